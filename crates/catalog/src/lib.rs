@@ -1,0 +1,1 @@
+//! The models a gateway offers, what each promises, and the list bodies

@@ -1,0 +1,1 @@
+//! The Messages protocol: types, validators, stream grammar and fold; no I/O

@@ -1,0 +1,1 @@
+//! The Responses protocol: types, validators, stream grammar and fold; no I/O

@@ -1,0 +1,2 @@
+//! Sluicegate
+fn main() {}

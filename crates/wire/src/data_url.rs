@@ -1,0 +1,130 @@
+//! `data:` URLs with base64 content, the form in which images travel inside JSON.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+/// A Data URL taken apart, its content still base64 text (RFC 2397; spec §2.1).
+///
+/// ```
+/// use sluicegate_wire::DataUrl;
+///
+/// let url = DataUrl::parse("data:image/png;base64,aGk=").unwrap();
+/// assert_eq!((url.media_type, url.decode().unwrap().as_slice()), ("image/png", b"hi".as_slice()));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataUrl<'a> {
+    /// The media type as written, such as `image/png`.
+    pub media_type: &'a str,
+    /// The content as base64: standard alphabet, padded.
+    pub data: &'a str,
+}
+
+/// Why a text is no Data URL that can be served. Its `Display` completes "… is not usable: ".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DataUrlError {
+    /// It does not begin with `data:`.
+    Scheme,
+    /// It has no `;base64,` before its content.
+    Coding,
+    /// It has no content.
+    Empty,
+    /// Its content is not base64 of the standard alphabet with padding.
+    Base64,
+}
+
+impl<'a> DataUrl<'a> {
+    /// Takes `text` apart. The content is not looked at: see [`DataUrl::check`].
+    ///
+    /// # Errors
+    /// When the text is not `data:<type>;base64,<content>`.
+    pub fn parse(text: &'a str) -> Result<Self, DataUrlError> {
+        let rest = strip_scheme(text).ok_or(DataUrlError::Scheme)?;
+        let (head, data) = rest.split_once(',').ok_or(DataUrlError::Coding)?;
+        let media_type = head.strip_suffix(";base64").ok_or(DataUrlError::Coding)?;
+        if data.is_empty() {
+            return Err(DataUrlError::Empty);
+        }
+        Ok(Self { media_type, data })
+    }
+
+    /// Whether the text is meant as a Data URL at all.
+    #[must_use]
+    pub fn is_meant(text: &str) -> bool {
+        strip_scheme(text).is_some()
+    }
+
+    /// Whether the content decodes, told without holding the decoded bytes.
+    ///
+    /// # Errors
+    /// [`DataUrlError::Base64`] when it does not.
+    pub fn check(&self) -> Result<(), DataUrlError> {
+        let mut scratch = [0; BLOCK / 4 * 3];
+        let bytes = self.data.as_bytes();
+        let mut blocks = bytes.chunks(BLOCK).peekable();
+        while let Some(block) = blocks.next() {
+            let padded_early = block.ends_with(b"=") && blocks.peek().is_some();
+            if padded_early || STANDARD.decode_slice(block, &mut scratch).is_err() {
+                return Err(DataUrlError::Base64);
+            }
+        }
+        Ok(())
+    }
+
+    /// The content.
+    ///
+    /// # Errors
+    /// [`DataUrlError::Base64`] when it is not base64 of the standard alphabet with padding.
+    pub fn decode(&self) -> Result<Vec<u8>, DataUrlError> {
+        STANDARD.decode(self.data).map_err(|_| DataUrlError::Base64)
+    }
+}
+
+impl fmt::Display for DataUrlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Scheme => "it does not begin with 'data:'",
+            Self::Coding => "expected data:<media type>;base64,<content>",
+            Self::Empty => "it has no content",
+            Self::Base64 => "its content is not base64 (standard alphabet, padded)",
+        })
+    }
+}
+
+impl std::error::Error for DataUrlError {}
+
+fn strip_scheme(text: &str) -> Option<&str> {
+    let (scheme, rest) = text.split_at_checked(5)?;
+    scheme.eq_ignore_ascii_case("data:").then_some(rest)
+}
+
+/// Characters decoded at a time by `check`: a multiple of 4.
+const BLOCK: usize = 4096;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_data_url_is_told_apart() {
+        let wrong = |text| DataUrl::parse(text).unwrap_err();
+        assert_eq!(wrong("https://a.example/x.png"), DataUrlError::Scheme);
+        assert_eq!(wrong("dat"), DataUrlError::Scheme);
+        assert_eq!(wrong("data:image/png,abc"), DataUrlError::Coding);
+        assert_eq!(wrong("data:image/png;base64"), DataUrlError::Coding);
+        assert_eq!(wrong("data:image/png;base64,"), DataUrlError::Empty);
+        assert_eq!(wrong("d\u{e4}ta:x;base64,aGk="), DataUrlError::Scheme);
+    }
+
+    #[test]
+    fn check_agrees_with_decode() {
+        let long = "QUJD".repeat(3000);
+        let early = format!("{}QQ=={}", "QUJD".repeat(1023), "QUJD".repeat(10));
+        for data in ["aGk=", "aGk", "aG k=", "aGk-", "====", "a", "AA==", "AB==", &long, &early] {
+            let url = DataUrl { media_type: "image/png", data };
+            assert_eq!(url.check().is_ok(), url.decode().is_ok(), "{}", &data[..data.len().min(20)]);
+        }
+    }
+}

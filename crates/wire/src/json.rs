@@ -1,0 +1,89 @@
+//! JSON that is carried and not looked into.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// A JSON object whose members keep their order: unknown fields and unknown variants live here.
+pub type Object = serde_json::Map<String, serde_json::Value>;
+
+/// Any JSON value, kept as the text it came as: key order, number spelling and all.
+///
+/// Reads from `serde_json` alone, as every type that holds raw text does.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Json(Box<RawValue>);
+
+impl Json {
+    /// The JSON text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        self.0.get()
+    }
+
+    /// The value as a tree.
+    #[must_use]
+    pub fn value(&self) -> serde_json::Value {
+        // The text was a JSON value when it was taken in; only its depth can be too much for a tree.
+        serde_json::from_str(self.text()).unwrap_or_default()
+    }
+
+    /// Whether the value is an object.
+    #[must_use]
+    pub fn is_object(&self) -> bool {
+        self.text().starts_with('{')
+    }
+
+    /// Whether the value is `null`.
+    #[must_use]
+    pub fn is_null(&self) -> bool {
+        self.text() == "null"
+    }
+}
+
+impl From<&serde_json::Value> for Json {
+    fn from(value: &serde_json::Value) -> Self {
+        // A tree of JSON values always has a text.
+        Self(serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned()))
+    }
+}
+
+impl From<serde_json::Value> for Json {
+    fn from(value: serde_json::Value) -> Self {
+        Self::from(&value)
+    }
+}
+
+impl PartialEq for Json {
+    fn eq(&self, other: &Self) -> bool {
+        self.text() == other.text() || self.value() == other.value()
+    }
+}
+
+impl JsonSchema for Json {
+    fn schema_name() -> Cow<'static, str> {
+        "Json".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!(true)
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_survives() {
+        let text = r#"{"b":1.50,"a":1e2,"b2":[ ]}"#;
+        let json: Json = serde_json::from_str(text).unwrap();
+        assert_eq!(serde_json::to_string(&json).unwrap(), text);
+    }
+}

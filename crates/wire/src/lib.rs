@@ -1,0 +1,25 @@
+#![doc = include_str!("../README.md")]
+
+mod data_url;
+mod error;
+mod id;
+mod json;
+mod number;
+mod open;
+mod path;
+mod read;
+mod shape;
+mod tagged;
+mod violation;
+
+pub use data_url::{DataUrl, DataUrlError};
+pub use error::{ApiError, ErrorBody, ErrorDetail, ErrorKind};
+pub use id::id;
+pub use json::{Json, Object};
+pub use number::{integer, integer_or_null};
+pub use open::{TextOr, read_word};
+pub use path::Path;
+pub use read::{MAX_DEPTH, read};
+pub use shape::Shape;
+pub use tagged::{Entries, Tagged, read_tagged, read_unknown, tagged_schema};
+pub use violation::{Code, Problem, Violation, Violations};

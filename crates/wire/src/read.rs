@@ -1,0 +1,129 @@
+//! Bytes to a type; and when that fails, every reason at once.
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{Code, Path, Problem, Shape, Violations};
+
+/// How deep arrays and objects of a document may nest.
+pub const MAX_DEPTH: usize = 64;
+
+/// Reads a JSON object into `T`.
+///
+/// # Errors
+/// Everything that keeps the document from being a `T`, with paths: syntax alone when it is no JSON, else every
+/// member that is missing or of another type. What a value may be within its type is for the validators.
+pub fn read<T: DeserializeOwned + JsonSchema>(document: &[u8]) -> Result<T, Violations> {
+    if depth(document) > MAX_DEPTH {
+        return Err(refusal(format!("The request body nests arrays and objects more than {MAX_DEPTH} deep.")));
+    }
+    serde_json::from_slice(document).map_err(|error| explain::<T>(document, &error))
+}
+
+#[cold]
+fn explain<T: JsonSchema>(document: &[u8], error: &serde_json::Error) -> Violations {
+    let at = |error: &serde_json::Error| format!("line {}, column {}", error.line(), error.column());
+    match serde_json::from_slice::<Value>(document) {
+        Err(error) => refusal(format!("The request body is not valid JSON ({}).", at(&error))),
+        Ok(value) if !value.is_object() => refusal("The request body must be a JSON object.".to_owned()),
+        Ok(value) => {
+            let found = Shape::of::<T>().diagnose(&value);
+            if found.is_empty() { refusal(format!("The request body is not valid: {error}.")) } else { found }
+        }
+    }
+}
+
+fn refusal(sentence: String) -> Violations {
+    let mut found = Violations::default();
+    found.add(&Path::ROOT, Problem::Other(Code::InvalidJson, sentence));
+    found
+}
+
+/// How deep a document nests, told by its brackets alone, so that no parser has to go down there.
+fn depth(document: &[u8]) -> usize {
+    let (mut depth, mut deepest, mut in_string, mut escaped) = (0_usize, 0, false, false);
+    for byte in document {
+        match (in_string, byte) {
+            (true, _) if escaped => escaped = false,
+            (true, b'\\') => escaped = true,
+            (_, b'"') => in_string = !in_string,
+            (false, b'[' | b'{') => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            (false, b']' | b'}') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "only its shape is looked at")]
+    struct Request {
+        model: String,
+        input: crate::TextOr<Part>,
+        stream: Option<bool>,
+        #[serde(default, deserialize_with = "crate::integer_or_null")]
+        limit: Option<i64>,
+    }
+
+    #[derive(Debug, Deserialize, JsonSchema)]
+    #[expect(dead_code, reason = "only its shape is looked at")]
+    struct Part {
+        text: String,
+    }
+
+    fn told(document: &str) -> Vec<String> {
+        let found = read::<Request>(document.as_bytes()).map(|_| ()).unwrap_err();
+        found.iter().map(|v| format!("{} {v}", v.code().as_str())).collect()
+    }
+
+    #[test]
+    fn every_finding_is_told_with_its_path() {
+        let document = r#"{"input":[{"text":1},{"text":"a"},{},7],"stream":"true","limit":1.5}"#;
+        assert_eq!(
+            told(document),
+            [
+                "missing_required_parameter Missing required parameter: 'model'.",
+                "invalid_type Invalid type for 'input[0].text': expected a string, but got an integer instead.",
+                "missing_required_parameter Missing required parameter: 'input[2].text'.",
+                "invalid_type Invalid type for 'input[3]': expected an object, but got an integer instead.",
+                "invalid_type Invalid type for 'stream': expected a boolean, but got a string instead.",
+                "invalid_type Invalid type for 'limit': expected an integer, but got a decimal number instead.",
+            ]
+        );
+        assert_eq!(
+            told(r#"{"model":"m","input":5}"#),
+            [
+                "invalid_type Invalid type for 'input': expected a string or an array of objects, but got an integer instead.",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_no_object_is_told_as_such() {
+        assert_eq!(told("{"), ["invalid_json The request body is not valid JSON (line 1, column 1)."]);
+        assert_eq!(told("[]"), ["invalid_json The request body must be a JSON object."]);
+        assert_eq!(
+            told(r#"{"model":"a","model":"b","input":""}"#),
+            ["invalid_json The request body is not valid: duplicate field `model` at line 1 column 20.",]
+        );
+    }
+
+    #[test]
+    fn deep_nesting_is_refused_before_anything_is_built() {
+        let deep = |n: usize| format!(r#"{{"model":"m","input":"","x":{}{}}}"#, "[".repeat(n), "]".repeat(n));
+        assert!(read::<Request>(deep(63).as_bytes()).is_ok());
+        assert!(told(&deep(64))[0].contains("more than 64 deep"));
+        assert!(told(&"[".repeat(1_000_000))[0].contains("more than 64 deep"));
+        assert!(read::<Request>(br#"{"model":"[[[\"[","input":""}"#).is_ok());
+    }
+}

@@ -1,0 +1,193 @@
+//! Why a document does not fit a type, told from the type's own JSON Schema.
+//!
+//! serde stops at the first thing that it cannot read and knows no path. When a document does not parse, this
+//! walks it against the schema of the same type and lists everything. It is a cold path. What it reads of JSON
+//! Schema is what the types of this workspace produce; ranges and words are for the validators, since serde
+//! does not judge them either.
+
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Map, Value};
+
+use crate::number::integral;
+use crate::{Path, Problem, Violations};
+
+/// The shape of a type: which members it needs, and the JSON type of each.
+#[derive(Clone, Debug)]
+pub struct Shape(Value);
+
+impl Shape {
+    /// The shape of `T`, from its schema.
+    #[must_use]
+    pub fn of<T: JsonSchema>() -> Self {
+        Self(SchemaGenerator::default().into_root_schema_for::<T>().to_value())
+    }
+
+    /// Everything in `document` that keeps it from being read as the type; empty when it can be read.
+    #[must_use]
+    pub fn diagnose(&self, document: &Value) -> Violations {
+        let mut found = Violations::default();
+        self.walk(&self.0, document, &Path::ROOT, &mut found);
+        found
+    }
+
+    fn walk(&self, schema: &Value, value: &Value, path: &Path<'_>, found: &mut Violations) {
+        let Some(schema) = schema.as_object() else { return };
+        if let Some(target) = self.target(schema) {
+            self.walk(target, value, path, found);
+        }
+        if let Some(branches) = alternatives(schema) {
+            self.walk_best(branches, value, path, found);
+        }
+        if !self.fits_type(schema, value) {
+            return found.add(path, Problem::Type { expected: self.expected(schema), found: name_of(value) });
+        }
+        match value {
+            Value::Object(members) => self.walk_members(schema, members, path, found),
+            Value::Array(entries) => {
+                let Some(entry) = schema.get("items") else { return };
+                for (i, value) in entries.iter().enumerate() {
+                    self.walk(entry, value, &path.index(i), found);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn walk_members(
+        &self,
+        schema: &Map<String, Value>,
+        members: &Map<String, Value>,
+        path: &Path<'_>,
+        found: &mut Violations,
+    ) {
+        let declared = schema.get("properties").and_then(Value::as_object);
+        for (name, member) in declared.into_iter().flatten() {
+            match members.get(name) {
+                Some(value) => self.walk(member, value, &path.key(name), found),
+                None if requires(schema, name) => found.missing(&path.key(name)),
+                None => {}
+            }
+        }
+        let Some(rest @ Value::Object(_)) = schema.get("additionalProperties") else { return };
+        for (name, value) in members {
+            if declared.is_none_or(|declared| !declared.contains_key(name)) {
+                self.walk(rest, value, &path.key(name), found);
+            }
+        }
+    }
+
+    /// Of several alternatives the one that the value is meant as is the one to complain about.
+    fn walk_best(&self, branches: &[Value], value: &Value, path: &Path<'_>, found: &mut Violations) {
+        let meant: Vec<_> = branches.iter().filter(|branch| self.is_meant(branch, value)).collect();
+        if meant.is_empty() {
+            let expected = self.expected_of(branches.iter());
+            return found.add(path, Problem::Type { expected, found: name_of(value) });
+        }
+        let complaints = meant.into_iter().map(|branch| {
+            let mut found = Violations::default();
+            self.walk(branch, value, path, &mut found);
+            found
+        });
+        found.extend(complaints.min_by_key(Violations::len).unwrap_or_default());
+    }
+
+    /// Whether a value is of the branch's JSON type and carries none of its tags with another word.
+    fn is_meant(&self, branch: &Value, value: &Value) -> bool {
+        let Some(schema) = branch.as_object() else { return true };
+        let fits = self.fits_type(schema, value)
+            && self.target(schema).is_none_or(|target| self.is_meant(target, value))
+            && alternatives(schema).is_none_or(|inner| inner.iter().any(|branch| self.is_meant(branch, value)));
+        let Some(tags) = schema.get("properties").and_then(Value::as_object) else { return fits };
+        fits && tags.iter().all(|(name, tag)| match (value.get(name), tag.get("const"), tag.get("not")) {
+            (Some(word), Some(tag), _) => word == tag,
+            (Some(word), _, Some(not)) => !not["enum"].as_array().is_some_and(|known| known.contains(word)),
+            _ => true,
+        })
+    }
+
+    fn target(&self, schema: &Map<String, Value>) -> Option<&Value> {
+        let name = schema.get("$ref")?.as_str()?.strip_prefix('#')?;
+        self.0.pointer(name)
+    }
+
+    fn fits_type(&self, schema: &Map<String, Value>, value: &Value) -> bool {
+        match schema.get("type") {
+            Some(Value::String(kind)) => is_a(value, kind),
+            Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).any(|kind| is_a(value, kind)),
+            _ => true,
+        }
+    }
+
+    /// What a schema takes, in words: `a string or an array of objects`.
+    fn expected(&self, schema: &Map<String, Value>) -> String {
+        if let Some(target) = self.target(schema) {
+            return self.expected_of([target].into_iter());
+        }
+        if let Some(branches) = alternatives(schema) {
+            return self.expected_of(branches.iter());
+        }
+        let named = |kind: &str| match (kind, schema.get("items")) {
+            ("array", Some(entry)) => match self.expected_of([entry].into_iter()).split_once(' ') {
+                Some((_, entry)) if !entry.contains(' ') => format!("an array of {entry}s"),
+                _ => "an array".to_owned(),
+            },
+            ("array", None) => "an array".to_owned(),
+            ("integer" | "object", _) => format!("an {kind}"),
+            (kind, _) => format!("a {kind}"),
+        };
+        match schema.get("type") {
+            Some(Value::String(kind)) => named(kind),
+            Some(Value::Array(kinds)) => {
+                let kinds = kinds.iter().filter_map(Value::as_str).filter(|kind| *kind != "null");
+                kinds.map(named).collect::<Vec<_>>().join(" or ")
+            }
+            _ => "another value".to_owned(),
+        }
+    }
+
+    fn expected_of<'a>(&self, schemas: impl Iterator<Item = &'a Value>) -> String {
+        let mut names: Vec<String> = Vec::new();
+        for name in schemas.filter_map(Value::as_object).map(|schema| self.expected(schema)) {
+            if name != "a null" && !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names.join(" or ")
+    }
+}
+
+fn alternatives(schema: &Map<String, Value>) -> Option<&Vec<Value>> {
+    schema.get("anyOf").or_else(|| schema.get("oneOf"))?.as_array()
+}
+
+fn requires(schema: &Map<String, Value>, name: &str) -> bool {
+    schema.get("required").and_then(Value::as_array).is_some_and(|names| names.iter().any(|required| required == name))
+}
+
+fn is_a(value: &Value, kind: &str) -> bool {
+    match (value, kind) {
+        (Value::Number(number), "integer") => {
+            number.is_i64() || (number.is_f64() && number.as_f64().and_then(integral).is_some())
+        }
+        (Value::Null, "null")
+        | (Value::Bool(_), "boolean")
+        | (Value::Number(_), "number")
+        | (Value::String(_), "string")
+        | (Value::Array(_), "array")
+        | (Value::Object(_), "object") => true,
+        _ => false,
+    }
+}
+
+fn name_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(number) if number.is_f64() => "a decimal number",
+        Value::Number(number) if number.is_u64() && !number.is_i64() => "an integer out of range",
+        Value::Number(_) => "an integer",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}

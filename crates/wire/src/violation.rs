@@ -1,0 +1,401 @@
+//! One finding about a request, and the ordered list of them.
+
+use std::fmt;
+
+use crate::{ApiError, ErrorKind, Path};
+
+/// The machine-readable name of a refusal with status 400 (wire-reference §6.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "each variant is its own name on the wire")]
+pub enum Code {
+    ArrayAboveMaxLength,
+    ContextLengthExceeded,
+    EmptyArray,
+    IntegerAboveMaxValue,
+    IntegerBelowMinValue,
+    InvalidJson,
+    InvalidType,
+    InvalidValue,
+    MissingRequiredParameter,
+    ModelNotSupported,
+    PreviousResponseNotFound,
+    StringAboveMaxLength,
+    UnsupportedItemReference,
+    UnsupportedParameter,
+    UnsupportedValue,
+}
+
+impl Code {
+    /// The code as clients read it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ArrayAboveMaxLength => "array_above_max_length",
+            Self::ContextLengthExceeded => "context_length_exceeded",
+            Self::EmptyArray => "empty_array",
+            Self::IntegerAboveMaxValue => "integer_above_max_value",
+            Self::IntegerBelowMinValue => "integer_below_min_value",
+            Self::InvalidJson => "invalid_json",
+            Self::InvalidType => "invalid_type",
+            Self::InvalidValue => "invalid_value",
+            Self::MissingRequiredParameter => "missing_required_parameter",
+            Self::ModelNotSupported => "model_not_supported",
+            Self::PreviousResponseNotFound => "previous_response_not_found",
+            Self::StringAboveMaxLength => "string_above_max_length",
+            Self::UnsupportedItemReference => "unsupported_item_reference",
+            Self::UnsupportedParameter => "unsupported_parameter",
+            Self::UnsupportedValue => "unsupported_value",
+        }
+    }
+}
+
+/// What is wrong at a place. The protocols word it differently; the facts are here.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Problem {
+    /// A required field is absent.
+    Missing,
+    /// A value of another JSON type than the field takes.
+    Type {
+        /// What the field takes, with its article: `an array of objects`.
+        expected: String,
+        /// What was found, with its article: `a string`.
+        found: &'static str,
+    },
+    /// A number below its least value.
+    BelowMinimum {
+        /// The least value taken.
+        minimum: f64,
+        /// The value found.
+        found: f64,
+        /// Whether the field is an integer.
+        integer: bool,
+    },
+    /// A number above its greatest value.
+    AboveMaximum {
+        /// The greatest value taken.
+        maximum: f64,
+        /// The value found.
+        found: f64,
+        /// Whether the field is an integer.
+        integer: bool,
+    },
+    /// An array without entries where at least one is needed.
+    EmptyArray,
+    /// A string with more characters than the field takes.
+    StringTooLong {
+        /// The greatest length, in characters.
+        maximum: usize,
+        /// The length found, in characters.
+        found: usize,
+    },
+    /// An array with more entries than the field takes.
+    ArrayTooLong {
+        /// The greatest number of entries.
+        maximum: usize,
+        /// The number found.
+        found: usize,
+    },
+    /// Anything else: its code and a whole sentence that names the field itself.
+    Other(Code, String),
+}
+
+impl Problem {
+    /// The machine-readable name of the problem.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Missing => Code::MissingRequiredParameter,
+            Self::Type { .. } => Code::InvalidType,
+            Self::BelowMinimum { integer: true, .. } => Code::IntegerBelowMinValue,
+            Self::AboveMaximum { integer: true, .. } => Code::IntegerAboveMaxValue,
+            Self::BelowMinimum { .. } | Self::AboveMaximum { .. } => Code::InvalidValue,
+            Self::EmptyArray => Code::EmptyArray,
+            Self::StringTooLong { .. } => Code::StringAboveMaxLength,
+            Self::ArrayTooLong { .. } => Code::ArrayAboveMaxLength,
+            Self::Other(code, _) => *code,
+        }
+    }
+}
+
+/// One thing wrong with a request: where, and what.
+///
+/// `Display` gives the sentence that OpenAI-style clients know.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Violation {
+    /// The field as a path from the document's root, such as `input[0].content`; empty for the document.
+    pub param: String,
+    /// What is wrong there.
+    pub problem: Problem,
+}
+
+impl Violation {
+    /// The machine-readable name of what is wrong.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        self.problem.code()
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let param = &self.param;
+        match &self.problem {
+            Problem::Missing => write!(f, "Missing required parameter: '{param}'."),
+            Problem::Type { expected, found } => {
+                write!(f, "Invalid type for '{param}': expected {expected}, but got {found} instead.")
+            }
+            Problem::BelowMinimum { minimum, found, integer } => {
+                let kind = if *integer { "integer" } else { "number" };
+                write!(
+                    f,
+                    "Invalid '{param}': {kind} below minimum value. Expected a value >= {minimum}, but got {found} instead."
+                )
+            }
+            Problem::AboveMaximum { maximum, found, integer } => {
+                let kind = if *integer { "integer" } else { "number" };
+                write!(
+                    f,
+                    "Invalid '{param}': {kind} above maximum value. Expected a value <= {maximum}, but got {found} instead."
+                )
+            }
+            Problem::EmptyArray => {
+                write!(f, "Invalid '{param}': empty array. Expected an array with at least 1 entry, but got none.")
+            }
+            Problem::StringTooLong { maximum, found } => write!(
+                f,
+                "Invalid '{param}': string too long. Expected at most {maximum} characters, but got {found} instead."
+            ),
+            Problem::ArrayTooLong { maximum, found } => {
+                write!(
+                    f,
+                    "Invalid '{param}': array too long. Expected at most {maximum} entries, but got {found} instead."
+                )
+            }
+            Problem::Other(_, sentence) => f.write_str(sentence),
+        }
+    }
+}
+
+/// Everything wrong with a request, in the order in which it was found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Violations(Vec<Violation>);
+
+impl Violations {
+    /// Records `problem` at `path`.
+    pub fn add(&mut self, path: &Path<'_>, problem: Problem) {
+        self.0.push(Violation { param: path.to_string(), problem });
+    }
+
+    /// Records that the field at `path` is absent.
+    pub fn missing(&mut self, path: &Path<'_>) {
+        self.add(path, Problem::Missing);
+    }
+
+    /// Records a value that the field at `path` does not take, in a sentence of its own.
+    pub fn invalid(&mut self, path: &Path<'_>, sentence: impl Into<String>) {
+        self.add(path, Problem::Other(Code::InvalidValue, sentence.into()));
+    }
+
+    /// Records a word that is none of the words which the field at `path` takes.
+    pub fn unknown_word(&mut self, path: &Path<'_>, found: &str, accepted: &[&str]) {
+        let found: String = found.chars().take(MAX_ECHO).collect();
+        let accepted: Vec<_> = accepted.iter().map(|word| format!("'{word}'")).collect();
+        self.invalid(
+            path,
+            format!("Invalid value for '{path}': '{found}'. Supported values are: {}.", accepted.join(", ")),
+        );
+    }
+
+    /// Records a field or value that is understood but not served, in a sentence of its own.
+    pub fn unsupported(&mut self, path: &Path<'_>, code: Code, sentence: impl Into<String>) {
+        self.add(path, Problem::Other(code, sentence.into()));
+    }
+
+    /// Checks an integer against an inclusive range; `None` is never wrong.
+    pub fn check_integer(&mut self, path: &Path<'_>, value: Option<i64>, minimum: i64, maximum: i64) {
+        self.check_range(path, value.map(|value| value as f64), minimum as f64, maximum as f64, true);
+    }
+
+    /// Checks a number against an inclusive range; `None` is never wrong.
+    pub fn check_number(&mut self, path: &Path<'_>, value: Option<f64>, minimum: f64, maximum: f64) {
+        self.check_range(path, value, minimum, maximum, false);
+    }
+
+    fn check_range(&mut self, path: &Path<'_>, value: Option<f64>, minimum: f64, maximum: f64, integer: bool) {
+        match value {
+            Some(found) if found < minimum => self.add(path, Problem::BelowMinimum { minimum, found, integer }),
+            Some(found) if found > maximum => self.add(path, Problem::AboveMaximum { maximum, found, integer }),
+            _ => {}
+        }
+    }
+
+    /// Checks a name: 1 to `maximum` characters of `a-z A-Z 0-9 _ -`.
+    pub fn check_name(&mut self, path: &Path<'_>, name: &str, maximum: usize) {
+        let taken = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if name.is_empty() || name.len() > maximum || !name.chars().all(taken) {
+            self.invalid(
+                path,
+                format!(
+                    "Invalid '{path}': expected 1 to {maximum} characters of a-z, A-Z, 0-9, underscore and hyphen."
+                ),
+            );
+        }
+    }
+
+    /// Checks an array's length against its greatest.
+    pub fn check_length(&mut self, path: &Path<'_>, found: usize, maximum: usize) {
+        if found > maximum {
+            self.add(path, Problem::ArrayTooLong { maximum, found });
+        }
+    }
+
+    /// `value` when nothing was found, the findings otherwise.
+    ///
+    /// # Errors
+    /// The findings, when there are any.
+    pub fn or<T>(self, value: T) -> Result<T, Self> {
+        if self.0.is_empty() { Ok(value) } else { Err(self) }
+    }
+
+    /// Whether nothing was found.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many things were found.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The first finding, which decides the answer's `code` and `param`.
+    #[must_use]
+    pub fn first(&self) -> Option<&Violation> {
+        self.0.first()
+    }
+
+    /// The findings in order.
+    pub fn iter(&self) -> std::slice::Iter<'_, Violation> {
+        self.0.iter()
+    }
+
+    /// The refusal that tells these findings: the first decides `code` and `param`, `word` says each one.
+    #[must_use]
+    pub fn into_error(self, word: impl Fn(&Violation) -> String) -> ApiError {
+        let Some(first) = self.first() else {
+            return ApiError::new(ErrorKind::InvalidRequest, Code::InvalidValue.as_str(), "The request is not valid.");
+        };
+        let told: Vec<String> = self.iter().take(MAX_TOLD).map(word).collect();
+        let more = match self.len().saturating_sub(MAX_TOLD) {
+            0 => String::new(),
+            more => format!(" (and {more} more)"),
+        };
+        let error = ApiError::new(ErrorKind::InvalidRequest, first.code().as_str(), told.join(" ") + &more);
+        if first.param.is_empty() { error } else { error.with_param(first.param.clone()) }
+    }
+}
+
+impl From<Violations> for ApiError {
+    fn from(found: Violations) -> Self {
+        found.into_error(Violation::to_string)
+    }
+}
+
+impl IntoIterator for Violations {
+    type Item = Violation;
+    type IntoIter = std::vec::IntoIter<Violation>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a Violations {
+    type Item = &'a Violation;
+    type IntoIter = std::slice::Iter<'a, Violation>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl Extend<Violation> for Violations {
+    fn extend<I: IntoIterator<Item = Violation>>(&mut self, found: I) {
+        self.0.extend(found);
+    }
+}
+
+impl fmt::Display for Violations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, violation) in self.iter().enumerate() {
+            if i > 0 {
+                f.write_str(" ")?;
+            }
+            violation.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Violations {}
+
+/// A message stays readable: so many findings are told in full, the rest are counted.
+const MAX_TOLD: usize = 8;
+/// So much of a caller's own word is repeated to them.
+const MAX_ECHO: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_told_with_both_numbers() {
+        let mut found = Violations::default();
+        let path = Path::ROOT.key("partial_images");
+        found.check_integer(&path, Some(4), 0, 3);
+        found.check_integer(&path, Some(-1), 0, 3);
+        found.check_integer(&path, Some(3), 0, 3);
+        let told: Vec<_> = found.iter().map(|v| (v.code().as_str(), v.to_string())).collect();
+        assert_eq!(
+            told,
+            [
+                (
+                    "integer_above_max_value",
+                    "Invalid 'partial_images': integer above maximum value. Expected a value <= 3, but got 4 instead."
+                        .to_owned()
+                ),
+                (
+                    "integer_below_min_value",
+                    "Invalid 'partial_images': integer below minimum value. Expected a value >= 0, but got -1 instead."
+                        .to_owned()
+                ),
+            ]
+        );
+    }
+
+    #[test]
+    fn the_first_finding_decides_code_and_param() {
+        let mut found = Violations::default();
+        found.missing(&Path::ROOT.key("model"));
+        found.unknown_word(&Path::ROOT.key("truncation"), "x", &["auto", "disabled"]);
+        let error = ApiError::from(found);
+        assert_eq!((error.code, error.param.as_deref()), ("missing_required_parameter", Some("model")));
+        assert_eq!(
+            error.message,
+            "Missing required parameter: 'model'. Invalid value for 'truncation': 'x'. Supported values are: 'auto', 'disabled'."
+        );
+    }
+
+    #[test]
+    fn a_long_list_is_cut_and_counted() {
+        let mut found = Violations::default();
+        let list = Path::ROOT.key("a");
+        for i in 0..20 {
+            found.missing(&list.index(i));
+        }
+        assert!(ApiError::from(found).message.ends_with("'a[7]'. (and 12 more)"));
+    }
+}

@@ -1,0 +1,2 @@
+//! The chores.
+fn main() {}
