@@ -5,6 +5,8 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use crate::{Path, Violations};
+
 /// A Data URL taken apart, its content still base64 text (RFC 2397; spec §2.1).
 ///
 /// ```
@@ -81,6 +83,30 @@ impl<'a> DataUrl<'a> {
         STANDARD.decode(self.data).map_err(|_| DataUrlError::Base64)
     }
 }
+
+/// Records at `path` why `url` cannot name a picture: it is neither a usable Data URL of a picture nor `https://`.
+///
+/// Whether an https address may be fetched is not judged here (wire-reference §1.2).
+pub fn check_image_url(path: &Path<'_>, url: &str, found: &mut Violations) {
+    if !DataUrl::is_meant(url) {
+        let https = url.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"));
+        if !https || url.len() == 8 {
+            found
+                .invalid(path, format!("Invalid '{path}': expected a base64 Data URL of an image or an https:// URL."));
+        }
+        return;
+    }
+    match DataUrl::parse(url).and_then(|data| data.check().map(|()| data)) {
+        Err(why) => found.invalid(path, format!("Invalid Data URL in '{path}': {why}.")),
+        Ok(data) if !IMAGE_TYPES.contains(&data.media_type) => {
+            found.invalid(path, format!("Invalid Data URL in '{path}': expected one of {}.", IMAGE_TYPES.join(", ")));
+        }
+        Ok(_) => {}
+    }
+}
+
+/// The media types of pictures that the text protocols take.
+const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/webp", "image/gif"];
 
 impl fmt::Display for DataUrlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -9,15 +9,17 @@ mod open;
 mod path;
 mod read;
 mod shape;
+#[cfg(feature = "proptest")]
+pub mod strategy;
 mod tagged;
 mod violation;
 
-pub use data_url::{DataUrl, DataUrlError};
+pub use data_url::{DataUrl, DataUrlError, check_image_url};
 pub use error::{ApiError, ErrorBody, ErrorDetail, ErrorKind};
 pub use id::id;
 pub use json::{Json, Object};
 pub use number::{integer, integer_or_null};
-pub use open::{TextOr, read_word};
+pub use open::{TextOr, WordOr, read_word};
 pub use path::Path;
 pub use read::{MAX_DEPTH, read};
 pub use shape::Shape;

@@ -5,8 +5,8 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::SeqAccessDeserializer;
-use serde::de::{Deserializer, Error, SeqAccess, Visitor};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 /// Declares an enum of words, with `Other` for the words that nobody knows yet.
@@ -200,6 +200,54 @@ impl<T: JsonSchema> JsonSchema for TextOr<T> {
 
     fn json_schema(schemas: &mut SchemaGenerator) -> Schema {
         json_schema!({ "anyOf": [{ "type": "string" }, schemas.subschema_for::<Vec<T>>()] })
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+}
+
+/// A word, or an object that says more: `"auto"` beside `{"type": "function", …}`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum WordOr<W, T> {
+    /// The word.
+    Word(W),
+    /// The object.
+    Object(T),
+}
+
+impl<'de, W: for<'a> From<&'a str>, T: Deserialize<'de>> Deserialize<'de> for WordOr<W, T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Either<W, T>(PhantomData<(W, T)>);
+
+        impl<'de, W: for<'a> From<&'a str>, T: Deserialize<'de>> Visitor<'de> for Either<W, T> {
+            type Value = WordOr<W, T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string or an object")
+            }
+
+            fn visit_str<E: Error>(self, word: &str) -> Result<WordOr<W, T>, E> {
+                Ok(WordOr::Word(W::from(word)))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<WordOr<W, T>, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(members)).map(WordOr::Object)
+            }
+        }
+
+        from.deserialize_any(Either(PhantomData))
+    }
+}
+
+impl<W: JsonSchema, T: JsonSchema> JsonSchema for WordOr<W, T> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("{}Or{}", W::schema_name(), T::schema_name()).into()
+    }
+
+    fn json_schema(schemas: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [schemas.subschema_for::<W>(), schemas.subschema_for::<T>()] })
     }
 
     fn inline_schema() -> bool {

@@ -306,6 +306,7 @@ mod tests {
         let none = read(r#"{"name":"a","parameters":{"z":1.50,"a":1},"x":[1]}"#).unwrap();
         assert_eq!(first, last);
         assert_eq!(first, none);
+        assert_eq!((first.kind(), Item::KNOWN), ("call", ["call"].as_slice()));
         assert_eq!(
             serde_json::to_string(&last).unwrap(),
             r#"{"type":"call","name":"a","parameters":{"z":1.50,"a":1},"x":[1]}"#

@@ -1,0 +1,276 @@
+//! Every rule that a request must keep, beyond the types of its fields (spec §4.3, §7; wire-reference §2.1–2.2).
+
+use std::ops::Deref;
+
+use wire::{Code, Path, TextOr, Violations, check_image_url};
+
+use crate::request::{
+    AssistantMessage, Message, Part, Request, ResponseFormat, Tool, ToolCall, ToolChoice, ToolChoiceObject,
+};
+
+/// What a model bends of the rules. The default is the strictest reading.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Rules {
+    /// Whether more than one answer may be asked for.
+    pub many_choices: bool,
+    /// Whether spoken output may be asked for.
+    pub audio: bool,
+    /// Whether the server may be asked to search.
+    pub web_search: bool,
+}
+
+/// A request that keeps every rule; it comes from [`Request::validate`] alone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ValidRequest(Request);
+
+impl ValidRequest {
+    /// The request itself.
+    #[must_use]
+    pub fn into_inner(self) -> Request {
+        self.0
+    }
+}
+
+impl Deref for ValidRequest {
+    type Target = Request;
+
+    fn deref(&self) -> &Request {
+        &self.0
+    }
+}
+
+impl Request {
+    /// Holds the request against every rule.
+    ///
+    /// # Errors
+    /// Every rule that it breaks, with paths.
+    pub fn validate(self, rules: &Rules) -> Result<ValidRequest, Violations> {
+        let mut found = Violations::default();
+        let root = Path::ROOT;
+        check_model(&self, &mut found);
+        check_messages(&self.messages, &root.key("messages"), &mut found);
+        check_output(&self, rules, &mut found);
+        check_sampling(&self, &mut found);
+        check_format(&self, &mut found);
+        check_tools(&self, &mut found);
+        check_unserved(&self, rules, &mut found);
+        found.or(ValidRequest(self))
+    }
+}
+
+fn check_model(request: &Request, found: &mut Violations) {
+    if request.model.is_empty() {
+        found
+            .invalid(&Path::ROOT.key("model"), "Invalid 'model': expected the id of a model, but got an empty string.");
+    }
+}
+
+fn check_messages(messages: &[Message], path: &Path<'_>, found: &mut Violations) {
+    if messages.is_empty() {
+        found.add(path, wire::Problem::EmptyArray);
+    }
+    for (i, message) in messages.iter().enumerate() {
+        check_message(message, &path.index(i), found);
+    }
+}
+
+fn check_message(message: &Message, path: &Path<'_>, found: &mut Violations) {
+    let content = path.key("content");
+    match message {
+        Message::System(message) | Message::Developer(message) => {
+            check_parts(&message.content, &["text"], &content, found);
+        }
+        Message::User(message) => {
+            check_parts(&message.content, &["text", "image_url", "input_audio", "file"], &content, found);
+        }
+        Message::Tool(message) => check_parts(&message.content, &["text"], &content, found),
+        Message::Assistant(message) => check_assistant(message, path, found),
+        Message::Function(_) => {}
+        Message::Other(_) => found.unknown_word(&path.key("role"), message.kind(), Message::KNOWN),
+    }
+}
+
+fn check_assistant(message: &AssistantMessage, path: &Path<'_>, found: &mut Violations) {
+    let calls = message.tool_calls.as_deref().unwrap_or_default();
+    match &message.content {
+        Some(content) => check_parts(content, &["text", "refusal"], &path.key("content"), found),
+        None if calls.is_empty() && message.refusal.is_none() && message.extra.get("function_call").is_none() => {
+            found.missing(&path.key("content"));
+        }
+        None => {}
+    }
+    let list = path.key("tool_calls");
+    for (i, call) in calls.iter().enumerate() {
+        if let ToolCall::Other(_) = call {
+            found.unknown_word(&list.index(i).key("type"), call.kind(), ToolCall::KNOWN);
+        }
+    }
+}
+
+fn check_parts(content: &TextOr<Part>, accepted: &[&str], path: &Path<'_>, found: &mut Violations) {
+    for (i, part) in content.parts().iter().enumerate() {
+        let path = path.index(i);
+        if accepted.contains(&part.kind()) {
+            check_part(part, &path, found);
+        } else {
+            found.unknown_word(&path.key("type"), part.kind(), accepted);
+        }
+    }
+}
+
+fn check_part(part: &Part, path: &Path<'_>, found: &mut Violations) {
+    match part {
+        Part::Image(part) => check_image_url(&path.key("image_url").key("url"), &part.image_url.url, found),
+        Part::File(part) if part.file.file_id.is_some() => {
+            let path = path.key("file");
+            let path = path.key("file_id");
+            let sentence = format!("{path} is not supported: no files are stored; send file_data.");
+            found.unsupported(&path, Code::UnsupportedParameter, sentence);
+        }
+        _ => {}
+    }
+}
+
+fn check_output(request: &Request, rules: &Rules, found: &mut Violations) {
+    let root = Path::ROOT;
+    found.check_integer(&root.key("max_tokens"), request.max_tokens, 1, i64::MAX);
+    found.check_integer(&root.key("max_completion_tokens"), request.max_completion_tokens, 1, i64::MAX);
+    if let (Some(old), Some(new)) = (request.max_tokens, request.max_completion_tokens)
+        && old != new
+    {
+        let sentence = format!("'max_tokens' is {old} and 'max_completion_tokens' is {new}: send one of them.");
+        found.invalid(&root.key("max_completion_tokens"), sentence);
+    }
+    let path = root.key("n");
+    found.check_integer(&path, request.n, 1, 128);
+    if request.n.is_some_and(|n| (2..=128).contains(&n)) && !rules.many_choices {
+        found.unsupported(&path, Code::UnsupportedValue, "'n' above 1 is not supported by this model.");
+    }
+    let path = root.key("stop");
+    match &request.stop {
+        Some(TextOr::List(stops)) if stops.is_empty() => found.add(&path, wire::Problem::EmptyArray),
+        Some(TextOr::List(stops)) => found.check_length(&path, stops.len(), 4),
+        _ => {}
+    }
+}
+
+fn check_sampling(request: &Request, found: &mut Violations) {
+    let root = Path::ROOT;
+    found.check_number(&root.key("temperature"), request.temperature, 0.0, 2.0);
+    found.check_number(&root.key("top_p"), request.top_p, 0.0, 1.0);
+    found.check_number(&root.key("presence_penalty"), request.presence_penalty, -2.0, 2.0);
+    found.check_number(&root.key("frequency_penalty"), request.frequency_penalty, -2.0, 2.0);
+    let path = root.key("top_logprobs");
+    found.check_integer(&path, request.top_logprobs, 0, 20);
+    if request.top_logprobs.is_some() && request.logprobs != Some(true) {
+        found.invalid(&path, "'top_logprobs' needs 'logprobs' to be true.");
+    }
+    if let Some(effort) = request.reasoning_effort.as_ref().filter(|effort| !effort.is_known()) {
+        found.unknown_word(&root.key("reasoning_effort"), effort.as_str(), crate::Effort::KNOWN);
+    }
+}
+
+fn check_format(request: &Request, found: &mut Violations) {
+    let path = Path::ROOT.key("response_format");
+    match &request.response_format {
+        Some(ResponseFormat::JsonSchema(format)) => {
+            let path = path.key("json_schema");
+            found.check_name(&path.key("name"), &format.json_schema.name, 64);
+            if format.json_schema.schema.as_ref().is_some_and(|schema| !schema.is_object()) {
+                let path = path.key("schema");
+                found.invalid(&path, format!("Invalid '{path}': expected a JSON Schema object."));
+            }
+        }
+        Some(format @ ResponseFormat::Other(_)) => {
+            found.unknown_word(&path.key("type"), format.kind(), ResponseFormat::KNOWN);
+        }
+        _ => {}
+    }
+}
+
+fn check_tools(request: &Request, found: &mut Violations) {
+    let tools = request.tools.as_deref().unwrap_or_default();
+    let list = Path::ROOT.key("tools");
+    found.check_length(&list, tools.len(), 128);
+    for (i, tool) in tools.iter().enumerate() {
+        let path = list.index(i);
+        match tool {
+            Tool::Function(tool) => {
+                let path = path.key("function");
+                found.check_name(&path.key("name"), &tool.function.name, 64);
+                if tool.function.parameters.as_ref().is_some_and(|schema| !schema.is_object()) {
+                    let path = path.key("parameters");
+                    found.invalid(&path, format!("Invalid '{path}': expected a JSON Schema object."));
+                }
+            }
+            Tool::Custom(_) => {}
+            Tool::Other(_) => found.unknown_word(&path.key("type"), tool.kind(), Tool::KNOWN),
+        }
+    }
+    if let Some(choice) = &request.tool_choice {
+        check_tool_choice(choice, tools, &Path::ROOT.key("tool_choice"), found);
+    }
+}
+
+fn check_tool_choice(choice: &ToolChoice, tools: &[Tool], path: &Path<'_>, found: &mut Violations) {
+    match choice {
+        ToolChoice::Word(word) if !word.is_known() => {
+            found.unknown_word(path, word.as_str(), crate::ToolMode::KNOWN);
+        }
+        ToolChoice::Word(crate::ToolMode::Required) if tools.is_empty() => {
+            found.invalid(path, "'tool_choice' is 'required', but there are no 'tools'.");
+        }
+        ToolChoice::Word(_) => {}
+        ToolChoice::Object(choice) => check_choice(choice, tools, path, found),
+    }
+}
+
+fn check_choice(choice: &ToolChoiceObject, tools: &[Tool], path: &Path<'_>, found: &mut Violations) {
+    match choice {
+        ToolChoiceObject::Function(choice) => {
+            let name = &choice.function.name;
+            let offered = |tool: &Tool| matches!(tool, Tool::Function(tool) if tool.function.name == *name);
+            if !tools.iter().any(offered) {
+                found.invalid(path, "'tool_choice' names a function that is not in 'tools'.");
+            }
+        }
+        ToolChoiceObject::AllowedTools(choice) => {
+            let path = path.key("allowed_tools");
+            if let Some(mode) = &choice.allowed_tools.mode
+                && !["auto", "required"].contains(&mode.as_str())
+            {
+                found.unknown_word(&path.key("mode"), mode.as_str(), &["auto", "required"]);
+            }
+            let list = path.key("tools");
+            for (i, allowed) in choice.allowed_tools.tools.iter().enumerate() {
+                check_choice(allowed, tools, &list.index(i), found);
+            }
+        }
+        ToolChoiceObject::Custom(_) => {}
+        ToolChoiceObject::Other(_) => found.unknown_word(&path.key("type"), choice.kind(), ToolChoiceObject::KNOWN),
+    }
+}
+
+fn check_unserved(request: &Request, rules: &Rules, found: &mut Violations) {
+    let mut refuse = |name: &str, advice: &str| {
+        let sentence = format!("'{name}' is not supported{advice}.");
+        found.unsupported(&Path::ROOT.key(name), Code::UnsupportedParameter, sentence);
+    };
+    let speaks = request.modalities.as_ref().is_some_and(|forms| forms.iter().any(|form| form == "audio"));
+    if speaks && !rules.audio {
+        refuse("modalities", " with 'audio' by this model");
+    }
+    if request.audio.is_some() && !rules.audio {
+        refuse("audio", " by this model");
+    }
+    if request.web_search_options.is_some() && !rules.web_search {
+        refuse("web_search_options", " by this model");
+    }
+    if request.functions.is_some() {
+        refuse("functions", "; send 'tools'");
+    }
+    if request.function_call.is_some() {
+        refuse("function_call", "; send 'tool_choice'");
+    }
+}

@@ -1,0 +1,136 @@
+//! Laws that hold for any input.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use serde_json::Value;
+use sluicegate_chat::{Encoder, Event, FinishReason, Grammar, Head, Request, ToolCall, Usage};
+use wire::{ApiError, Shape};
+
+use crate::{events, fold, text};
+
+/// Something that a model does.
+#[derive(Clone, Debug)]
+enum Act {
+    Text(String),
+    Reasoning(String),
+    Refusal(String),
+    Call(String),
+    Arguments(String),
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let words = "[a-z\u{e9}\u{2028}\"\\\\\r\n{}: ]{0,8}";
+    prop_oneof![
+        words.prop_map(Act::Text),
+        words.prop_map(Act::Reasoning),
+        words.prop_map(Act::Refusal),
+        "[a-z_]{1,8}".prop_map(Act::Call),
+        words.prop_map(Act::Arguments),
+    ]
+}
+
+fn perform(acts: &[Act], encoder: &mut Encoder, out: &mut Vec<Event>) {
+    for (i, act) in acts.iter().enumerate() {
+        match act {
+            Act::Text(text) => encoder.text(text, out),
+            Act::Reasoning(text) => encoder.reasoning(text, out),
+            Act::Refusal(text) => encoder.refusal(text, out),
+            Act::Call(name) => encoder.call(&format!("call_{i}"), name, out),
+            Act::Arguments(text) => encoder.arguments(text, out),
+        }
+    }
+}
+
+fn encoder() -> Encoder {
+    Encoder::new(Head { id: "chatcmpl-1".into(), created: 1_789_000_000, model: "m".into() }, true)
+}
+
+/// What the acts say in sum: text, thoughts, refusal, and calls with their arguments.
+fn sum(acts: &[Act]) -> (String, String, String, Vec<(String, String)>) {
+    let (mut said, mut thought, mut refused, mut calls) = (String::new(), String::new(), String::new(), Vec::new());
+    for act in acts {
+        match act {
+            Act::Text(text) => said.push_str(text),
+            Act::Reasoning(text) => thought.push_str(text),
+            Act::Refusal(text) => refused.push_str(text),
+            Act::Call(name) => calls.push((name.clone(), String::new())),
+            Act::Arguments(text) => {
+                if let Some((_, arguments)) = calls.last_mut() {
+                    arguments.push_str(text);
+                }
+            }
+        }
+    }
+    (said, thought, refused, calls)
+}
+
+proptest! {
+    #[test]
+    fn whatever_a_model_does_is_a_grammatical_stream_that_folds_to_it(acts in vec(act(), 0..12)) {
+        let (mut encoder, mut out) = (encoder(), Vec::new());
+        perform(&acts, &mut encoder, &mut out);
+        encoder.finish(FinishReason::Stop, Some(Usage::new(3, 4)), &mut out);
+        encoder.text("after the end", &mut out);
+        encoder.fail(&ApiError::server_error(), &mut out);
+
+        prop_assert_eq!(&events(&text(&out)), &out);
+        let reply = fold(&out).unwrap();
+        let message = &reply.choices[0].message;
+        let calls = message.tool_calls.iter().map(|call| match call {
+            ToolCall::Function(call) => (call.function.name.clone(), call.function.arguments.clone()),
+            other => panic!("{other:?}"),
+        });
+        let got = (
+            message.content.clone().unwrap_or_default(),
+            message.reasoning_content.clone().unwrap_or_default(),
+            message.refusal.clone().unwrap_or_default(),
+            calls.collect::<Vec<_>>(),
+        );
+        prop_assert_eq!(got, sum(&acts));
+        prop_assert_eq!(reply.usage, Some(Usage::new(3, 4)));
+    }
+
+    #[test]
+    fn a_failure_ends_the_stream_and_is_never_a_reply(acts in vec(act(), 0..8)) {
+        let (mut encoder, mut out) = (encoder(), Vec::new());
+        perform(&acts, &mut encoder, &mut out);
+        encoder.fail(&ApiError::server_error(), &mut out);
+        encoder.finish(FinishReason::Stop, None, &mut out);
+        prop_assert_eq!(out.iter().filter(|event| event.is_terminal()).count(), 1);
+        prop_assert!(fold(&out).is_err());
+    }
+
+    #[test]
+    fn a_stream_cut_anywhere_is_never_a_reply(acts in vec(act(), 0..8), at in any::<prop::sample::Index>()) {
+        let (mut encoder, mut out) = (encoder(), Vec::new());
+        perform(&acts, &mut encoder, &mut out);
+        encoder.finish(FinishReason::Length, None, &mut out);
+        let cut = at.index(out.len());
+        prop_assert!(fold(&out[..cut]).is_err());
+        let mut grammar = Grammar::new();
+        prop_assert!(out[..cut].iter().all(|event| grammar.push(event).is_ok()));
+        prop_assert!(grammar.finish().is_err());
+    }
+
+    #[test]
+    fn the_diagnosis_agrees_with_the_parser(document in wire::strategy::changed(requests())) {
+        let parses = serde_json::from_str::<Request>(&document.to_string());
+        let diagnosis = Shape::of::<Request>().diagnose(&document);
+        prop_assert_eq!(parses.is_ok(), diagnosis.is_empty(), "{:?} {} {}", parses.err(), diagnosis, document);
+    }
+
+    #[test]
+    fn what_is_read_is_written_and_read_again_the_same(document in wire::strategy::changed(requests())) {
+        if let Ok(request) = Request::read(document.to_string().as_bytes()) {
+            let written = serde_json::to_vec(&request).unwrap();
+            prop_assert_eq!(Request::read(&written).unwrap(), request);
+        }
+    }
+}
+
+fn requests() -> Vec<Value> {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/fixtures");
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let requests = files.filter(|path| path.to_string_lossy().contains("-request-"));
+    requests.map(|path| serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()).collect()
+}

@@ -1,0 +1,85 @@
+//! Strategies for property tests: any JSON, and documents with something changed.
+
+use proptest::collection::vec;
+use proptest::prelude::{Just, Strategy, any, prop, prop_oneof};
+use serde_json::{Value, json};
+
+/// Any small JSON value.
+pub fn json_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        any::<i32>().prop_map(|n| json!(f64::from(n) / 4.0)),
+        word().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 24, 4, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..4).prop_map(Value::from),
+            vec((word(), inner), 0..4).prop_map(|members| members.into_iter().collect()),
+        ]
+    })
+}
+
+/// One of `documents` with up to four places changed: a value replaced, removed or put under another name.
+pub fn changed(documents: Vec<Value>) -> impl Strategy<Value = Value> {
+    let change = (any::<prop::sample::Index>(), 0..3_u8, json_value(), word());
+    (prop::sample::select(documents), vec(change, 0..4)).prop_map(|(mut document, changes)| {
+        for (at, how, value, name) in changes {
+            let places = count(&document);
+            change_place(&mut document, &mut at.index(places), how, &value, &name);
+        }
+        document
+    })
+}
+
+/// Words that mean something in the protocols, and some that mean nothing.
+fn word() -> impl Strategy<Value = String> {
+    prop_oneof![
+        prop::sample::select(vec![
+            "type", "role", "content", "text", "function", "user", "auto", "message", "id", "input"
+        ])
+        .prop_map(str::to_owned),
+        "[a-z\u{e9}\u{1f600}\"\\\\ ]{0,6}",
+    ]
+}
+
+fn count(value: &Value) -> usize {
+    1 + match value {
+        Value::Array(entries) => entries.iter().map(count).sum(),
+        Value::Object(members) => members.values().map(count).sum(),
+        _ => 0,
+    }
+}
+
+/// Walks to the place with the number `left` and changes it.
+fn change_place(value: &mut Value, left: &mut usize, how: u8, new: &Value, name: &str) {
+    match value {
+        Value::Array(entries) => entries.iter_mut().for_each(|entry| enter(entry, left, how, new, name)),
+        Value::Object(members) if *left > 0 && *left <= members.len() && how > 0 => {
+            let key = members.keys().nth(*left - 1).cloned().unwrap_or_default();
+            let old = members.shift_remove(&key);
+            if let (2, Some(old)) = (how, old) {
+                members.insert(name.to_owned(), old);
+            }
+            *left = usize::MAX;
+        }
+        Value::Object(members) => members.values_mut().for_each(|member| enter(member, left, how, new, name)),
+        _ => {}
+    }
+}
+
+fn enter(value: &mut Value, left: &mut usize, how: u8, new: &Value, name: &str) {
+    match *left {
+        usize::MAX => {}
+        0 => {
+            *value = new.clone();
+            *left = usize::MAX;
+        }
+        _ => {
+            *left -= 1;
+            change_place(value, left, how, new, name);
+        }
+    }
+}
