@@ -1,2 +1,77 @@
-//! The chores.
-fn main() {}
+//! The project's chores, run as `cargo xtask <chore>`.
+
+mod bench;
+mod ci;
+mod deps;
+mod fetch_model;
+mod fuzz;
+mod layers;
+mod lockfile;
+mod process;
+mod serve;
+mod test;
+mod tidy;
+mod tools;
+mod workspace;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// What a chore comes to: its error is a whole message for a person.
+type Outcome<T = ()> = Result<T, String>;
+
+fn main() -> ExitCode {
+    match chore(std::env::args_os().skip(1).collect()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn chore(mut args: Vec<OsString>) -> Outcome {
+    if args.is_empty() {
+        return usage();
+    }
+    let name = args.remove(0);
+    match name.to_str() {
+        Some("serve") => serve::run(&args),
+        Some("test") => test::run(&args),
+        Some("ci") => nothing(&args).and_then(|()| ci::run()),
+        Some("fetch-model") => nothing(&args).and_then(|()| fetch_model::run()),
+        Some("bench") => bench::run(&args),
+        Some("fuzz") => fuzz::run(&args),
+        Some("deps") => nothing(&args).and_then(|()| deps::run()),
+        Some("tidy") => nothing(&args).and_then(|()| tidy::run()),
+        Some("help" | "--help" | "-h") => usage(),
+        _ => Err(format!("there is no chore {name:?}\n\n{USAGE}")),
+    }
+}
+
+fn usage() -> Outcome {
+    println!("{USAGE}");
+    Ok(())
+}
+
+/// Refuses arguments to a chore that takes none.
+fn nothing(args: &[OsString]) -> Outcome {
+    match args {
+        [] => Ok(()),
+        [first, ..] => Err(format!("this chore takes no arguments, but {first:?} was given")),
+    }
+}
+
+const USAGE: &str = "\
+usage: cargo xtask <chore>
+
+  serve [ARGS…]       bring the model if it is absent, build in release, run `sluicegate serve ARGS…`
+  test [ARGS…]        bring the model if it is absent, run every test; ARGS go to `cargo test`
+  ci                  everything that has to pass: format, lints, tables, docs, licences, fuzz targets, tests
+  fetch-model         bring the weights of the embedded text engine into the user's cache
+  bench [ARGS…]       run the benches; ARGS go to the bench programs
+  fuzz [--minutes N] [--keep] [TARGET]
+                      fuzz every target in turn, or one, for N minutes each (1); --keep adds to the corpus what
+                      reached new code
+  deps                hold the workspace against the layer table and the lock file against the version rules
+  tidy                look over every file for what the compiler does not see";

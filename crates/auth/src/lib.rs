@@ -1,1 +1,15 @@
-//! API keys: bearer parsing, hashes, scopes, expiry, a key ring; no I/O
+#![doc = include_str!("../README.md")]
+
+mod credentials;
+mod hash;
+mod key;
+mod pattern;
+mod ring;
+mod scope;
+
+pub use credentials::{Credentials, Denied, Malformed};
+pub use hash::{KeyHash, KeyHashError};
+pub use key::{Key, KeyError, MAX_KEY};
+pub use pattern::{Pattern, PatternError};
+pub use ring::{Entry, KeyRing, RingErrors, RingProblem};
+pub use scope::{Scope, Scopes, UnknownScope};

@@ -1,0 +1,145 @@
+//! The hash of a key: what is stored, looked up and compared.
+
+use std::fmt;
+use std::str::FromStr;
+
+use sha2::{Digest as _, Sha256};
+use subtle::{Choice, ConstantTimeEq};
+
+use crate::Key;
+
+/// The SHA-256 of a key, written `sha256:` and 64 hexadecimal digits.
+///
+/// A plain hash is enough, since a key has 256 random bits and cannot be guessed from it. An operator who chooses
+/// a key by hand should know that a short one can.
+///
+/// Equality takes the same time wherever two hashes differ.
+///
+/// ```
+/// use sluicegate_auth::{Key, KeyHash};
+///
+/// let hash = KeyHash::of(&Key::parse("abc")?);
+/// let text = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+/// assert_eq!((hash.to_string().as_str(), text.parse()), (text, Ok(hash)));
+/// # Ok::<(), sluicegate_auth::KeyError>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct KeyHash([u8; 32]);
+
+/// Why a text is no [`KeyHash`]. Its `Display` is a whole sentence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum KeyHashError {
+    /// It does not begin with `sha256:`.
+    Algorithm,
+    /// Another number of characters than 64 follows: how many.
+    Length(usize),
+    /// A character that is no hexadecimal digit follows.
+    Digit(char),
+}
+
+impl KeyHash {
+    /// The hash of `key`.
+    #[must_use]
+    pub fn of(key: &Key) -> Self {
+        Self(Sha256::digest(key.expose()).into())
+    }
+
+    /// The order in which a ring keeps its hashes; not in constant time.
+    pub(crate) fn order(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl ConstantTimeEq for KeyHash {
+    fn ct_eq(&self, other: &Self) -> Choice {
+        self.0.ct_eq(&other.0)
+    }
+}
+
+impl PartialEq for KeyHash {
+    fn eq(&self, other: &Self) -> bool {
+        self.ct_eq(other).into()
+    }
+}
+
+impl Eq for KeyHash {}
+
+impl FromStr for KeyHash {
+    type Err = KeyHashError;
+
+    fn from_str(text: &str) -> Result<Self, KeyHashError> {
+        let digits = text.strip_prefix(ALGORITHM).ok_or(KeyHashError::Algorithm)?;
+        if let Some(other) = digits.chars().find(|c| !c.is_ascii_hexdigit()) {
+            return Err(KeyHashError::Digit(other));
+        }
+        let mut bytes = [0; 32];
+        if digits.len() != bytes.len() * 2 {
+            return Err(KeyHashError::Length(digits.len()));
+        }
+        for (byte, pair) in bytes.iter_mut().zip(digits.as_bytes().chunks_exact(2)) {
+            *byte = pair.iter().fold(0, |byte, digit| byte << 4 | nibble(*digit));
+        }
+        Ok(Self(bytes))
+    }
+}
+
+impl fmt::Display for KeyHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(ALGORITHM)?;
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for KeyHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KeyHash({self})")
+    }
+}
+
+impl fmt::Display for KeyHashError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("expected 'sha256:' and 64 hexadecimal digits, but ")?;
+        match self {
+            Self::Algorithm => f.write_str("it does not begin with 'sha256:'"),
+            Self::Length(found) => write!(f, "it has {found} digits"),
+            Self::Digit(found) => write!(f, "it has {found:?} among the digits"),
+        }
+    }
+}
+
+impl std::error::Error for KeyHashError {}
+
+/// The value of a hexadecimal digit.
+fn nibble(digit: u8) -> u8 {
+    match digit {
+        b'0'..=b'9' => digit - b'0',
+        _ => (digit | 0x20) - b'a' + 10,
+    }
+}
+
+const ALGORITHM: &str = "sha256:";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_hash_is_told_with_what_was_found() {
+        let told = |text: &str| text.parse::<KeyHash>().unwrap_err().to_string();
+        let digits = "0".repeat(64);
+        let expected = "expected 'sha256:' and 64 hexadecimal digits, but";
+        assert_eq!(told(&digits), format!("{expected} it does not begin with 'sha256:'"));
+        assert_eq!(told(&format!("sha512:{digits}")), format!("{expected} it does not begin with 'sha256:'"));
+        assert_eq!(told("sha256:abc"), format!("{expected} it has 3 digits"));
+        assert_eq!(told(&format!("sha256:{digits}0")), format!("{expected} it has 65 digits"));
+        assert_eq!(told("sha256:12 4"), format!("{expected} it has ' ' among the digits"));
+        assert_eq!(told("sha256:\u{e4}"), format!("{expected} it has '\u{e4}' among the digits"));
+    }
+
+    #[test]
+    fn capital_digits_are_read_and_small_ones_written() {
+        let hash: KeyHash = format!("sha256:{}", "aF".repeat(32)).parse().unwrap();
+        assert_eq!(hash.to_string(), format!("sha256:{}", "af".repeat(32)));
+    }
+}

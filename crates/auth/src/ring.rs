@@ -1,0 +1,287 @@
+//! Every key of a gateway, and who is let in.
+
+use std::collections::hash_map::Entry::{Occupied, Vacant};
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+
+use subtle::{Choice, ConstantTimeEq as _};
+
+use crate::{Credentials, Denied, Key, KeyHash, Pattern, Scopes};
+
+/// One key of a ring: its hash, and what it opens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Entry {
+    /// Whose key it is, for logs and metrics: 1 to 64 visible ASCII characters, unique in its ring.
+    pub name: String,
+    /// The hash of the key, unique in its ring.
+    pub hash: KeyHash,
+    /// The capabilities that it opens: at least one.
+    pub scopes: Scopes,
+    /// The models that it may use: at least one pattern. `None` is every model.
+    pub models: Option<Vec<Pattern>>,
+    /// The first moment at which it opens nothing any more, in seconds since 1970 UTC. `None` is never.
+    pub expires: Option<i64>,
+}
+
+/// The keys of a gateway: one at least, all different.
+///
+/// # Timing
+///
+/// How long [`KeyRing::admit`] takes tells nothing of use to someone who tries keys. Only hashes are looked up and
+/// compared, and to find keys whose hashes come ever closer to a stored one costs as much as to guess that key.
+/// Beyond that a known key, an unknown and an expired one take the same steps: one binary search, one comparison in
+/// constant time, one look at the expiry.
+#[derive(Clone, Debug)]
+pub struct KeyRing {
+    /// In the order of their hashes; never empty.
+    entries: Vec<Entry>,
+}
+
+/// Everything that is wrong with the entries of a ring, in order. Its `Display` has a line for each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RingErrors(Vec<RingProblem>);
+
+/// One thing that is wrong with the entries of a ring. Its `Display` is a whole sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RingProblem {
+    /// There are none.
+    NoKeys,
+    /// A name is empty, too long, or not visible ASCII.
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// Two entries have this name.
+    SameName {
+        /// The name.
+        name: String,
+    },
+    /// Two entries have the same hash.
+    SameKey {
+        /// The name of the earlier one.
+        first: String,
+        /// The name of the later one.
+        second: String,
+    },
+    /// An entry opens no capability.
+    NoScopes {
+        /// Its name.
+        name: String,
+    },
+    /// An entry has a list of models without a pattern in it.
+    NoModels {
+        /// Its name.
+        name: String,
+    },
+}
+
+impl Entry {
+    /// A key that opens `scopes` on every model and does not expire.
+    #[must_use]
+    pub fn new(name: impl Into<String>, hash: KeyHash, scopes: Scopes) -> Self {
+        Self { name: name.into(), hash, scopes, models: None, expires: None }
+    }
+
+    /// Whether the key may use `model`.
+    #[must_use]
+    pub fn may_use(&self, model: &str) -> bool {
+        self.models.as_ref().is_none_or(|patterns| patterns.iter().any(|pattern| pattern.matches(model)))
+    }
+
+    /// Whether the key opens nothing any more at `now`, in seconds since 1970 UTC.
+    #[must_use]
+    pub fn is_expired(&self, now: i64) -> bool {
+        self.expires.is_some_and(|end| now >= end)
+    }
+}
+
+impl KeyRing {
+    /// A ring of these entries. Expired ones may be among them.
+    ///
+    /// # Errors
+    /// Every problem at once, when there is any; that there are no entries is one.
+    pub fn new(entries: impl IntoIterator<Item = Entry>) -> Result<Self, RingErrors> {
+        let mut entries: Vec<_> = entries.into_iter().collect();
+        let found = problems(&entries);
+        if !found.is_empty() {
+            return Err(RingErrors(found));
+        }
+        entries.sort_by_key(|entry| *entry.hash.order());
+        Ok(Self { entries })
+    }
+
+    /// The entry of the first key shown that is known and has not expired at `now`, in seconds since 1970 UTC.
+    ///
+    /// # Errors
+    /// [`Denied::Invalid`] when there is none.
+    pub fn admit(&self, shown: &Credentials, now: i64) -> Result<&Entry, Denied> {
+        shown.keys().find_map(|key| self.find(key, now)).ok_or(Denied::Invalid)
+    }
+
+    /// Each entry, in no order that means anything.
+    pub fn entries(&self) -> std::slice::Iter<'_, Entry> {
+        self.entries.iter()
+    }
+
+    fn find(&self, key: &Key, now: i64) -> Option<&Entry> {
+        let hash = KeyHash::of(key);
+        let place = self.entries.partition_point(|entry| entry.hash.order() < hash.order());
+        // Where the hash would stand; past the end its neighbour is as good to be unequal to.
+        let nearest = self.entries.get(place).or(self.entries.last())?;
+        let known = nearest.hash.ct_eq(&hash);
+        let fresh = Choice::from(u8::from(!nearest.is_expired(now)));
+        bool::from(known & fresh).then_some(nearest)
+    }
+}
+
+impl RingErrors {
+    /// Each problem.
+    pub fn iter(&self) -> std::slice::Iter<'_, RingProblem> {
+        self.0.iter()
+    }
+}
+
+impl fmt::Display for RingErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let told: Vec<_> = self.iter().map(RingProblem::to_string).collect();
+        f.write_str(&told.join("\n"))
+    }
+}
+
+impl std::error::Error for RingErrors {}
+
+impl fmt::Display for RingProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoKeys => f.write_str("there are no keys: expected at least one"),
+            Self::Name { name } => {
+                write!(f, "the key name {name:?} is not usable: expected 1 to {MAX_NAME} visible ASCII characters")
+            }
+            Self::SameName { name } => write!(f, "two keys are named {name:?}: expected a name of its own for each"),
+            Self::SameKey { first, second } => {
+                write!(f, "the keys {first:?} and {second:?} have the same hash: expected a key of its own for each")
+            }
+            Self::NoScopes { name } => {
+                write!(f, "the key {name:?} has no scopes: expected some of 'text', 'messages', 'images'")
+            }
+            Self::NoModels { name } => {
+                write!(f, "the key {name:?} has an empty list of models: expected a pattern, or no list for all models")
+            }
+        }
+    }
+}
+
+/// What is wrong with `entries`, in their order.
+fn problems(entries: &[Entry]) -> Vec<RingProblem> {
+    let mut found = Vec::new();
+    if entries.is_empty() {
+        found.push(RingProblem::NoKeys);
+    }
+    let (mut names, mut hashes) = (HashSet::new(), HashMap::new());
+    for entry in entries {
+        let name = || entry.name.clone();
+        if !is_name(&entry.name) {
+            found.push(RingProblem::Name { name: name() });
+        }
+        if !names.insert(&entry.name) {
+            found.push(RingProblem::SameName { name: name() });
+        }
+        match hashes.entry(entry.hash.order()) {
+            Vacant(place) => _ = place.insert(&entry.name),
+            Occupied(first) => found.push(RingProblem::SameKey { first: first.get().to_string(), second: name() }),
+        }
+        if entry.scopes.is_empty() {
+            found.push(RingProblem::NoScopes { name: name() });
+        }
+        if entry.models.as_ref().is_some_and(Vec::is_empty) {
+            found.push(RingProblem::NoModels { name: name() });
+        }
+    }
+    found
+}
+
+fn is_name(name: &str) -> bool {
+    (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+/// The longest name of a key, in characters: it stands in every log line.
+const MAX_NAME: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Scope;
+
+    fn key(seed: u8) -> Key {
+        Key::from_bits([seed; 32])
+    }
+
+    fn entry(name: &str, seed: u8) -> Entry {
+        Entry::new(name, KeyHash::of(&key(seed)), Scope::Text.into())
+    }
+
+    fn shown(authorization: &Key, api_key: Option<&Key>) -> Credentials {
+        let header = format!("Bearer {}", authorization.expose());
+        Credentials::from_headers([header.as_bytes()], api_key.map(|key| key.expose().as_bytes())).unwrap()
+    }
+
+    #[test]
+    fn each_key_opens_its_own_entry_and_no_other_key_opens_any() {
+        let ring = KeyRing::new((0..50).map(|seed| entry(&format!("k{seed}"), seed))).unwrap();
+        for seed in 0..50 {
+            assert_eq!(ring.admit(&shown(&key(seed), None), 0).unwrap().name, format!("k{seed}"));
+        }
+        for seed in 50..=255 {
+            assert_eq!(ring.admit(&shown(&key(seed), None), 0), Err(Denied::Invalid));
+        }
+        assert_eq!(ring.entries().len(), 50);
+    }
+
+    #[test]
+    fn an_expired_key_is_refused_like_an_unknown_one_from_its_very_second() {
+        let ring = KeyRing::new([Entry { expires: Some(100), ..entry("a", 1) }]).unwrap();
+        assert!(ring.admit(&shown(&key(1), None), 99).is_ok());
+        assert_eq!(ring.admit(&shown(&key(1), None), 100), Err(Denied::Invalid));
+        assert_eq!(ring.admit(&shown(&key(2), None), 99), Err(Denied::Invalid));
+    }
+
+    #[test]
+    fn the_second_key_counts_when_the_first_is_unknown_or_expired() {
+        let ring = KeyRing::new([entry("a", 1), Entry { expires: Some(5), ..entry("b", 2) }]).unwrap();
+        let name = |first, second| Ok(ring.admit(&shown(&key(first), Some(&key(second))), 9)?.name.as_str());
+        assert_eq!(name(9, 1), Ok("a"));
+        assert_eq!(name(2, 1), Ok("a"));
+        assert_eq!(name(1, 9), Ok("a"));
+        assert_eq!(name(9, 2), Err(Denied::Invalid));
+    }
+
+    #[test]
+    fn no_keys_is_an_error() {
+        assert_eq!(KeyRing::new([]).unwrap_err().to_string(), "there are no keys: expected at least one");
+    }
+
+    #[test]
+    fn every_problem_is_told_at_once() {
+        let entries = [
+            entry("a", 1),
+            entry("a", 2),
+            entry("b", 1),
+            Entry { scopes: [].into_iter().collect(), ..entry("c d", 3) },
+            Entry { models: Some(Vec::new()), ..entry("", 4) },
+        ];
+        let told = KeyRing::new(entries).unwrap_err().to_string();
+        assert_eq!(
+            told.lines().collect::<Vec<_>>(),
+            [
+                r#"two keys are named "a": expected a name of its own for each"#,
+                r#"the keys "a" and "b" have the same hash: expected a key of its own for each"#,
+                r#"the key name "c d" is not usable: expected 1 to 64 visible ASCII characters"#,
+                r#"the key "c d" has no scopes: expected some of 'text', 'messages', 'images'"#,
+                r#"the key name "" is not usable: expected 1 to 64 visible ASCII characters"#,
+                r#"the key "" has an empty list of models: expected a pattern, or no list for all models"#,
+            ]
+        );
+    }
+}

@@ -1,0 +1,5 @@
+//! The laws of keys, over whatever a caller may send.
+
+mod credentials;
+mod keys;
+mod patterns;

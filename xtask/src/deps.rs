@@ -1,0 +1,114 @@
+//! `cargo xtask deps`: the workspace against the layer table, the lock files against the version rules.
+
+use std::fs;
+
+use cargo_metadata::{DependencyKind, Metadata, Package};
+
+use crate::layers::{self, LAYERS, Room};
+use crate::{Outcome, lockfile, process, workspace};
+
+/// Tells every dependency that the table or the rules do not allow.
+pub(crate) fn run() -> Outcome {
+    let metadata = workspace::metadata()?;
+    let mut found = sideways(&metadata);
+    found.extend(impure(&metadata)?);
+    for name in ["Cargo.lock", "fuzz/Cargo.lock"] {
+        let text = fs::read_to_string(workspace::root().join(name)).map_err(|error| format!("{name}: {error}"))?;
+        found.extend(lockfile::problems(&text)?.into_iter().map(|problem| format!("{name}: {problem}")));
+    }
+    if found.is_empty() {
+        println!("dependencies are as the layer table says");
+        return Ok(());
+    }
+    Err(format!("dependencies:\n  {}", found.join("\n  ")))
+}
+
+/// What is declared against the table, and what the table does not know.
+fn sideways(metadata: &Metadata) -> Vec<String> {
+    let mut found = Vec::new();
+    for package in &metadata.packages {
+        let Some(folder) = folder(package) else { continue };
+        let Some(room) = layers::room(folder) else {
+            found.push(format!("crates/{folder} has no place in the layer table (xtask/src/layers.rs)"));
+            continue;
+        };
+        for dependency in &package.dependencies {
+            let other = dependency.path.as_ref().and_then(|path| layers::room(path.file_name()?));
+            let Some(other) = other else { continue };
+            let in_tests = dependency.kind == DependencyKind::Development;
+            if !room.may_use(other, in_tests) {
+                let tests = if in_tests { "the tests of " } else { "" };
+                found.push(format!(
+                    "{tests}{} (row {}) may not depend on {} (row {})",
+                    room.name, room.row, other.name, other.row
+                ));
+            }
+        }
+    }
+    found
+}
+
+/// Pure rooms that reach a runtime or a socket, however far away.
+fn impure(metadata: &Metadata) -> Outcome<Vec<String>> {
+    let mut found = Vec::new();
+    for room in present(metadata).filter(|room| room.is_pure()) {
+        let package = format!("sluicegate-{}", room.name);
+        let mut tree = process::cargo("tree");
+        // One package at a time: the others would add their features.
+        tree.args(["--locked", "--package", &package, "--edges", "normal", "--prefix", "none", "--format", "{p}"]);
+        let reached = process::output(&mut tree)?;
+        let names = reached.lines().filter_map(|line| line.split(' ').next());
+        for name in names.filter(|name| WITH_IO.contains(name)) {
+            found.push(format!(
+                "{} is pure, but reaches {name}: `cargo tree -p {package} -e normal -i {name}`",
+                room.name
+            ));
+        }
+    }
+    Ok(found)
+}
+
+/// The rooms of the table that are in the workspace.
+pub(crate) fn present(metadata: &Metadata) -> impl Iterator<Item = &'static Room> {
+    LAYERS.iter().filter(|room| metadata.packages.iter().any(|package| folder(package) == Some(room.name)))
+}
+
+/// The folder of a package inside `crates/`; `None` for those elsewhere.
+fn folder(package: &Package) -> Option<&str> {
+    let folder = package.manifest_path.parent()?;
+    (folder.parent()?.file_name()? == "crates").then_some(folder.file_name()?)
+}
+
+/// Packages that no pure room reaches.
+const WITH_IO: &[&str] = &["hyper", "mio", "socket2", "tokio"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_workspace_keeps_to_the_table() {
+        assert_eq!(sideways(&workspace::metadata().unwrap()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_step_sideways_and_an_unknown_room_are_told() {
+        let mut metadata = workspace::metadata().unwrap();
+        let chat = metadata.packages.iter_mut().find(|package| package.name == "sluicegate-chat").unwrap();
+        let mut wrong = chat.dependencies[0].clone();
+        wrong.path = Some("crates/responses".into());
+        wrong.kind = DependencyKind::Normal;
+        chat.dependencies.push(wrong);
+        chat.manifest_path = "crates/chat/Cargo.toml".into();
+        let mut stranger = chat.clone();
+        stranger.manifest_path = "crates/cellar/Cargo.toml".into();
+        metadata.packages.push(stranger);
+        assert_eq!(
+            sideways(&metadata),
+            [
+                "chat (row 2) may not depend on responses (row 2)",
+                "crates/cellar has no place in the layer table (xtask/src/layers.rs)"
+            ]
+        );
+    }
+}

@@ -1,0 +1,217 @@
+//! `cargo xtask fuzz`: every fuzz target in turn, and a table of what came of it.
+//!
+//! What a run finds goes into a scratch folder of its own; the committed corpus grows with `--keep` alone.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use crate::tools::FUZZ;
+use crate::{Outcome, process, workspace};
+
+/// Runs what `args` ask for.
+pub(crate) fn run(args: &[OsString]) -> Outcome {
+    let plan = Plan::parse(args)?;
+    let all = targets()?;
+    let chosen = match plan.target {
+        Some(name) if all.contains(&name) => vec![name],
+        Some(name) => return Err(format!("there is no fuzz target {name:?}: there are {}", all.join(", "))),
+        None => all,
+    };
+    run_all(&chosen, plan.seconds, plan.keep)
+}
+
+/// Every target for a few seconds: that it builds, starts and takes its corpus.
+pub(crate) fn smoke() -> Outcome {
+    // cargo fuzz would silently write a lock file that is behind.
+    process::run(process::cargo("fetch").current_dir(folder()).arg("--locked"))?;
+    run_all(&targets()?, SMOKE_SECONDS, false)
+}
+
+/// What the command line asks for.
+#[derive(Debug, PartialEq)]
+struct Plan {
+    seconds: u64,
+    keep: bool,
+    target: Option<String>,
+}
+
+impl Plan {
+    fn parse(args: &[OsString]) -> Outcome<Self> {
+        let mut plan = Self { seconds: 60, keep: false, target: None };
+        let mut args = args.iter().map(|arg| arg.to_string_lossy());
+        while let Some(arg) = args.next() {
+            match &*arg {
+                "--keep" => plan.keep = true,
+                "--minutes" => plan.seconds = seconds(args.next().as_deref())?,
+                name if plan.target.is_none() && !name.starts_with('-') => plan.target = Some(name.to_owned()),
+                other => return Err(format!("unexpected {other:?}: expected [--minutes N] [--keep] [TARGET]")),
+            }
+        }
+        Ok(plan)
+    }
+}
+
+fn seconds(minutes: Option<&str>) -> Outcome<u64> {
+    let number = minutes.and_then(|word| word.parse::<f64>().ok()).filter(|number| (0.01..=10_000.0).contains(number));
+    let number = number.ok_or_else(|| format!("--minutes takes a number, such as 5, not {minutes:?}"))?;
+    Ok((number * 60.0).ceil() as u64)
+}
+
+/// Fuzzes each target and sums up.
+fn run_all(targets: &[String], seconds: u64, keep: bool) -> Outcome {
+    process::run(&mut fuzz("build", &[])?)?;
+    let mut rows = Vec::new();
+    for target in targets {
+        println!("-- {target} for {seconds} s");
+        rows.push(Row { target, stats: run_one(target, seconds, keep)? });
+    }
+    print!("{}", table(&rows));
+    let crashed: Vec<_> = rows.iter().filter(|row| row.stats.crashed).map(|row| row.target).collect();
+    if crashed.is_empty() {
+        return Ok(());
+    }
+    Err(format!("crashes in {}: the inputs are in fuzz/artifacts", crashed.join(", ")))
+}
+
+/// Fuzzes one target, its pulse going where our output goes.
+fn run_one(target: &str, seconds: u64, keep: bool) -> Outcome<Stats> {
+    let scratch = workspace::target()?.join("fuzz").join(target);
+    // What the last run left.
+    let _ = fs::remove_dir_all(&scratch);
+    fs::create_dir_all(&scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
+    let corpus = corpus(target);
+    fs::create_dir_all(&corpus).map_err(|error| format!("{}: {error}", corpus.display()))?;
+
+    let mut command = fuzz("run", &[target])?;
+    // The first folder takes what is new.
+    command.args([&scratch, &corpus]).arg("--").args([format!("-max_total_time={seconds}")]).args(LIMITS);
+    let mut child = command.stderr(Stdio::piped()).spawn().map_err(|error| process::not_started(&command, &error))?;
+    let mut stats = Stats::default();
+    if let Some(stderr) = child.stderr.take() {
+        for line in BufReader::new(stderr).split(b'\n').map_while(Result::ok) {
+            stats.take(&String::from_utf8_lossy(&line));
+        }
+    }
+    let status = child.wait().map_err(|error| format!("cargo fuzz cannot be waited for: {error}"))?;
+    stats.crashed = !status.success();
+    if keep && !stats.crashed {
+        // Takes over what reaches code that the corpus does not, and leaves the corpus as it is otherwise.
+        process::run(fuzz("run", &[target])?.args([&corpus, &scratch]).args(["--", "-merge=1"]))?;
+    }
+    Ok(stats)
+}
+
+/// What a run of libFuzzer said of itself, last.
+#[derive(Debug, Default, PartialEq)]
+struct Stats {
+    executions: u64,
+    coverage: u64,
+    corpus: u64,
+    crashed: bool,
+}
+
+impl Stats {
+    /// Takes in a line such as `#2048 pulse cov: 120 ft: 347 corp: 144/9617b …` and passes on what a person wants
+    /// to see.
+    fn take(&mut self, line: &str) {
+        let words: Vec<_> = line.split_whitespace().collect();
+        let Some(executions) = words.first().and_then(|word| word.strip_prefix('#')?.parse().ok()) else {
+            if !NOISE.iter().any(|noise| line.starts_with(noise)) {
+                eprintln!("{line}");
+            }
+            return;
+        };
+        self.executions = executions;
+        let figure = |name| {
+            let (_, figure) = words.iter().zip(words.iter().skip(1)).find(|(word, _)| **word == name)?;
+            figure.split('/').next()?.parse().ok()
+        };
+        self.coverage = figure("cov:").unwrap_or(self.coverage);
+        self.corpus = figure("corp:").unwrap_or(self.corpus);
+        if words.get(1).is_some_and(|event| MILESTONES.contains(event)) {
+            eprintln!("{line}");
+        }
+    }
+}
+
+/// A line of the summary.
+struct Row<'a> {
+    target: &'a str,
+    stats: Stats,
+}
+
+fn table(rows: &[Row<'_>]) -> String {
+    let width = rows.iter().map(|row| row.target.len()).max().unwrap_or(0).max("target".len());
+    let mut text =
+        format!("{:width$} {:>12} {:>9} {:>7} {:>8}\n", "target", "executions", "coverage", "corpus", "crashes");
+    for Row { target, stats } in rows {
+        let Stats { executions, coverage, corpus, crashed } = stats;
+        let crashes = u8::from(*crashed);
+        text += &format!("{target:width$} {executions:>12} {coverage:>9} {corpus:>7} {crashes:>8}\n");
+    }
+    text
+}
+
+/// Every target that `fuzz/Cargo.toml` names.
+fn targets() -> Outcome<Vec<String>> {
+    let mut list = FUZZ.command()?;
+    list.arg("list");
+    Ok(process::output(list.current_dir(folder()))?.lines().map(str::to_owned).collect())
+}
+
+/// `cargo fuzz` without a sanitizer: there is no unsafe code here to watch, and so stable Rust will do.
+fn fuzz(subcommand: &str, args: &[&str]) -> Outcome<Command> {
+    let mut command = FUZZ.command()?;
+    command.current_dir(folder()).args([subcommand, "--sanitizer", "none"]).args(args);
+    Ok(command)
+}
+
+fn folder() -> PathBuf {
+    workspace::root().join("fuzz")
+}
+
+fn corpus(target: &str) -> PathBuf {
+    folder().join("corpus").join(target)
+}
+
+/// A parser that takes ten seconds or a gigabyte over a small input has failed.
+const LIMITS: [&str; 2] = ["-timeout=10", "-rss_limit_mb=1024"];
+const SMOKE_SECONDS: u64 = 5;
+/// The events of libFuzzer that are worth a line.
+const MILESTONES: [&str; 3] = ["INITED", "pulse", "DONE"];
+/// What libFuzzer says at every start and end.
+const NOISE: [&str; 5] = ["INFO:", "\tNEW_FUNC", "WARNING: Failed to find function", "\"", "###### "];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_figures_count() {
+        let mut stats = Stats::default();
+        stats.take("INFO: Loaded 1 modules");
+        stats.take("#9\tINITED cov: 85 ft: 116 corp: 8/122b exec/s: 0 rss: 28Mb");
+        stats.take("#2097152\tNEW    cov: 120 ft: 347 corp: 144/9617b lim: 4096 exec/s: 699050 rss: 28Mb L: 1/2");
+        stats.take("#3253362\tDONE   cov: 121 ft: 347 corp: 145/9566b lim: 4096 exec/s: 542227 rss: 28Mb");
+        assert_eq!(stats, Stats { executions: 3_253_362, coverage: 121, corpus: 145, crashed: false });
+        let row = Row { target: "auth_header", stats };
+        assert_eq!(
+            table(&[row]),
+            "target        executions  coverage  corpus  crashes\nauth_header      3253362       121     145        0\n"
+        );
+    }
+
+    #[test]
+    fn the_command_line_is_read_or_refused() {
+        let parse = |line: &str| Plan::parse(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>());
+        let plan = |seconds, keep, target: Option<&str>| Plan { seconds, keep, target: target.map(str::to_owned) };
+        assert_eq!(parse(""), Ok(plan(60, false, None)));
+        assert_eq!(parse("--minutes 2.5 sse --keep"), Ok(plan(150, true, Some("sse"))));
+        assert!(parse("--minutes").unwrap_err().contains("takes a number"));
+        assert!(parse("--minutes -1").unwrap_err().contains("takes a number"));
+        assert!(parse("sse auth").unwrap_err().contains("unexpected \"auth\""));
+    }
+}

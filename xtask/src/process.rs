@@ -1,0 +1,81 @@
+//! Running other programs.
+
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::process::{Command, Stdio};
+
+use crate::{Outcome, workspace};
+
+/// The cargo that runs this chore.
+pub(crate) fn cargo_path() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
+/// A cargo command in the workspace.
+pub(crate) fn cargo(subcommand: &str) -> Command {
+    let mut command = Command::new(cargo_path());
+    command.current_dir(workspace::root()).arg(subcommand);
+    // `cargo run` describes xtask in these; build scripts that watch them would run anew for it.
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")) {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+/// Runs a command to its end, its output going where ours goes.
+///
+/// # Errors
+/// When it cannot be started or does not succeed.
+pub(crate) fn run(command: &mut Command) -> Outcome {
+    let status = command.status().map_err(|error| not_started(command, &error))?;
+    if status.success() { Ok(()) } else { Err(format!("`{}` ended with {status}", shown(command))) }
+}
+
+/// Runs a command to its end and returns what it printed; what it complains of goes where ours goes.
+///
+/// # Errors
+/// As [`run`], and when the output is no text.
+pub(crate) fn output(command: &mut Command) -> Outcome<String> {
+    let output = command.stderr(Stdio::inherit()).output();
+    let output = output.map_err(|error| not_started(command, &error))?;
+    if !output.status.success() {
+        return Err(format!("`{}` ended with {}", shown(command), output.status));
+    }
+    String::from_utf8(output.stdout).map_err(|_| format!("`{}` printed something that is not UTF-8", shown(command)))
+}
+
+/// What to tell of a command that could not be started.
+pub(crate) fn not_started(command: &Command, error: &std::io::Error) -> String {
+    let program = command.get_program().display();
+    match error.kind() {
+        ErrorKind::NotFound => format!("{program} is not installed, or not on the PATH"),
+        _ => format!("{program} cannot be started: {error}"),
+    }
+}
+
+/// The command as a person would type it.
+pub(crate) fn shown(command: &Command) -> String {
+    let program = std::path::Path::new(command.get_program());
+    let program = program.file_name().unwrap_or(command.get_program());
+    let words = std::iter::once(program).chain(command.get_args());
+    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_is_not_there_is_named() {
+        let told = run(&mut Command::new("sluicegate-no-such-program")).unwrap_err();
+        assert_eq!(told, "sluicegate-no-such-program is not installed, or not on the PATH");
+    }
+
+    #[test]
+    fn a_failing_command_is_told_as_typed() {
+        let told = run(Command::new(cargo_path()).arg("no-such-subcommand").stderr(Stdio::null())).unwrap_err();
+        assert!(told.starts_with("`cargo no-such-subcommand` ended with exit status"), "{told}");
+    }
+}

@@ -1,0 +1,29 @@
+//! `cargo xtask serve`: from a bare checkout to a running gateway.
+
+use std::ffi::OsString;
+use std::process::Command;
+
+use crate::{Outcome, fetch_model, process, workspace};
+
+/// Brings the model if it is absent, builds in release and becomes `sluicegate serve` with `args`.
+pub(crate) fn run(args: &[OsString]) -> Outcome {
+    fetch_model::run()?;
+    process::run(process::cargo("build").args(["--release", "--locked", "--package", "sluicegate-server"]))?;
+    let program = workspace::target()?.join("release").join(format!("sluicegate{}", std::env::consts::EXE_SUFFIX));
+    become_program(Command::new(program).arg("serve").args(args))
+}
+
+/// Puts the program in our place, so that signals and its exit status are its own.
+#[cfg(unix)]
+fn become_program(command: &mut Command) -> Outcome {
+    use std::os::unix::process::CommandExt as _;
+    let error = command.exec();
+    Err(process::not_started(command, &error))
+}
+
+/// Runs the program and ends as it ends.
+#[cfg(not(unix))]
+fn become_program(command: &mut Command) -> Outcome {
+    let status = command.status().map_err(|error| process::not_started(command, &error))?;
+    std::process::exit(status.code().unwrap_or(1))
+}

@@ -1,0 +1,144 @@
+//! `cargo xtask tidy`: what the compiler does not see, in every file of the repository.
+
+use std::fs;
+use std::path::Path;
+
+use crate::{Outcome, process, workspace};
+
+/// Looks over every file that git knows or would take.
+pub(crate) fn run() -> Outcome {
+    let root = workspace::root();
+    let mut git = std::process::Command::new("git");
+    git.current_dir(&root).args(["ls-files", "--cached", "--others", "--exclude-standard", "-z"]);
+    let names = process::output(&mut git)?;
+    let (mut looked, mut found) = (0, Vec::new());
+    for name in names.split_terminator('\0').filter(|name| is_ours(name)) {
+        // Deleted but not yet committed, or no text: nothing to look over.
+        let Ok(text) = fs::read_to_string(root.join(name)) else { continue };
+        found.extend(problems(name, &text));
+        looked += 1;
+    }
+    if found.is_empty() {
+        println!("{looked} files are tidy");
+        return Ok(());
+    }
+    Err(format!("untidy:\n  {}", found.join("\n  ")))
+}
+
+/// Whether a file is written by people here, and no data of a test or tool.
+fn is_ours(name: &str) -> bool {
+    let is_data = |folder: &str| DATA.contains(&folder);
+    let path = Path::new(name);
+    let is_lock = path.file_name().is_some_and(|name| name == "Cargo.lock");
+    !is_lock && !path.iter().any(|part| part.to_str().is_some_and(is_data))
+}
+
+/// What is untidy in one file, each with its place.
+fn problems(name: &str, text: &str) -> Vec<String> {
+    let is_rust = name.ends_with(".rs");
+    let mut found = Vec::new();
+    if is_rust && !OPENINGS.iter().any(|opening| text.starts_with(opening)) {
+        found.push(format!("{name}:1: a file opens with `//!` and says what it is"));
+    }
+    if !text.is_empty() && !text.ends_with('\n') {
+        found.push(format!("{name}: the last line has no end"));
+    }
+    if let Some(expected) = misnamed(name, text) {
+        found.push(format!("{name}: the package is called {expected}"));
+    }
+    for (line, number) in text.lines().zip(1..) {
+        let mut tell = |what: String| found.push(format!("{name}:{number}: {what}"));
+        if line.ends_with([' ', '\t', '\r']) {
+            tell("blanks at the end of the line".into());
+        }
+        if is_rust && line.contains('\t') {
+            tell("a tab".into());
+        }
+        if let Some(folder) = MACHINE_FOLDERS.iter().map(|parts| parts.concat()).find(|folder| names_path(line, folder))
+        {
+            tell(format!("a path of one machine: {folder}…"));
+        }
+        if let Some(host) = REGISTRY_HOSTS.iter().map(|parts| parts.concat()).find(|host| line.contains(host)) {
+            tell(format!("the host of a registry: {host}"));
+        }
+    }
+    found
+}
+
+/// The right name of a package of `crates/` that has another.
+fn misnamed(name: &str, text: &str) -> Option<String> {
+    let folder = name.strip_prefix("crates/")?.strip_suffix("/Cargo.toml")?;
+    let expected = format!("sluicegate-{folder}");
+    (!text.lines().any(|line| line == format!("name = \"{expected}\""))).then_some(expected)
+}
+
+/// Whether `line` has a path that begins with `folder`, and not one that just has it in the middle.
+fn names_path(line: &str, folder: &str) -> bool {
+    let inside = |before: char| before.is_alphanumeric() || "._-}~*".contains(before);
+    line.match_indices(folder).any(|(at, _)| !line[..at].ends_with(inside))
+}
+
+/// Folders of what tests feed and expect, word for word.
+const DATA: &[&str] = &["corpus", "fixtures", "snapshots"];
+
+/// How a Rust file may begin: the documentation of what it is.
+const OPENINGS: &[&str] = &["//! ", "#![doc = include_str!("];
+
+/// Where only one machine keeps things. In pieces, so that this file is tidy too.
+const MACHINE_FOLDERS: &[[&str; 2]] = &[["/ho", "me/"], ["/ro", "ot/"], ["/tm", "p/"], ["/Use", "rs/"], ["/wo", "rk/"]];
+
+/// Registries are reached by their clients, as the user has set them up.
+const REGISTRY_HOSTS: &[[&str; 2]] = &[
+    ["index.crat", "es.io"],
+    ["static.crat", "es.io"],
+    ["//crat", "es.io"],
+    ["py", "pi.org"],
+    ["pythonhos", "ted.org"],
+    ["registry.np", "mjs.org"],
+    ["deb.deb", "ian.org"],
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tidy_file_is_left_alone() {
+        assert_eq!(problems("a.rs", "//! A file.\n\nfn f() {}\n"), Vec::<String>::new());
+        assert_eq!(problems("src/lib.rs", "#![doc = include_str!(\"../README.md\")]\n"), Vec::<String>::new());
+        assert_eq!(problems("crates/sse/Cargo.toml", "[package]\nname = \"sluicegate-sse\"\n"), Vec::<String>::new());
+        assert_eq!(problems("a.md", "see https://host.example/home/page\n"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn everything_untidy_is_told_with_its_place() {
+        let home = MACHINE_FOLDERS[0].concat();
+        let host = REGISTRY_HOSTS[3].concat();
+        let text = format!("fn f() {{}} \n\tlet path = \"{home}me\";\n// https://{host}/simple");
+        assert_eq!(
+            problems("a.rs", &text),
+            [
+                "a.rs:1: a file opens with `//!` and says what it is".to_owned(),
+                "a.rs: the last line has no end".to_owned(),
+                "a.rs:1: blanks at the end of the line".to_owned(),
+                "a.rs:2: a tab".to_owned(),
+                format!("a.rs:2: a path of one machine: {home}…"),
+                format!("a.rs:3: the host of a registry: {host}"),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_misnamed_package_is_told() {
+        let told = problems("crates/sse/Cargo.toml", "name = \"sse\"\n");
+        assert_eq!(told, ["crates/sse/Cargo.toml: the package is called sluicegate-sse"]);
+    }
+
+    #[test]
+    fn data_of_tests_is_not_looked_over() {
+        assert!(is_ours("crates/sse/src/lib.rs") && is_ours(".ci/run"));
+        assert!(
+            !is_ours("fuzz/corpus/sse/a") && !is_ours("crates/chat/tests/it/fixtures/a.json") && !is_ours("Cargo.lock")
+        );
+    }
+}

@@ -1,0 +1,55 @@
+//! The cargo subcommands that the chores need beside cargo itself.
+
+use std::process::{Command, Stdio};
+
+use crate::{Outcome, process, workspace};
+
+/// A cargo subcommand from the registry, in the version that is installed where there is none.
+pub(crate) struct Tool {
+    subcommand: &'static str,
+    package: &'static str,
+    version: &'static str,
+}
+
+/// Licences, bans and sources.
+pub(crate) const DENY: Tool = Tool { subcommand: "deny", package: "cargo-deny", version: "0.20.2" };
+/// libFuzzer.
+pub(crate) const FUZZ: Tool = Tool { subcommand: "fuzz", package: "cargo-fuzz", version: "0.13.2" };
+
+impl Tool {
+    /// The subcommand as a command in the workspace. Where nobody has installed it, it is built once into
+    /// `target/tools`.
+    pub(crate) fn command(&self) -> Outcome<Command> {
+        if !self.is_installed()? {
+            self.install()?;
+        }
+        self.bare()
+    }
+
+    fn is_installed(&self) -> Outcome<bool> {
+        let mut version = self.bare()?;
+        version.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+        Ok(version.status().is_ok_and(|status| status.success()))
+    }
+
+    fn install(&self) -> Outcome {
+        let Self { package, version, .. } = self;
+        println!("installing {package} {version} into target/tools, once; this can take some minutes");
+        let mut install = process::cargo("install");
+        install.args(["--quiet", "--locked", "--version", version, "--root"]);
+        process::run(install.arg(workspace::target()?.join(FOLDER)).arg(package))
+    }
+
+    /// The subcommand with our own tools found last, behind those of the user.
+    fn bare(&self) -> Outcome<Command> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let own = workspace::target()?.join(FOLDER).join("bin");
+        let path = std::env::join_paths(std::env::split_paths(&path).chain([own]))
+            .map_err(|error| format!("the PATH cannot be extended: {error}"))?;
+        let mut command = process::cargo(self.subcommand);
+        command.env("PATH", path);
+        Ok(command)
+    }
+}
+
+const FOLDER: &str = "tools";

@@ -1,0 +1,26 @@
+//! Where things are: the workspace, its packages, its target folder.
+
+use std::path::{Path, PathBuf};
+
+use cargo_metadata::{Metadata, MetadataCommand};
+
+use crate::{Outcome, process};
+
+/// The folder of the workspace.
+pub(crate) fn root() -> PathBuf {
+    // The variable of the running cargo, since the one of the build is wrong once the folder has moved.
+    let own = std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
+    own.parent().map_or_else(|| own.clone(), Path::to_path_buf)
+}
+
+/// The packages of the workspace as their manifests declare them; nothing is resolved or downloaded.
+pub(crate) fn metadata() -> Outcome<Metadata> {
+    let mut command = MetadataCommand::new();
+    command.cargo_path(process::cargo_path()).current_dir(root()).no_deps();
+    command.exec().map_err(|error| format!("cargo metadata failed: {error}"))
+}
+
+/// The folder into which cargo builds.
+pub(crate) fn target() -> Outcome<PathBuf> {
+    Ok(metadata()?.target_directory.into())
+}
