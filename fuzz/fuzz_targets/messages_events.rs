@@ -8,7 +8,6 @@ use messages::{Event, Fold, Grammar};
 
 fuzz_target!(|lines: &str| {
     let (mut grammar, mut fold) = (Grammar::new(), Fold::new());
-    let mut succeeded = false;
     for event in lines.lines().filter_map(|line| Event::read(line).ok()) {
         let written = event.data();
         assert_eq!(Event::read(&written).as_ref(), Ok(&event), "nothing is lost");
@@ -18,15 +17,14 @@ fuzz_target!(|lines: &str| {
         if !kept {
             return;
         }
-        assert_eq!(grammar.is_ended(), succeeded || event.is_terminal());
-        succeeded = matches!(event, Event::MessageStop(_));
+        assert_eq!(grammar.is_ended(), event.is_terminal(), "only a terminal event ends a stream");
         if grammar.is_ended() {
-            break;
+            let succeeded = matches!(event, Event::MessageStop(_));
+            let message = fold.finish();
+            assert_eq!(message.is_ok(), succeeded, "only a stream that ended well is a message");
+            assert!(message.is_ok_and(|message| message.stop_reason.is_some()) == succeeded, "and says why it ended");
+            return;
         }
     }
-    let message = fold.finish();
-    assert_eq!(message.is_ok(), succeeded, "only a stream that ended well is a message");
-    if let Ok(message) = message {
-        assert!(message.stop_reason.is_some(), "a message says why it ended");
-    }
+    assert!(fold.finish().is_err(), "a stream without an end is no message");
 });

@@ -1,1 +1,9 @@
-//! The models a gateway offers, what each promises, and the list bodies
+#![doc = include_str!("../README.md")]
+
+mod catalog;
+mod list;
+mod model;
+
+pub use catalog::{Catalog, DEFAULT_IMAGE_MODEL};
+pub use list::{Entry, List, Page};
+pub use model::{Family, Model, Protocol};

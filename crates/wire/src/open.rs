@@ -147,6 +147,12 @@ impl<T> TextOr<T> {
     }
 }
 
+impl<T> Default for TextOr<T> {
+    fn default() -> Self {
+        Self::List(Vec::new())
+    }
+}
+
 impl<T> From<&str> for TextOr<T> {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned())

@@ -78,7 +78,10 @@ impl Shape {
 
     /// Of several alternatives the one that the value is meant as is the one to complain about.
     fn walk_best(&self, branches: &[Value], value: &Value, path: &Path<'_>, found: &mut Violations) {
-        let meant: Vec<_> = branches.iter().filter(|branch| self.is_meant(branch, value)).collect();
+        let mut meant: Vec<_> = branches.iter().filter(|branch| self.is_meant(branch, value)).collect();
+        if meant.iter().any(|branch| has_required(branch, value)) {
+            meant.retain(|branch| has_required(branch, value));
+        }
         if meant.is_empty() {
             let expected = self.expected_of(branches.iter());
             return found.add(path, Problem::Type { expected, found: name_of(value) });
@@ -99,6 +102,8 @@ impl Shape {
             && alternatives(schema).is_none_or(|inner| inner.iter().any(|branch| self.is_meant(branch, value)));
         let Some(tags) = schema.get("properties").and_then(Value::as_object) else { return fits };
         fits && tags.iter().all(|(name, tag)| match (value.get(name), tag.get("const"), tag.get("not")) {
+            (Some(_), ..) if *tag == Value::Bool(false) => false,
+            (Some(Value::Null), Some(_), _) => !requires(schema, name),
             (Some(word), Some(tag), _) => word == tag,
             (Some(word), _, Some(not)) => !not["enum"].as_array().is_some_and(|known| known.contains(word)),
             _ => true,
@@ -162,6 +167,12 @@ fn alternatives(schema: &Map<String, Value>) -> Option<&Vec<Value>> {
 
 fn requires(schema: &Map<String, Value>, name: &str) -> bool {
     schema.get("required").and_then(Value::as_array).is_some_and(|names| names.iter().any(|required| required == name))
+}
+
+/// Whether a value has the members that a branch itself requires; those that its target requires do not count.
+fn has_required(branch: &Value, value: &Value) -> bool {
+    let names = branch.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    names.into_iter().all(|name| value.get(name).is_some())
 }
 
 fn is_a(value: &Value, kind: &str) -> bool {

@@ -15,7 +15,9 @@ use serde_json::value::RawValue;
 ///
 /// Unlike serde's own internally tagged enums it keeps unknown kinds whole, reads in one pass when the tag
 /// comes first, keeps raw JSON inside variants, and refuses a repeated tag. A known kind with a wrong field is
-/// an error and never passes as unknown. An optional `untagged` clause says what an object without a tag is.
+/// an error and never passes as unknown. An optional `untagged` clause says what an object without a tag, or
+/// with `null` for it, is: a block that tells the kind, or a list of members by the first of which the kind is
+/// known. With such a list, an object with none of them is of the unknown kind `""`.
 ///
 /// ```
 /// use serde::{Deserialize, Serialize};
@@ -46,6 +48,7 @@ macro_rules! tagged {
             $($(#[$doc:meta])* $variant:ident ($inner:ty) = $kind:literal),+ $(,)?
         }
         $(untagged |$members:ident| [$($bare:literal),+] $guess:block)?
+        $(untagged { $($sign:literal => $meant:literal),+ $(,)? })?
     ) => {
         $(#[$meta])*
         #[derive(::serde::Serialize)]
@@ -86,6 +89,12 @@ macro_rules! tagged {
             }
 
             $(fn untagged($members: &$crate::Entries) -> ::std::option::Option<&'static str> $guess)?
+
+            $(fn untagged(members: &$crate::Entries) -> ::std::option::Option<&'static str> {
+                let signs = [$(($sign, $meant)),+];
+                let meant = signs.into_iter().find(|(sign, _)| members.has(sign));
+                ::std::option::Option::Some(meant.map_or("", |(_, kind)| kind))
+            })?
         }
 
         impl<'de> ::serde::Deserialize<'de> for $name {
@@ -101,7 +110,7 @@ macro_rules! tagged {
 
             fn json_schema(schemas: &mut ::schemars::SchemaGenerator) -> ::schemars::Schema {
                 let kinds = vec![$(($kind, schemas.subschema_for::<$inner>())),+];
-                $crate::tagged_schema($tag, kinds, &[$($($bare),+)?])
+                $crate::tagged_schema($tag, kinds, &[$($($bare),+)?], &[$($(($sign, $meant)),+)?])
             }
         }
     };
@@ -142,7 +151,7 @@ impl Entries {
         if self.has(name) {
             return Err(Error::duplicate_field(name));
         }
-        serde_json::from_str(value.get()).map(Some)
+        serde_json::from_str(value.get())
     }
 
     fn read<T: Tagged>(mut self) -> Result<T, serde_json::Error> {
@@ -175,13 +184,19 @@ pub fn read_unknown<'de, D: Deserializer<'de>>(tag: &str, kind: &str, members: D
 /// The schema of a tagged enum: one branch a kind, and one for the kinds that are not known.
 #[doc(hidden)]
 #[must_use]
-pub fn tagged_schema(tag: &str, kinds: Vec<(&'static str, Schema)>, untagged: &[&str]) -> Schema {
+pub fn tagged_schema(
+    tag: &str,
+    kinds: Vec<(&'static str, Schema)>,
+    untagged: &[&str],
+    signs: &[(&str, &str)],
+) -> Schema {
     let known: Vec<_> = kinds.iter().map(|(kind, _)| *kind).collect();
     let other = json_schema!({
         "type": "object",
         "properties": { tag: { "type": "string", "not": { "enum": known } } },
         "required": [tag],
     });
+    let mut branches = unsigned_schemas(tag, &kinds, signs);
     let branch = |(kind, mut schema): (&'static str, Schema)| {
         schema.insert("type".to_owned(), "object".into());
         schema.insert("properties".to_owned(), serde_json::json!({ tag: { "const": kind } }));
@@ -190,8 +205,30 @@ pub fn tagged_schema(tag: &str, kinds: Vec<(&'static str, Schema)>, untagged: &[
         }
         schema
     };
-    let branches: Vec<_> = kinds.into_iter().map(branch).chain([other]).collect();
+    branches.extend(kinds.into_iter().map(branch).chain([other]));
     json_schema!({ "anyOf": branches })
+}
+
+/// The branches of objects without a tag: one for each member by which a kind is known, and one for no kind.
+fn unsigned_schemas(tag: &str, kinds: &[(&str, Schema)], signs: &[(&str, &str)]) -> Vec<Schema> {
+    let without = |signs: &[(&str, &str)]| {
+        let mut properties = serde_json::json!({ tag: { "const": null } });
+        signs.iter().for_each(|(sign, _)| properties[sign] = false.into());
+        properties
+    };
+    let mut branches = Vec::new();
+    for (i, (sign, meant)) in signs.iter().enumerate() {
+        let mut schema =
+            kinds.iter().find(|(kind, _)| kind == meant).map(|(_, schema)| schema.clone()).unwrap_or_default();
+        schema.insert("type".to_owned(), "object".into());
+        schema.insert("properties".to_owned(), without(&signs[..i]));
+        schema.insert("required".to_owned(), serde_json::json!([sign]));
+        branches.push(schema);
+    }
+    if !signs.is_empty() {
+        branches.push(json_schema!({ "type": "object", "properties": without(signs) }));
+    }
+    branches
 }
 
 struct ByTag<T>(PhantomData<T>);
@@ -207,8 +244,10 @@ impl<'de, T: Tagged> Visitor<'de> for ByTag<T> {
         let mut entries = Entries::default();
         match map.next_key::<Key<'de>>()? {
             Some(key) if key.0 == T::TAG => {
-                let kind = map.next_value::<Key<'de>>()?;
-                return T::read(&kind.0, MapAccessDeserializer::new(Rest { map, tag: T::TAG }));
+                if let Some(kind) = map.next_value::<Option<Key<'de>>>()? {
+                    return T::read(&kind.0, MapAccessDeserializer::new(Rest { map, tag: T::TAG }));
+                }
+                entries.0.push((T::TAG.to_owned(), RawValue::NULL.to_owned()));
             }
             Some(key) => entries.0.push((key.0.into_owned(), map.next_value()?)),
             None => {}
@@ -295,6 +334,16 @@ mod tests {
         untagged |members| ["call"] { members.has("name").then_some("call") }
     }
 
+    crate::tagged! {
+        /// For the tests.
+        #[derive(Clone, Debug, PartialEq)]
+        enum Signed("type") {
+            /// A call.
+            Call(Call) = "call",
+        }
+        untagged { "name" => "call" }
+    }
+
     fn read(text: &str) -> Result<Item, String> {
         serde_json::from_str(text).map_err(|error| error.to_string())
     }
@@ -304,8 +353,11 @@ mod tests {
         let first = read(r#"{"type":"call","name":"a","parameters":{"z":1.50,"a":1},"x":[1]}"#).unwrap();
         let last = read(r#"{"name":"a","parameters":{"z":1.50,"a":1},"x":[1],"type":"call"}"#).unwrap();
         let none = read(r#"{"name":"a","parameters":{"z":1.50,"a":1},"x":[1]}"#).unwrap();
+        let null = read(r#"{"type":null,"name":"a","parameters":{"z":1.50,"a":1},"x":[1]}"#).unwrap();
         assert_eq!(first, last);
         assert_eq!(first, none);
+        assert_eq!(first, null);
+        assert_eq!(read(r#"{"name":"a","type":null}"#), read(r#"{"name":"a"}"#));
         assert_eq!((first.kind(), Item::KNOWN), ("call", ["call"].as_slice()));
         assert_eq!(
             serde_json::to_string(&last).unwrap(),
@@ -322,12 +374,32 @@ mod tests {
     }
 
     #[test]
+    fn without_a_tag_the_kind_is_known_by_its_members_or_not_at_all() {
+        let read = |text| serde_json::from_str::<Signed>(text);
+        assert_eq!(read(r#"{"name":"a"}"#).unwrap().kind(), Signed::KNOWN[0]);
+        assert_eq!(read(r#"{"type":null,"b":1}"#).unwrap().kind(), "");
+        let shape = crate::Shape::of::<Signed>();
+        for (text, told) in [
+            (r#"{"name":"a"}"#, ""),
+            (r#"{"b":1}"#, ""),
+            (r#"{"type":"new","name":1}"#, ""),
+            (r#"{"name":1}"#, "Invalid type for 'name': expected a string, but got an integer instead."),
+            (r#"{"type":"call"}"#, "Missing required parameter: 'name'."),
+            (r#"{"type":1,"name":"a"}"#, "Invalid type for 'type': expected a string, but got an integer instead."),
+        ] {
+            assert_eq!(shape.diagnose(&serde_json::from_str(text).unwrap()).to_string(), told, "{text}");
+            assert_eq!(read(text).is_ok(), told.is_empty(), "{text}");
+        }
+    }
+
+    #[test]
     fn a_repeated_or_missing_tag_is_an_error() {
         for text in [
             r#"{"type":"call","type":"call","name":"a"}"#,
             r#"{"type":"new","a":1,"type":"new"}"#,
             r#"{"name":"a","type":"call","type":"x"}"#,
             r#"{"type":"call","name":"a","name":"b"}"#,
+            r#"{"type":null,"name":"a","type":"call"}"#,
             r#"{"name":"a","name":"b","type":"call"}"#,
         ] {
             assert!(read(text).unwrap_err().contains("duplicate field"), "{text}");

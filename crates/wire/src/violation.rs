@@ -97,6 +97,18 @@ pub enum Problem {
         /// The number found.
         found: usize,
     },
+    /// A word that is none of those which the field takes.
+    Word {
+        /// The word found, shortened when it is long.
+        found: String,
+        /// The words taken.
+        accepted: Vec<String>,
+    },
+    /// A name that is empty, too long, or has other characters than `a-z A-Z 0-9 _ -`.
+    Name {
+        /// The greatest length, in characters.
+        maximum: usize,
+    },
     /// Anything else: its code and a whole sentence that names the field itself.
     Other(Code, String),
 }
@@ -110,7 +122,9 @@ impl Problem {
             Self::Type { .. } => Code::InvalidType,
             Self::BelowMinimum { integer: true, .. } => Code::IntegerBelowMinValue,
             Self::AboveMaximum { integer: true, .. } => Code::IntegerAboveMaxValue,
-            Self::BelowMinimum { .. } | Self::AboveMaximum { .. } => Code::InvalidValue,
+            Self::BelowMinimum { .. } | Self::AboveMaximum { .. } | Self::Word { .. } | Self::Name { .. } => {
+                Code::InvalidValue
+            }
             Self::EmptyArray => Code::EmptyArray,
             Self::StringTooLong { .. } => Code::StringAboveMaxLength,
             Self::ArrayTooLong { .. } => Code::ArrayAboveMaxLength,
@@ -173,6 +187,13 @@ impl fmt::Display for Violation {
                     "Invalid '{param}': array too long. Expected at most {maximum} entries, but got {found} instead."
                 )
             }
+            Problem::Word { found, accepted } => {
+                write!(f, "Invalid value for '{param}': '{found}'. Supported values are: '{}'.", accepted.join("', '"))
+            }
+            Problem::Name { maximum } => write!(
+                f,
+                "Invalid '{param}': expected 1 to {maximum} characters of a-z, A-Z, 0-9, underscore and hyphen."
+            ),
             Problem::Other(_, sentence) => f.write_str(sentence),
         }
     }
@@ -200,12 +221,9 @@ impl Violations {
 
     /// Records a word that is none of the words which the field at `path` takes.
     pub fn unknown_word(&mut self, path: &Path<'_>, found: &str, accepted: &[&str]) {
-        let found: String = found.chars().take(MAX_ECHO).collect();
-        let accepted: Vec<_> = accepted.iter().map(|word| format!("'{word}'")).collect();
-        self.invalid(
-            path,
-            format!("Invalid value for '{path}': '{found}'. Supported values are: {}.", accepted.join(", ")),
-        );
+        let found = found.chars().take(MAX_ECHO).collect();
+        let accepted = accepted.iter().map(|word| (*word).to_owned()).collect();
+        self.add(path, Problem::Word { found, accepted });
     }
 
     /// Records a field or value that is understood but not served, in a sentence of its own.
@@ -235,12 +253,7 @@ impl Violations {
     pub fn check_name(&mut self, path: &Path<'_>, name: &str, maximum: usize) {
         let taken = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if name.is_empty() || name.len() > maximum || !name.chars().all(taken) {
-            self.invalid(
-                path,
-                format!(
-                    "Invalid '{path}': expected 1 to {maximum} characters of a-z, A-Z, 0-9, underscore and hyphen."
-                ),
-            );
+            self.add(path, Problem::Name { maximum });
         }
     }
 
@@ -387,6 +400,21 @@ mod tests {
             error.message,
             "Missing required parameter: 'model'. Invalid value for 'truncation': 'x'. Supported values are: 'auto', 'disabled'."
         );
+    }
+
+    #[test]
+    fn a_name_is_told_with_what_it_may_have() {
+        let path = Path::ROOT.key("name");
+        let mut found = Violations::default();
+        found.check_name(&path, "get_weather-2", 64);
+        assert!(found.is_empty());
+        for name in ["", "a b", "\u{e9}", &"a".repeat(65)] {
+            let mut found = Violations::default();
+            found.check_name(&path, name, 64);
+            let told: Vec<_> = found.iter().map(|v| (v.code(), v.to_string())).collect();
+            let sentence = "Invalid 'name': expected 1 to 64 characters of a-z, A-Z, 0-9, underscore and hyphen.";
+            assert_eq!(told, [(Code::InvalidValue, sentence.to_owned())]);
+        }
     }
 
     #[test]

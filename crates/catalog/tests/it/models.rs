@@ -1,0 +1,115 @@
+//! Which models there are, and where.
+
+use serde_json::{Value, json};
+use sluicegate_catalog::{Catalog, DEFAULT_IMAGE_MODEL, Family, Model, Protocol};
+
+#[test]
+fn the_built_in_models_are_those_of_the_spec() {
+    let catalog = Catalog::builtin();
+    let told: Vec<_> = catalog
+        .iter()
+        .map(|model| {
+            let places: Vec<_> = model.protocols().map(Protocol::path).collect();
+            format!("{} {} {}", model.id, model.family.as_str(), places.join(" "))
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "model-6-astra text /v1/responses",
+            "model-5.6-terra text /v1/responses",
+            "model-5.6-sol text /v1/responses",
+            "model-5.6-luna text /v1/responses",
+            "model-5.5 text /v1/responses",
+            "alt-flash text /v1/responses /v1/chat/completions",
+            "msg-sonnet-5 messages /v1/messages",
+            "model-image-2.5-sunburst images /v1/images/generations /v1/images/edits",
+            "model-image-2.5-flare images /v1/images/generations /v1/images/edits",
+            "model-image-2 images /v1/images/generations",
+        ]
+    );
+    assert_eq!(Catalog::new(catalog.iter().cloned().collect()), Ok(catalog), "they keep every rule");
+}
+
+#[test]
+fn alt_flash_alone_takes_strings_and_thinks() {
+    for model in &Catalog::builtin() {
+        let expected = model.id == "alt-flash";
+        assert_eq!(model.responses_rules().string_input, expected, "{}", model.id);
+        assert_eq!(model.reasoning, expected, "{}", model.id);
+        assert_eq!(model.chat_rules(), chat::Rules::default());
+        assert_eq!(model.messages_rules(), messages::Rules::default());
+    }
+}
+
+#[test]
+fn the_default_image_model_is_served() {
+    assert!(Catalog::builtin().serves(DEFAULT_IMAGE_MODEL, Protocol::ImagesGenerations).is_ok());
+}
+
+#[test]
+fn an_unknown_model_and_one_that_is_served_elsewhere_are_told_apart() {
+    let catalog = Catalog::builtin();
+    let told = |id: &str, protocol| {
+        let error = catalog.serves(id, protocol).unwrap_err();
+        assert_eq!(error.param.as_deref(), Some("model"));
+        (error.kind.status(), error.code, error.message)
+    };
+    let sentence = "The model 'nope' does not exist or this key has no access to it.".to_owned();
+    assert_eq!(told("nope", Protocol::Responses), (404, "model_not_found", sentence));
+    assert_eq!(told("nope", Protocol::Messages), (404, "model_not_found", "model: nope".to_owned()));
+    assert!(told(&"x".repeat(10_000), Protocol::Chat).2.len() < 200);
+    let sentence = "The model 'model-image-2' is not served here; send it to POST /v1/images/generations.".to_owned();
+    assert_eq!(told("model-image-2", Protocol::ImagesEdits), (400, "model_not_supported", sentence));
+    let sentence = "model: alt-flash is not served here; send it to POST /v1/responses or POST /v1/chat/completions";
+    assert_eq!(told("alt-flash", Protocol::Messages), (400, "model_not_supported", sentence.to_owned()));
+    assert!(catalog.serves("alt-flash", Protocol::Chat).is_ok());
+    assert!(catalog.find("Alt-Flash").is_none());
+}
+
+#[test]
+fn everything_wrong_with_a_catalog_is_told_at_once() {
+    let mut old = Model::new("a b", Family::Images, [Protocol::Responses]);
+    old.created = i64::MAX;
+    let models = vec![
+        Model::new("a", Family::Text, [Protocol::Messages, Protocol::ImagesEdits]),
+        Model::new("a", Family::Messages, []),
+        old,
+        Model::new("", Family::Text, Protocol::ALL),
+    ];
+    assert_eq!(
+        Catalog::new(models).unwrap_err(),
+        [
+            "model 'a': a model of the text family cannot be served on /v1/images/edits",
+            "model 'a': it needs at least one protocol",
+            "model 'a': there is another with this id",
+            "model 3: its id \"a b\" must be 1 or more characters without spaces, control characters and slashes",
+            "model 'a b': a model of the images family cannot be served on /v1/responses",
+            "model 'a b': created is 9223372036854775807, which is no time in Unix seconds",
+            "model 4: its id \"\" must be 1 or more characters without spaces, control characters and slashes",
+            "model '': a model of the text family cannot be served on /v1/images/generations",
+            "model '': a model of the text family cannot be served on /v1/images/edits",
+        ]
+    );
+}
+
+#[test]
+fn a_configured_model_needs_three_settings() {
+    let read = |settings: Value| serde_json::from_value::<Model>(settings).map_err(|error| error.to_string());
+    let least = json!({"id": "my-model-7", "family": "text", "protocols": ["chat", "responses"]});
+    let model = read(least.clone()).unwrap();
+    assert_eq!(model, Model::new("my-model-7", Family::Text, [Protocol::Responses, Protocol::Chat]));
+    assert_eq!((model.display_name.as_str(), model.owned_by.as_str()), ("My Model 7", "sluicegate"));
+
+    let with = |name: &str, value: Value| {
+        let mut settings = least.clone();
+        settings[name] = value;
+        read(settings)
+    };
+    assert!(with("string_input", json!(true)).unwrap().responses_rules().string_input);
+    assert_eq!(with("display_name", json!("Mine")).unwrap().display_name, "Mine");
+    assert_eq!(with("created", json!(7)).unwrap().created, 7);
+    assert!(with("family", json!("video")).unwrap_err().contains("expected one of `text`, `messages`, `images`"));
+    assert!(with("protocols", json!(["images_generations", "fax"])).unwrap_err().contains("`fax`"));
+    assert!(with("colour", json!("red")).unwrap_err().contains("unknown field `colour`"));
+}

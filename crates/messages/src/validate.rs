@@ -1,0 +1,309 @@
+//! Every rule that a request must keep, beyond the types of its fields (spec §4.4; wire-reference §3.1–3.2).
+
+use std::ops::Deref;
+
+use wire::{Code, DataUrl, Path, Problem, TextOr, Violations};
+
+use crate::request::{
+    DataSource, Effort, InputBlock, InputMessage, OutputConfig, OutputFormat, Request, Role, Source, Thinking,
+    ThinkingDisplay, Tool, ToolChoice, ToolResultBlock,
+};
+
+/// What a model bends of the rules. The default is the strictest reading.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Rules {
+    /// Whether `max_tokens` may be 0, by which callers warm the vendor's cache.
+    pub cache_warming: bool,
+}
+
+/// A request for a message that keeps every rule; it comes from [`Request::validate`] alone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ValidRequest(Request);
+
+impl ValidRequest {
+    /// The request itself.
+    #[must_use]
+    pub fn into_inner(self) -> Request {
+        self.0
+    }
+}
+
+impl Deref for ValidRequest {
+    type Target = Request;
+
+    fn deref(&self) -> &Request {
+        &self.0
+    }
+}
+
+/// A request for a count of tokens that keeps every rule; it comes from [`Request::validate_for_count`] alone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ValidCount(Request);
+
+impl ValidCount {
+    /// The request itself.
+    #[must_use]
+    pub fn into_inner(self) -> Request {
+        self.0
+    }
+}
+
+impl Deref for ValidCount {
+    type Target = Request;
+
+    fn deref(&self) -> &Request {
+        &self.0
+    }
+}
+
+impl Request {
+    /// Holds the request against every rule of a request for a message.
+    ///
+    /// # Errors
+    /// Every rule that it breaks, with paths.
+    pub fn validate(self, rules: &Rules) -> Result<ValidRequest, Violations> {
+        let mut found = Violations::default();
+        check_model(&self, &mut found);
+        check_cap(&self, rules, &mut found);
+        check_prompt(&self, &mut found);
+        check_sampling(&self, &mut found);
+        found.or(ValidRequest(self))
+    }
+
+    /// Holds the request against every rule of a request for a count of tokens: what governs the answer is not
+    /// looked at.
+    ///
+    /// # Errors
+    /// Every rule that it breaks, with paths.
+    pub fn validate_for_count(self) -> Result<ValidCount, Violations> {
+        let mut found = Violations::default();
+        check_model(&self, &mut found);
+        check_prompt(&self, &mut found);
+        found.or(ValidCount(self))
+    }
+}
+
+fn check_model(request: &Request, found: &mut Violations) {
+    if request.model.is_empty() {
+        found.invalid(&Path::ROOT.key("model"), "model: expected the id of a model, but got an empty string");
+    }
+}
+
+fn check_cap(request: &Request, rules: &Rules, found: &mut Violations) {
+    let path = Path::ROOT.key("max_tokens");
+    let minimum = if rules.cache_warming { 0 } else { 1 };
+    match request.max_tokens {
+        None => found.missing(&path),
+        some => found.check_integer(&path, some, minimum, i64::MAX),
+    }
+}
+
+fn check_sampling(request: &Request, found: &mut Violations) {
+    let root = Path::ROOT;
+    found.check_number(&root.key("temperature"), request.temperature, 0.0, 1.0);
+    found.check_number(&root.key("top_p"), request.top_p, 0.0, 1.0);
+    found.check_integer(&root.key("top_k"), request.top_k, 0, i64::MAX);
+}
+
+fn check_prompt(request: &Request, found: &mut Violations) {
+    let root = Path::ROOT;
+    check_messages(&request.messages, &root.key("messages"), found);
+    if let Some(system) = &request.system {
+        check_blocks(system, &["text"], &root.key("system"), found);
+    }
+    let tools = request.tools.as_deref().unwrap_or_default();
+    check_tools(tools, &root.key("tools"), found);
+    if let Some(choice) = &request.tool_choice {
+        check_tool_choice(choice, tools, &root.key("tool_choice"), found);
+    }
+    if let Some(thinking) = &request.thinking {
+        check_thinking(thinking, &root.key("thinking"), found);
+    }
+    if let Some(config) = &request.output_config {
+        check_output_config(config, &root.key("output_config"), found);
+    }
+}
+
+fn check_messages(messages: &[InputMessage], path: &Path<'_>, found: &mut Violations) {
+    if messages.is_empty() {
+        found.add(path, Problem::Other(Code::EmptyArray, format!("{path}: at least one message is required")));
+    }
+    for (i, message) in messages.iter().enumerate() {
+        check_message(message, &path.index(i), found);
+    }
+}
+
+fn check_message(message: &InputMessage, path: &Path<'_>, found: &mut Violations) {
+    let content = path.key("content");
+    match message.role {
+        Role::User => {
+            check_blocks(&message.content, &["text", "image", "document", "tool_result"], &content, found);
+            check_order(message.content.parts(), &content, found);
+        }
+        Role::Assistant => {
+            let accepted = ["text", "tool_use", "thinking", "redacted_thinking"];
+            check_blocks(&message.content, &accepted, &content, found);
+        }
+        Role::System => check_blocks(&message.content, &["text"], &content, found),
+        Role::Other(_) => found.unknown_word(&path.key("role"), message.role.as_str(), Role::KNOWN),
+    }
+}
+
+/// What came of calls comes before what the user says about it.
+fn check_order(blocks: &[InputBlock], path: &Path<'_>, found: &mut Violations) {
+    let text = blocks.iter().position(|block| matches!(block, InputBlock::Text(_)));
+    let result = blocks.iter().rposition(|block| matches!(block, InputBlock::ToolResult(_)));
+    if let (Some(text), Some(result)) = (text, result)
+        && text < result
+    {
+        let path = path.index(result);
+        found.invalid(&path, format!("{path}: tool_result blocks must come before the text of their message"));
+    }
+}
+
+fn check_blocks(content: &TextOr<InputBlock>, accepted: &[&str], path: &Path<'_>, found: &mut Violations) {
+    for (i, block) in content.parts().iter().enumerate() {
+        let path = path.index(i);
+        if accepted.contains(&block.kind()) {
+            check_block(block, &path, found);
+        } else if !is_carried(block) {
+            found.unknown_word(&path.key("type"), block.kind(), accepted);
+        }
+    }
+}
+
+/// Whether a block belongs to the vendor's own tools and services: a target of this protocol may know it.
+fn is_carried(block: &InputBlock) -> bool {
+    matches!(block, InputBlock::Other(_)) && (CARRIED.contains(&block.kind()) || block.kind().ends_with("_tool_result"))
+}
+
+fn check_block(block: &InputBlock, path: &Path<'_>, found: &mut Violations) {
+    match block {
+        InputBlock::Image(block) => check_picture(&block.source, &path.key("source"), found),
+        InputBlock::Document(block) => check_document(&block.source, &path.key("source"), found),
+        InputBlock::ToolUse(call) if !call.input.is_object() => {
+            let path = path.key("input");
+            found.invalid(&path, format!("{path}: expected a JSON object"));
+        }
+        InputBlock::ToolResult(result) => check_result(result, path, found),
+        _ => {}
+    }
+}
+
+fn check_result(result: &ToolResultBlock, path: &Path<'_>, found: &mut Violations) {
+    if let Some(content) = &result.content {
+        check_blocks(content, &["text", "image", "document"], &path.key("content"), found);
+    }
+}
+
+fn check_picture(source: &Source, path: &Path<'_>, found: &mut Violations) {
+    match source {
+        Source::Base64(source) => check_data(source, &PICTURES, path, found),
+        Source::Url(source) => check_url(&source.url, &path.key("url"), found),
+        _ => refuse_source(source, &["base64", "url"], path, found),
+    }
+}
+
+fn check_document(source: &Source, path: &Path<'_>, found: &mut Violations) {
+    match source {
+        Source::Base64(source) => check_data(source, &["application/pdf"], path, found),
+        Source::Text(_) => {}
+        Source::Url(source) => check_url(&source.url, &path.key("url"), found),
+        Source::Content(source) => check_blocks(&source.content, &["text", "image"], &path.key("content"), found),
+        Source::Other(_) => refuse_source(source, Source::KNOWN, path, found),
+    }
+}
+
+fn refuse_source(source: &Source, accepted: &[&str], path: &Path<'_>, found: &mut Violations) {
+    let path = path.key("type");
+    if source.kind() == "file" {
+        let sentence = format!("{path}: no files are stored; expected one of '{}'", accepted.join("', '"));
+        found.unsupported(&path, Code::UnsupportedParameter, sentence);
+    } else {
+        found.unknown_word(&path, source.kind(), accepted);
+    }
+}
+
+fn check_data(source: &DataSource, media_types: &[&str], path: &Path<'_>, found: &mut Violations) {
+    let DataSource { media_type, data, .. } = source;
+    if !media_types.contains(&media_type.as_str()) {
+        found.unknown_word(&path.key("media_type"), media_type, media_types);
+    }
+    if data.is_empty() || (DataUrl { media_type, data }).check().is_err() {
+        let path = path.key("data");
+        found.invalid(&path, format!("{path}: expected base64 (standard alphabet, padded)"));
+    }
+}
+
+fn check_url(url: &str, path: &Path<'_>, found: &mut Violations) {
+    let https = url
+        .split_at_checked(8)
+        .is_some_and(|(scheme, rest)| scheme.eq_ignore_ascii_case("https://") && !rest.is_empty());
+    if !https {
+        found.invalid(path, format!("{path}: expected an https:// URL"));
+    }
+}
+
+fn check_tools(tools: &[Tool], list: &Path<'_>, found: &mut Violations) {
+    for (i, tool) in tools.iter().enumerate() {
+        let path = list.index(i);
+        // Others are the vendor's own: a target of this protocol may know them.
+        if let Tool::Custom(tool) = tool {
+            found.check_name(&path.key("name"), &tool.name, 128);
+            if !tool.input_schema.is_object() {
+                let path = path.key("input_schema");
+                found.invalid(&path, format!("{path}: expected a JSON Schema object"));
+            }
+        }
+    }
+}
+
+fn check_tool_choice(choice: &ToolChoice, tools: &[Tool], path: &Path<'_>, found: &mut Violations) {
+    match choice {
+        ToolChoice::Any(_) if tools.is_empty() => {
+            found.invalid(path, format!("{path}: a tool must be called, but there are no tools"));
+        }
+        ToolChoice::Tool(choice) if !tools.iter().any(|tool| tool.name() == Some(&choice.name)) => {
+            let path = path.key("name");
+            found.invalid(&path, format!("{path}: expected the name of one of the tools"));
+        }
+        ToolChoice::Other(_) => found.unknown_word(&path.key("type"), choice.kind(), ToolChoice::KNOWN),
+        _ => {}
+    }
+}
+
+fn check_thinking(thinking: &Thinking, path: &Path<'_>, found: &mut Violations) {
+    match thinking {
+        Thinking::Enabled(enabled) => {
+            found.check_integer(&path.key("budget_tokens"), Some(enabled.budget_tokens), 1024, i64::MAX);
+        }
+        Thinking::Other(_) => found.unknown_word(&path.key("type"), thinking.kind(), Thinking::KNOWN),
+        _ => {}
+    }
+    if let Some(display) = thinking.display().filter(|display| !display.is_known()) {
+        found.unknown_word(&path.key("display"), display.as_str(), ThinkingDisplay::KNOWN);
+    }
+}
+
+fn check_output_config(config: &OutputConfig, path: &Path<'_>, found: &mut Violations) {
+    if let Some(effort) = config.effort.as_ref().filter(|effort| !effort.is_known()) {
+        found.unknown_word(&path.key("effort"), effort.as_str(), Effort::KNOWN);
+    }
+    let path = path.key("format");
+    match &config.format {
+        Some(OutputFormat::JsonSchema(format)) if !format.schema.is_object() => {
+            let path = path.key("schema");
+            found.invalid(&path, format!("{path}: expected a JSON Schema object"));
+        }
+        Some(format @ OutputFormat::Other(_)) => {
+            found.unknown_word(&path.key("type"), format.kind(), OutputFormat::KNOWN);
+        }
+        _ => {}
+    }
+}
+
+/// Blocks of the vendor's own tools and services, beside the results of its tools.
+const CARRIED: [&str; 5] = ["search_result", "server_tool_use", "mcp_tool_use", "container_upload", "tool_reference"];
+/// The media types of pictures.
+const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/webp", "image/gif"];

@@ -1,0 +1,95 @@
+//! Errors in this protocol's shape and words.
+
+use serde_json::{Value, json};
+use sluicegate_messages::{ErrorBody, Event, Request, Rules, StreamFailure, error_type, refusal};
+use wire::{ApiError, ErrorKind, Object};
+
+#[test]
+fn every_sort_of_failure_has_its_body() {
+    let cases: Vec<Value> = serde_json::from_str(include_str!("fixtures/errors-messages-style.json")).unwrap();
+    for case in cases {
+        let (kind, code) = match case["status"].as_u64().unwrap() {
+            400 => (ErrorKind::InvalidRequest, "invalid_value"),
+            401 => (ErrorKind::Authentication, "invalid_api_key"),
+            403 => (ErrorKind::Permission, "insufficient_permissions"),
+            404 => (ErrorKind::NotFound, "model_not_found"),
+            413 => (ErrorKind::TooLarge, "request_too_large"),
+            429 => (ErrorKind::RateLimit, "gateway_concurrency_limit"),
+            500 => (ErrorKind::Internal, "server_error"),
+            504 => (ErrorKind::UpstreamTimeout, "upstream_timeout"),
+            529 => (ErrorKind::Unavailable, "service_unavailable"),
+            status => panic!("{status}"),
+        };
+        let error = ApiError::new(kind, code, case["body"]["error"]["message"].as_str().unwrap());
+        let body = ErrorBody::new(&error, "req_<id>");
+        assert_eq!(serde_json::to_value(&body).unwrap(), case["body"], "{}", case["when"]);
+        assert_eq!(serde_json::from_value::<ErrorBody>(case["body"].clone()).unwrap(), body);
+    }
+}
+
+#[test]
+fn sorts_that_this_protocol_does_not_know_have_the_type_of_their_like() {
+    for kind in [ErrorKind::MethodNotAllowed, ErrorKind::UnsupportedMediaType, ErrorKind::HeadersTooLarge] {
+        assert_eq!(error_type(kind), "invalid_request_error");
+    }
+    assert_eq!(error_type(ErrorKind::RequestTimeout), "timeout_error");
+    assert_eq!(error_type(ErrorKind::Upstream), "api_error");
+}
+
+#[test]
+fn only_the_concurrency_limit_tells_its_code() {
+    let limit = Event::Error(StreamFailure { error: (&ApiError::concurrency_limit()).into(), extra: Object::new() });
+    assert_eq!(
+        limit.data(),
+        r#"{"type":"error","error":{"type":"rate_limit_error","message":"Too many parallel requests; reduce parallelism and try again in 1s.","details":{"error_code":"gateway_concurrency_limit"}}}"#
+    );
+    let fault = Event::Error(StreamFailure { error: (&ApiError::server_error()).into(), extra: Object::new() });
+    assert_eq!(
+        fault.data(),
+        r#"{"type":"error","error":{"type":"api_error","message":"The server had an error while processing the request."}}"#
+    );
+}
+
+#[test]
+fn findings_are_told_in_the_words_of_this_protocol() {
+    assert_eq!(
+        told(json!({"model": "m", "messages": []})),
+        "max_tokens: Field required. messages: at least one message is required."
+    );
+    assert_eq!(
+        told(json!({"model": "m", "max_tokens": 1, "messages": []})),
+        "messages: at least one message is required"
+    );
+    let user = json!([{"role": "user", "content": "Hi."}]);
+    assert_eq!(told(json!({"model": "m", "messages": user})), "max_tokens: Field required");
+    let with = |name: &str, value: Value| {
+        let mut body = json!({"model": "m", "max_tokens": 1, "messages": user});
+        body[name] = value;
+        told(body)
+    };
+    assert_eq!(with("max_tokens", json!("1")), "max_tokens: expected an integer, but got a string");
+    assert_eq!(with("max_tokens", json!(0)), "max_tokens: expected at least 1, but got 0");
+    assert_eq!(with("temperature", json!(1.5)), "temperature: expected at most 1, but got 1.5");
+    assert_eq!(
+        with("messages", json!([{"role": "king", "content": ""}])),
+        "messages[0].role: expected one of 'user', 'assistant', 'system', but got 'king'"
+    );
+    assert_eq!(
+        with("tools", json!([{"name": "a b", "input_schema": {}}])),
+        "tools[0].name: expected 1 to 128 characters of a-z, A-Z, 0-9, underscore and hyphen"
+    );
+    assert_eq!(with("messages", json!(7)), "messages: expected an array of objects, but got an integer");
+}
+
+#[test]
+fn a_body_that_is_no_json_is_told_as_such() {
+    let error = refusal(Request::read(b"{").unwrap_err());
+    assert_eq!((error.code, error.kind.status()), ("invalid_json", 400));
+    assert_eq!(error.message, "The request body is not valid JSON (line 1, column 1).");
+}
+
+/// The message of a body's refusal.
+fn told(body: Value) -> String {
+    let found = Request::read(body.to_string().as_bytes()).and_then(|request| request.validate(&Rules::default()));
+    refusal(found.unwrap_err()).message
+}

@@ -1,0 +1,149 @@
+//! Each fixture is read, nothing of it is lost, and what it means is a snapshot.
+
+use serde_json::Value;
+use sluicegate_messages::{
+    Block, Delta, Encoder, Event, Head, InputJsonDelta, Message, Request, Rules, TokenCount, Usage,
+};
+use wire::{ApiError, ErrorKind, Object};
+
+use crate::{events, fold, text};
+
+#[test]
+fn requests_are_valid_and_nothing_is_lost() {
+    insta::glob!("fixtures/messages-request-*.json", |path| {
+        let body = std::fs::read(path).unwrap();
+        let request = Request::read(&body).unwrap().validate(&Rules::default()).unwrap().into_inner();
+        assert_eq!(serde_json::to_value(&request).unwrap(), with_types(serde_json::from_slice(&body).unwrap()));
+        insta::assert_debug_snapshot!(request);
+    });
+}
+
+/// A tool without a type is a custom one, and is written as such.
+fn with_types(mut request: Value) -> Value {
+    for tool in request.get_mut("tools").and_then(Value::as_array_mut).into_iter().flatten() {
+        tool.as_object_mut().unwrap().entry("type").or_insert("custom".into());
+    }
+    request
+}
+
+#[test]
+fn a_count_needs_no_cap() {
+    let body = include_bytes!("fixtures/messages-count-tokens-request.json");
+    let request = Request::read(body).unwrap();
+    assert!(request.clone().validate(&Rules::default()).is_err());
+    let request = request.validate_for_count().unwrap().into_inner();
+    assert_eq!(serde_json::to_value(&request).unwrap(), serde_json::from_slice::<Value>(body).unwrap());
+
+    let reply = include_str!("fixtures/messages-count-tokens-response.json");
+    let count = TokenCount { input_tokens: 10, extra: Object::new() };
+    assert_eq!(serde_json::from_str::<TokenCount>(reply).unwrap(), count);
+    assert_eq!(serde_json::to_value(&count).unwrap(), serde_json::from_str::<Value>(reply).unwrap());
+}
+
+#[test]
+fn replies_are_read_and_nothing_is_lost() {
+    insta::glob!("fixtures/messages-response-*.json", |path| {
+        let body = std::fs::read(path).unwrap();
+        let reply: Message = serde_json::from_slice(&body).unwrap();
+        assert_eq!(serde_json::to_value(&reply).unwrap(), serde_json::from_slice::<Value>(&body).unwrap());
+        insta::assert_debug_snapshot!(reply);
+    });
+}
+
+#[test]
+fn streams_are_within_the_grammar_and_amount_to_a_reply() {
+    insta::glob!("fixtures/messages-stream-*.sse", |path| {
+        let stream = std::fs::read_to_string(path).unwrap();
+        let events = events(&stream);
+        assert_eq!(text(&events), stream, "written as it was read");
+        match fold(&events) {
+            Ok(reply) => insta::assert_snapshot!(pretty(&reply)),
+            Err(error) => insta::assert_snapshot!(error),
+        }
+    });
+}
+
+fn pretty(reply: &Message) -> String {
+    serde_json::to_string_pretty(&serde_json::to_value(reply).unwrap()).unwrap()
+}
+
+#[test]
+fn a_stream_amounts_to_the_reply_that_was_not_streamed() {
+    for name in ["text", "max-tokens", "thinking"] {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fixtures");
+        let stream = std::fs::read_to_string(format!("{folder}/messages-stream-{name}.sse")).unwrap();
+        let reply = std::fs::read_to_string(format!("{folder}/messages-response-{name}.json")).unwrap();
+        assert_eq!(fold(&events(&stream)).unwrap(), serde_json::from_str(&reply).unwrap(), "{name}");
+    }
+}
+
+#[test]
+fn our_encoder_says_the_same_bytes() {
+    insta::glob!("fixtures/messages-stream-*.sse", |path| {
+        let events = events(&std::fs::read_to_string(path).unwrap());
+        assert_eq!(text(&said_again(&events)), text(&whole_inputs(&events)));
+    });
+}
+
+/// The stream that our encoder makes of what the events tell.
+fn said_again(events: &[Event]) -> Vec<Event> {
+    let Event::MessageStart(start) = &events[0] else { panic!("a stream begins with message_start") };
+    let head = Head { id: start.message.id.clone(), model: start.message.model.clone() };
+    let mut encoder = Encoder::new(head, Some(start.message.usage.input_tokens));
+    let mut out = Vec::new();
+    encoder.open(&mut out);
+    for event in events {
+        say(event, &mut encoder, &mut out);
+    }
+    out
+}
+
+fn say(event: &Event, encoder: &mut Encoder, out: &mut Vec<Event>) {
+    match event {
+        Event::Ping(_) => encoder.ping(out),
+        Event::BlockStart(start) => {
+            if let Block::ToolUse(call) = &start.content_block {
+                encoder.call(&call.id, &call.name, out);
+            }
+        }
+        Event::BlockDelta(delta) => match &delta.delta {
+            Delta::Text(delta) => encoder.text(&delta.text, out),
+            Delta::InputJson(delta) => encoder.arguments(&delta.partial_json),
+            Delta::Thinking(delta) => encoder.reasoning(&delta.thinking, out),
+            Delta::Signature(delta) => encoder.signature(&delta.signature, out),
+            other => panic!("{other:?}"),
+        },
+        Event::MessageDelta(end) => {
+            let usage = Usage::new(end.usage.input_tokens.unwrap(), end.usage.output_tokens);
+            let reason = end.delta.stop_reason.clone().unwrap();
+            encoder.finish(reason, end.delta.stop_sequence.clone(), Some(usage), out);
+        }
+        Event::Error(failure) => {
+            let error = ApiError::new(ErrorKind::Unavailable, "service_unavailable", &failure.error.message);
+            encoder.fail(&error, out);
+        }
+        _ => {}
+    }
+}
+
+/// The same stream with the input of each call in one piece.
+fn whole_inputs(events: &[Event]) -> Vec<Event> {
+    let mut out: Vec<Event> = Vec::new();
+    for event in events {
+        match (input_piece(&mut event.clone()), out.last_mut().and_then(input_piece)) {
+            (Some(piece), Some(before)) => before.partial_json.push_str(&piece.partial_json),
+            _ => out.push(event.clone()),
+        }
+    }
+    out
+}
+
+fn input_piece(event: &mut Event) -> Option<&mut InputJsonDelta> {
+    match event {
+        Event::BlockDelta(delta) => match &mut delta.delta {
+            Delta::InputJson(delta) => Some(delta),
+            _ => None,
+        },
+        _ => None,
+    }
+}
