@@ -1,0 +1,216 @@
+//! Input cut into lines, and the lines of the open block held together.
+//!
+//! A block is what lies between two blank lines: an event in the making. While it lies in one chunk nothing is
+//! copied. When the chunk ends first, what came of the block is *carried*: copied into a buffer of its own, so that
+//! the chunk is released. Each byte is searched for a line end once, and carried at most once.
+//!
+//! ```text
+//!   chunk   …data: a\n\n event: x\ndata: {"te          nothing carried: the block is chunk[start..at]
+//!                        │start     │line    at┘
+//!
+//!   carry   event: x\ndata: {"te                       carried: the block is the carry;
+//!   chunk   xt":"hi"}\n\ndata: …                       chunk[start..at] joins it when its line ends
+//!           │start     at┘
+//! ```
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use bytes::Bytes;
+use memchr::memchr2;
+
+use crate::{DecodeError, Limits};
+
+/// The lines of the input, and the bytes of the open block. Positions are counted from the block's first byte.
+#[derive(Default)]
+pub(crate) struct Lines {
+    limits: Limits,
+    place: Place,
+    /// Fed and not begun; none is empty.
+    queue: VecDeque<Bytes>,
+    chunk: Bytes,
+    /// How far lines of `chunk` have been read.
+    at: usize,
+    /// Where in `chunk` the block goes on after what is carried.
+    start: usize,
+    carry: Vec<u8>,
+    /// Where in the block the open line begins.
+    line: usize,
+}
+
+/// What the next byte may be besides a part of the open line.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Place {
+    /// A byte order mark may lead the first line.
+    #[default]
+    FirstLine,
+    /// The chunk before ended in CR: an LF belongs to that line end.
+    AfterCr,
+    Within,
+}
+
+impl Lines {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self { limits, ..Self::default() }
+    }
+
+    pub(crate) fn feed(&mut self, input: Bytes) {
+        if !input.is_empty() {
+            self.queue.push_back(input);
+        }
+    }
+
+    /// The next whole line as a range of [`Lines::block`], without its end. `None` when the input does not hold one.
+    pub(crate) fn next(&mut self) -> Result<Option<Range<usize>>, DecodeError> {
+        loop {
+            let rest = &self.chunk[self.at..];
+            // Every event ends in a blank line: no search for those.
+            let length = if rest.first() == Some(&b'\n') { Some(0) } else { memchr2(b'\n', b'\r', rest) };
+            if let Some(length) = length {
+                return self.end_line(self.at + length).map(Some);
+            }
+            self.end_chunk()?;
+            if !self.next_chunk() {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// The block as far as its lines have been read.
+    pub(crate) fn block(&self) -> &[u8] {
+        if self.carry.is_empty() { &self.chunk[self.start..self.at] } else { &self.carry }
+    }
+
+    /// The block in memory of its own: a slice of the chunk, or a copy of what was carried.
+    pub(crate) fn shared_block(&self) -> Bytes {
+        match self.carry.is_empty() {
+            true => self.chunk.slice(self.start..self.at),
+            false => Bytes::copy_from_slice(&self.carry),
+        }
+    }
+
+    /// Ends the block and forgets it.
+    pub(crate) fn skip(&mut self) {
+        self.carry.clear();
+        if self.carry.capacity() > ROOM {
+            self.carry.shrink_to(ROOM);
+        }
+        self.start = self.at;
+        self.line = 0;
+    }
+
+    /// How many bytes are held: input that was not read yet, and what is carried.
+    pub(crate) fn held(&self) -> usize {
+        let unread = self.chunk.len() - self.start + self.queue.iter().map(Bytes::len).sum::<usize>();
+        unread + self.carry.len()
+    }
+
+    /// Whether the input, all of it read, ends in the midst of a block that is more than comments.
+    pub(crate) fn is_open(&self) -> bool {
+        if self.at < self.chunk.len() || !self.queue.is_empty() {
+            return true;
+        }
+        let mut open = self.carry.as_slice();
+        if self.place == Place::FirstLine {
+            open = open.strip_prefix(BOM).unwrap_or(open);
+        }
+        // Comments before the first field are no part of a block, so only an unfinished one can be here.
+        !open.is_empty() && !open.starts_with(b":")
+    }
+
+    /// Ends the open line, whose end is `chunk[index]`.
+    fn end_line(&mut self, index: usize) -> Result<Range<usize>, DecodeError> {
+        let mut line = self.line..self.position(index);
+        self.check(line.end)?;
+        self.at = index + 1;
+        let place = std::mem::replace(&mut self.place, Place::Within);
+        if self.chunk[index] == b'\r' {
+            match self.chunk.get(self.at) {
+                Some(b'\n') => self.at += 1,
+                Some(_) => {}
+                None => self.place = Place::AfterCr,
+            }
+        }
+        if !self.carry.is_empty() {
+            self.carry_to(self.at);
+        }
+        if place == Place::FirstLine {
+            line.end -= self.drop_bom();
+        }
+        self.line = self.position(self.at);
+        Ok(line)
+    }
+
+    /// Carries what the chunk holds of the block, and lets go of the chunk.
+    fn end_chunk(&mut self) -> Result<(), DecodeError> {
+        self.check(self.position(self.chunk.len()))?;
+        self.carry_to(self.chunk.len());
+        (self.chunk, self.start, self.at) = (Bytes::new(), 0, 0);
+        Ok(())
+    }
+
+    fn next_chunk(&mut self) -> bool {
+        let Some(chunk) = self.queue.pop_front() else { return false };
+        self.chunk = chunk;
+        if self.place == Place::AfterCr {
+            self.place = Place::Within;
+            self.at = usize::from(self.chunk[0] == b'\n');
+            // The LF stays with its line. After the end of a block it is dropped.
+            if self.carry.is_empty() {
+                self.start = self.at;
+            }
+            self.line = self.position(self.at);
+        }
+        true
+    }
+
+    /// The position in the block of `chunk[index]`.
+    fn position(&self, index: usize) -> usize {
+        self.carry.len() + index - self.start
+    }
+
+    /// Whether the open line may reach `end`. Of two limits passed, the one that comes first in the stream is told,
+    /// however the input was cut.
+    fn check(&self, end: usize) -> Result<(), DecodeError> {
+        let Limits { line, event } = self.limits;
+        let line_end = self.line.saturating_add(line);
+        if end <= line_end.min(event) {
+            Ok(())
+        } else if line_end <= event {
+            Err(DecodeError::LineTooLong { limit: line })
+        } else {
+            Err(DecodeError::EventTooLong { limit: event })
+        }
+    }
+
+    /// Carries `chunk[start..end]`.
+    fn carry_to(&mut self, end: usize) {
+        let more = &self.chunk[self.start..end];
+        let needed = self.carry.len() + more.len();
+        if needed > self.carry.capacity() {
+            // Doubling keeps the cost linear. It stops at the limit, so that memory does too.
+            let room = (2 * self.carry.capacity()).max(ROOM).min(self.limits.event).max(needed);
+            self.carry.reserve_exact(room - self.carry.len());
+        }
+        self.carry.extend_from_slice(more);
+        self.start = end;
+    }
+
+    /// Removes the byte order mark that the block begins with, and tells its length: 0 when there is none.
+    fn drop_bom(&mut self) -> usize {
+        if !self.block().starts_with(BOM) {
+            return 0;
+        }
+        if self.carry.is_empty() {
+            self.start += BOM.len();
+        } else {
+            self.carry.drain(..BOM.len());
+        }
+        BOM.len()
+    }
+}
+
+const BOM: &[u8] = "\u{feff}".as_bytes();
+
+/// Bytes that the carry keeps room for between blocks.
+const ROOM: usize = 4096;

@@ -1,0 +1,89 @@
+//! Memory: what is held is bounded, and what can be shared is.
+
+use bytes::Bytes;
+use sluicegate_sse::{DecodeError, Decoder, Limits};
+
+/// Feeds `piece` for ever, or until the decoder gives up; the most that it held.
+fn endless(first: &'static [u8], piece: &'static [u8], limit: usize) -> (Option<DecodeError>, usize) {
+    let (mut decoder, mut most) = (Decoder::with_limits(Limits { line: limit, event: limit }), 0);
+    let pieces = std::iter::once(first).chain(std::iter::repeat_n(piece, 100_000));
+    for piece in pieces {
+        decoder.feed(Bytes::from_static(piece));
+        while let Some(event) = decoder.poll() {
+            if let Err(error) = event {
+                assert!(decoder.poll().is_none() && decoder.buffered() == 0, "nothing is held after an error");
+                decoder.feed(Bytes::from_static(b"data: x\n\n"));
+                assert!(decoder.poll().is_none(), "and nothing more comes");
+                return (Some(error), most);
+            }
+        }
+        most = most.max(decoder.buffered());
+    }
+    (None, most)
+}
+
+#[test]
+fn endless_lines_and_events_are_given_up_at_the_limit() {
+    let line = DecodeError::LineTooLong { limit: 1000 };
+    let event = DecodeError::EventTooLong { limit: 1000 };
+    for (first, piece, told) in [
+        (&b"data: "[..], &b"aaaa"[..], line),
+        (b"", b"aaaaa", line),
+        (b"data: x\n", b"data: y\n", event),
+        (b"x: y\n", b"x: y\n", event),
+        (b"event: x\n", b": comment\n", event),
+        (b": ", b"comment without an end", line),
+    ] {
+        let (error, most) = endless(first, piece, 1000);
+        assert_eq!(error, Some(told));
+        assert!(most <= 1002, "no more than the event and a line end: {most}");
+    }
+}
+
+#[test]
+fn comments_and_blank_lines_may_go_on_for_ever() {
+    for piece in [&b": keep-alive\n"[..], b": keep-alive\n\n", b"\n", b"\r", b"\r\n", b": a\r\n\r\n"] {
+        let (error, most) = endless(b"", piece, 1000);
+        assert_eq!(error, None);
+        assert!(most < 20, "{most}");
+    }
+}
+
+#[test]
+fn an_event_of_just_the_limit_passes_in_one_piece_and_in_many() {
+    let event = b"data: 0123456789\n\n";
+    for (limit, passes) in [(event.len() - 1, true), (event.len() - 2, false)] {
+        for size in [1, 3, event.len()] {
+            let mut decoder = Decoder::with_limits(Limits { line: limit, event: limit });
+            event.chunks(size).for_each(|piece| decoder.feed(Bytes::copy_from_slice(piece)));
+            assert_eq!(matches!(decoder.poll(), Some(Ok(_))), passes, "limit {limit}, pieces of {size}");
+        }
+    }
+}
+
+#[test]
+fn what_lies_in_one_chunk_is_shared_with_it() {
+    let chunk = Bytes::from_static(b": hi\nevent: e\ndata: one\n\ndata: two\n\n");
+    let within = chunk.as_ptr_range();
+    let mut decoder = Decoder::new();
+    decoder.feed(chunk.clone());
+    for data in ["one", "two"] {
+        let event = decoder.poll().unwrap().unwrap();
+        assert_eq!(event.data(), data);
+        for place in [event.data_bytes().as_ptr(), event.raw().as_ptr(), event.to_bytes().as_ptr()] {
+            assert!(within.contains(&place));
+        }
+    }
+}
+
+#[test]
+fn invalid_utf_8_is_replaced_and_told() {
+    let mut decoder = Decoder::new();
+    decoder.feed(Bytes::from_static(b"data: a\xffb\n\ndata: a\xc3\xa9\n\nevent: \xff\ndata: c\n\n"));
+    for (name, data, replaced) in
+        [("message", "a\u{fffd}b", true), ("message", "a\u{e9}", false), ("\u{fffd}", "c", true)]
+    {
+        let event = decoder.poll().unwrap().unwrap();
+        assert_eq!((&*event.name(), &*event.data(), event.is_replaced()), (name, data, replaced));
+    }
+}
