@@ -1,1 +1,27 @@
-//! The Responses protocol: types, validators, stream grammar and fold; no I/O
+#![doc = include_str!("../README.md")]
+
+mod encode;
+mod event;
+mod request;
+mod response;
+mod stream;
+mod validate;
+
+pub use encode::{Echo, Encoder, Finish, Head};
+pub use event::{
+    AnnotationAdded, ArgumentsDelta, ArgumentsDone, ErrorEvent, Event, EventError, ItemEvent, PartEvent,
+    ReasoningTextDelta, ReasoningTextDone, RefusalDelta, RefusalDone, ResponseEvent, SummaryPartEvent,
+    SummaryTextDelta, SummaryTextDone, TextDelta, TextDone,
+};
+pub use request::{
+    AllowedTools, AudioPart, CustomToolCall, CustomToolCallOutput, Effort, FilePart, Format, FunctionCall,
+    FunctionCallOutput, FunctionChoice, FunctionTool, ImagePart, Item, ItemReference, JsonSchemaFormat, Message, Part,
+    Phase, PlainFormat, Reasoning, ReasoningOptions, ReasoningPart, RefusalPart, Request, Role, StreamOptions, Summary,
+    TextOptions, TextPart, Tool, ToolChoice, ToolChoiceObject, ToolMode, Truncation, Verbosity,
+};
+pub use response::{
+    IncompleteDetails, IncompleteReason, InputTokensDetails, OutputItem, OutputMessage, OutputPart, OutputText,
+    OutputTokensDetails, Response, ResponseError, Status, Usage,
+};
+pub use stream::{Fold, Grammar, Offence, StreamError};
+pub use validate::{Rules, ValidRequest};

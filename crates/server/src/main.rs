@@ -1,2 +1,144 @@
-//! Sluicegate
-fn main() {}
+//! The binary: arguments in, exit status out.
+
+mod admin;
+mod body;
+mod clock;
+mod config;
+mod endpoints;
+mod gateway;
+mod keys;
+mod limit;
+mod log;
+mod metrics;
+mod record;
+mod refusal;
+mod route;
+mod serve;
+mod start;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use auth::Scope;
+use clap::{Parser, Subcommand};
+
+use crate::config::{Config, ConfigError, DEFAULT_ADMIN};
+
+/// One gate for every model protocol.
+#[derive(Debug, Parser)]
+#[command(version, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve clients until SIGTERM or Ctrl-C.
+    Serve {
+        /// The configuration; without one the embedded models are served on 127.0.0.1:8080.
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+        /// Serve clients here instead; may be given more than once.
+        #[arg(long, value_name = "ADDRESS")]
+        listen: Vec<SocketAddr>,
+        /// Serve /metrics, /livez and /readyz here instead.
+        #[arg(long, value_name = "ADDRESS")]
+        admin: Option<SocketAddr>,
+    },
+    /// Say what is wrong with a configuration.
+    Check {
+        /// The configuration.
+        #[arg(long, value_name = "FILE")]
+        config: PathBuf,
+    },
+    /// Keys for [[keys]] of a configuration.
+    #[command(subcommand)]
+    Keys(KeysCommand),
+    /// List the models that would be served.
+    Models {
+        /// The configuration.
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum KeysCommand {
+    /// Make a key: shown once, with the lines that a configuration needs.
+    New {
+        /// Whose key it is.
+        #[arg(long)]
+        name: String,
+        /// What it opens: text, messages, images.
+        #[arg(long, value_delimiter = ',', required = true)]
+        scopes: Vec<Scope>,
+        /// A date such as 2027-01-31, a time, or a span from now such as 90d.
+        #[arg(long)]
+        expires: Option<String>,
+        /// Models that it may use, such as 'model-5.*'; all without it.
+        #[arg(long, value_delimiter = ',')]
+        models: Vec<String>,
+    },
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            for problem in error.to_string().lines() {
+                eprintln!("sluicegate: {problem}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<(), ConfigError> {
+    match command {
+        Command::Serve { config, listen, admin } => {
+            let from_file = config.is_some();
+            let mut config = load(config)?;
+            if !listen.is_empty() {
+                config.listen = listen;
+            }
+            config.admin = admin.or(config.admin);
+            serve(config, from_file)
+        }
+        Command::Check { config } => {
+            let config = Config::load(&config)?;
+            keys::gather(&config, true)?;
+            let models = config.catalog()?;
+            println!("ok: {} keys, {} models", config.keys.len(), models.iter().count());
+            Ok(())
+        }
+        Command::Keys(KeysCommand::New { name, scopes, expires, models }) => {
+            print!("{}", keys::announce(&name, &scopes, expires.as_deref(), &models)?);
+            Ok(())
+        }
+        Command::Models { config } => {
+            for model in load(config)?.catalog()?.iter() {
+                println!("{:24} {}", model.id, model.protocols().map(|protocol| protocol.path()).collect::<Vec<_>>().join(" "));
+            }
+            Ok(())
+        }
+    }
+}
+
+fn load(path: Option<PathBuf>) -> Result<Config, ConfigError> {
+    match path {
+        Some(path) => Config::load(&path),
+        None => Ok(Config { admin: Some(DEFAULT_ADMIN), ..Config::default() }),
+    }
+}
+
+fn serve(config: Config, from_file: bool) -> Result<(), ConfigError> {
+    let _written_out_at_the_end = log::start();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| ConfigError::one(format!("cannot start: {error}")))?;
+    let served = runtime.block_on(start::run(config, from_file));
+    // Generations that are still running notice that nobody listens; nobody waits for them.
+    runtime.shutdown_background();
+    served
+}

@@ -1,1 +1,6 @@
-//! Model protocols to the neutral vocabulary and back, requests and event streams; no I/O
+#![doc = include_str!("../README.md")]
+
+mod error;
+pub mod inbound;
+
+pub use error::api_error;

@@ -1,0 +1,47 @@
+//! `GET /v1/models` — spec §4.1 — and `GET /v1/models/{id}` — wire-reference §5.
+
+use catalog::{Model, Page};
+use http::Response;
+use wire::{ApiError, Code, ErrorKind};
+
+use super::json;
+use crate::body::Body;
+use crate::gateway::Admitted;
+use crate::refusal::Refusal;
+
+/// The models that the key may use.
+pub(crate) fn list<B>(admitted: &Admitted<'_, B>) -> Result<Response<Body>, Refusal> {
+    let page = page(admitted.request.uri().query().unwrap_or_default())?;
+    let list = admitted.gateway.catalog.list(&page, |model| may_see(admitted, model));
+    json(&list.map_err(ApiError::from)?)
+}
+
+/// One of them.
+pub(crate) fn retrieve<B>(admitted: &Admitted<'_, B>, id: &str) -> Result<Response<Body>, Refusal> {
+    json(&admitted.gateway.catalog.retrieve(id, |model| may_see(admitted, model))?)
+}
+
+/// A key sees what its patterns name, whatever its capability: clients ask for the list with any of their keys.
+fn may_see<B>(admitted: &Admitted<'_, B>, model: &Model) -> bool {
+    admitted.key.may_use(&model.id)
+}
+
+/// The page that a query asks for. Parameters that mean nothing here are left alone.
+fn page(query: &str) -> Result<Page, ApiError> {
+    let mut page = Page::default();
+    for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
+        match name {
+            "limit" => page.limit = Some(value.parse().map_err(|_| not_a_number(value))?),
+            "after_id" => page.after_id = Some(value.to_owned()),
+            "before_id" => page.before_id = Some(value.to_owned()),
+            _ => {}
+        }
+    }
+    Ok(page)
+}
+
+fn not_a_number(found: &str) -> ApiError {
+    let found: String = found.chars().take(32).collect();
+    let sentence = format!("Invalid type for 'limit': expected an integer, but got '{found}' instead.");
+    ApiError::new(ErrorKind::InvalidRequest, Code::InvalidType.as_str(), sentence).with_param("limit")
+}

@@ -1,0 +1,184 @@
+//! One request from head to reply. Read this first.
+//!
+//! The order of the checks is the order of the functions below: path, method, key, capability, then what the
+//! endpoint asks of size, media type, JSON, fields, model, and last a permit (wire-reference §0.4).
+
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use auth::{Credentials, Denied, Entry, KeyRing};
+use bytes::Bytes;
+use catalog::Catalog;
+use engine::TextEngine;
+use http::header::{AUTHORIZATION, CONNECTION};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
+use http_body_util::{BodyExt, Full};
+use tokio::time::Instant;
+
+use crate::body::Body;
+use crate::body::upload::Budget;
+use crate::clock;
+use crate::config::Limits;
+use crate::endpoints::{models, text};
+use crate::limit::Limiter;
+use crate::metrics::Metrics;
+use crate::record::{Outcome, Record};
+use crate::refusal::Refusal;
+use crate::route::{Endpoint, style};
+use crate::serve::Lifecycle;
+
+/// Everything that answering a request needs. Nothing in it changes while it serves.
+pub(crate) struct Gateway {
+    pub(crate) keys: KeyRing,
+    pub(crate) catalog: Catalog,
+    pub(crate) limits: Limits,
+    pub(crate) limiter: Limiter,
+    pub(crate) budget: Budget,
+    pub(crate) local: Option<Arc<dyn TextEngine>>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) lifecycle: Lifecycle,
+    pub(crate) started: Instant,
+}
+
+/// A request whose key was admitted, on its way through an endpoint.
+pub(crate) struct Admitted<'a, B> {
+    pub(crate) gateway: &'a Gateway,
+    pub(crate) key: &'a Entry,
+    pub(crate) request: Request<B>,
+    pub(crate) record: &'a mut Option<Record>,
+}
+
+impl Gateway {
+    /// Answers one request. There is always an answer; every refusal is one.
+    pub(crate) async fn answer<B>(&self, request: Request<B>) -> Response<Body>
+    where
+        B: http_body::Body<Data = Bytes>,
+    {
+        let id = wire::id("req", clock::random_bits());
+        let style = style(request.uri().path(), request.headers());
+        let mut record = Record::new(Arc::clone(&self.metrics), id.clone());
+        record.client_id = client_id(request.headers());
+        // An endpoint that streams takes the record into its body.
+        let mut record = Some(record);
+        let mut response = match self.route(request, &mut record).await {
+            Ok(response) => response,
+            Err(refusal) => {
+                let (status, headers, body) = refusal.render(style, &id);
+                note(record.as_mut(), &refusal);
+                let mut response = Response::new(Full::new(body).boxed_unsync());
+                *response.status_mut() = status;
+                *response.headers_mut() = headers;
+                response
+            }
+        };
+        if let Some(record) = &mut record {
+            record.status = response.status().as_u16();
+            record.end(Outcome::Completed);
+        }
+        self.add_common_headers(response.headers_mut(), &id);
+        response
+    }
+
+    /// As [`Gateway::answer`], with a panic turned into a 500: the process and the connection live on.
+    pub(crate) async fn answer_guarded<B>(&self, request: Request<B>) -> Response<Body>
+    where
+        B: http_body::Body<Data = Bytes>,
+    {
+        let style = style(request.uri().path(), request.headers());
+        let mut answer = pin!(self.answer(request));
+        let guarded = poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| answer.as_mut().poll(cx))) {
+            Ok(poll) => poll.map(Some),
+            Err(_) => Poll::Ready(None),
+        });
+        if let Some(response) = guarded.await {
+            return response;
+        }
+        self.metrics.panicked();
+        let id = wire::id("req", clock::random_bits());
+        let (status, headers, body) = Refusal::from(wire::ApiError::server_error()).render(style, &id);
+        let mut response = Response::new(Full::new(body).boxed_unsync());
+        *response.status_mut() = status;
+        *response.headers_mut() = headers;
+        self.add_common_headers(response.headers_mut(), &id);
+        response
+    }
+
+    /// Every metric in Prometheus' text form.
+    pub(crate) fn render_metrics(&self) -> String {
+        self.metrics.render(self.limiter.taken(), self.started.elapsed())
+    }
+
+    async fn route<B>(&self, request: Request<B>, record: &mut Option<Record>) -> Result<Response<Body>, Refusal>
+    where
+        B: http_body::Body<Data = Bytes>,
+    {
+        let endpoint = Endpoint::of(request.method(), request.uri().path())?;
+        let key = self.admit(&endpoint, request.headers())?;
+        if let Some(record) = record {
+            record.route = endpoint.name();
+            record.key = Some(key.name.clone());
+        }
+        if let Some(scope) = endpoint.scope().filter(|scope| !key.scopes.contains(*scope)) {
+            return Err(Refusal::capability(scope.as_str()));
+        }
+        let admitted = Admitted { gateway: self, key, request, record };
+        match endpoint {
+            Endpoint::Responses => text::answer::<translate::inbound::Responses, B>(admitted).await,
+            Endpoint::Chat => text::answer::<translate::inbound::Chat, B>(admitted).await,
+            Endpoint::Messages => text::answer::<translate::inbound::Messages, B>(admitted).await,
+            Endpoint::CountTokens => crate::endpoints::messages::count_tokens(admitted).await,
+            Endpoint::Models => models::list(&admitted),
+            Endpoint::Model(id) => models::retrieve(&admitted, &id),
+        }
+    }
+
+    /// The key that a request shows, when it opens anything.
+    fn admit(&self, endpoint: &Endpoint, headers: &HeaderMap) -> Result<&Entry, Refusal> {
+        let all = |name: &HeaderName| headers.get_all(name).into_iter().map(HeaderValue::as_bytes).collect::<Vec<_>>();
+        let second = if endpoint.takes_x_api_key() { all(&X_API_KEY) } else { Vec::new() };
+        let shown = Credentials::from_headers(all(&AUTHORIZATION), second).map_err(refuse_key)?;
+        self.keys.admit(&shown, clock::unix_seconds()).map_err(refuse_key)
+    }
+
+    fn add_common_headers(&self, headers: &mut HeaderMap, id: &str) {
+        if let Ok(id) = HeaderValue::from_str(id) {
+            headers.insert(HeaderName::from_static("x-request-id"), id.clone());
+            headers.insert(HeaderName::from_static("request-id"), id);
+        }
+        headers.insert(HeaderName::from_static("x-content-type-options"), HeaderValue::from_static("nosniff"));
+        if self.lifecycle.is_stopping() {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+    }
+}
+
+fn refuse_key(denied: Denied) -> Refusal {
+    match denied {
+        Denied::Missing => Refusal::missing_key(),
+        _ => Refusal::invalid_key(),
+    }
+}
+
+fn note(record: Option<&mut Record>, refusal: &Refusal) {
+    let Some(record) = record else { return };
+    record.code = Some(refusal.error.code);
+    record.cause = refusal.cause.clone();
+    record.end(match refusal.error.kind.status() {
+        429 | 503 => Outcome::Shed,
+        408 | 504 => Outcome::Timeout,
+        500.. => Outcome::EngineError,
+        _ => Outcome::Refused,
+    });
+}
+
+/// The client's own id of a request, when it is harmless to write down.
+fn client_id(headers: &HeaderMap) -> Option<String> {
+    let id = headers.get("x-request-id")?.to_str().ok()?;
+    let harmless = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    ((1..=64).contains(&id.len()) && id.chars().all(harmless)).then(|| id.to_owned())
+}
+
+const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");

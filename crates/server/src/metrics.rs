@@ -1,0 +1,116 @@
+//! What is counted, for Prometheus. Labels come from closed lists, so the number of series is bounded.
+
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use engine::Usage;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::record::Outcome;
+
+/// Every metric of the gateway, all named `sluicegate_…`.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    registry: Registry,
+    requests: Family<RequestLabels, Counter>,
+    streams: Family<StreamLabels, Counter>,
+    tokens: Family<TokenLabels, Counter>,
+    duration: Histogram,
+    in_flight: Gauge,
+    connections: Gauge,
+    panics: Counter,
+    uptime: Gauge<f64, AtomicU64>,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct RequestLabels {
+    route: &'static str,
+    status: u16,
+    code: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct StreamLabels {
+    protocol: &'static str,
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct TokenLabels {
+    direction: &'static str,
+}
+
+impl Metrics {
+    /// Metrics of a gateway that has done nothing yet.
+    pub(crate) fn new() -> Self {
+        let mut metrics = Self {
+            registry: Registry::with_prefix("sluicegate"),
+            requests: Family::default(),
+            streams: Family::default(),
+            tokens: Family::default(),
+            duration: Histogram::new(exponential_buckets(0.001, 2.0, 20)),
+            in_flight: Gauge::default(),
+            connections: Gauge::default(),
+            panics: Counter::default(),
+            uptime: Gauge::default(),
+        };
+        metrics.register();
+        metrics
+    }
+
+    fn register(&mut self) {
+        let registry = &mut self.registry;
+        registry.register("requests", "Requests by route, status and error code", self.requests.clone());
+        registry.register("streams_ended", "Streams by protocol and outcome", self.streams.clone());
+        registry.register("tokens", "Tokens used", self.tokens.clone());
+        let help = "From a request's head to its last byte";
+        registry.register_with_unit("request_duration", help, Unit::Seconds, self.duration.clone());
+        registry.register("in_flight", "Permits that are out", self.in_flight.clone());
+        registry.register("connections", "Open client connections", self.connections.clone());
+        registry.register("panics", "Panics that were caught", self.panics.clone());
+        registry.register_with_unit("uptime", "Since the start", Unit::Seconds, self.uptime.clone());
+    }
+
+    pub(crate) fn request_ended(&self, route: &'static str, status: u16, code: Option<&'static str>, took: Duration) {
+        let labels = RequestLabels { route, status, code: code.unwrap_or("") };
+        self.requests.get_or_create(&labels).inc();
+        self.duration.observe(took.as_secs_f64());
+    }
+
+    pub(crate) fn stream_ended(&self, protocol: &'static str, outcome: Outcome) {
+        self.streams.get_or_create(&StreamLabels { protocol, outcome: outcome.as_str() }).inc();
+    }
+
+    pub(crate) fn tokens(&self, usage: Usage) {
+        self.tokens.get_or_create(&TokenLabels { direction: "input" }).inc_by(usage.input);
+        self.tokens.get_or_create(&TokenLabels { direction: "output" }).inc_by(usage.output);
+    }
+
+    pub(crate) fn connection_opened(&self) {
+        self.connections.inc();
+    }
+
+    pub(crate) fn connection_closed(&self) {
+        self.connections.dec();
+    }
+
+    pub(crate) fn panicked(&self) {
+        self.panics.inc();
+    }
+
+    /// Every metric in Prometheus' text form.
+    pub(crate) fn render(&self, in_flight: usize, uptime: Duration) -> String {
+        self.in_flight.set(i64::try_from(in_flight).unwrap_or(i64::MAX));
+        self.uptime.set(uptime.as_secs_f64());
+        let mut text = String::new();
+        // Writing to a String cannot fail.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+}

@@ -1,0 +1,138 @@
+//! What one request came to: told once, to the log and to the metrics, when the last of it is gone.
+
+use std::sync::Arc;
+
+use engine::Usage;
+use tokio::time::Instant;
+
+use crate::metrics::Metrics;
+
+/// How an answer ended. Exactly one of these is told for each request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Outcome {
+    /// Whole.
+    Completed,
+    /// Cut by the cap on the output.
+    Incomplete,
+    /// Refused before it began, by the client's fault.
+    Refused,
+    /// Over the concurrency limit or another bound.
+    Shed,
+    /// The engine failed.
+    EngineError,
+    /// The engine ended without an end.
+    Truncated,
+    /// Out of time.
+    Timeout,
+    /// The client went away.
+    ClientGone,
+    /// Cut by the end of the process.
+    Shutdown,
+}
+
+impl Outcome {
+    /// The word for logs and metrics.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Incomplete => "incomplete",
+            Self::Refused => "refused",
+            Self::Shed => "shed",
+            Self::EngineError => "engine_error",
+            Self::Truncated => "truncated",
+            Self::Timeout => "timeout",
+            Self::ClientGone => "client_gone",
+            Self::Shutdown => "shutdown",
+        }
+    }
+}
+
+/// One request, from its head to its last byte. Dropping it writes the log line.
+#[derive(Debug)]
+pub(crate) struct Record {
+    metrics: Arc<Metrics>,
+    started: Instant,
+    /// Our id of the request.
+    pub(crate) id: String,
+    /// The client's own id of it, when it sent a harmless one.
+    pub(crate) client_id: Option<String>,
+    /// The endpoint, from a closed list.
+    pub(crate) route: &'static str,
+    /// The name of the key.
+    pub(crate) key: Option<String>,
+    /// The model, once it is known to be one of ours.
+    pub(crate) model: Option<String>,
+    /// The HTTP status.
+    pub(crate) status: u16,
+    /// The error's code, when there is one.
+    pub(crate) code: Option<&'static str>,
+    /// What the client is not told.
+    pub(crate) cause: Option<String>,
+    /// Whether the answer is a stream.
+    pub(crate) stream: bool,
+    /// How it ended; a record dropped without one means that the client went away.
+    pub(crate) outcome: Option<Outcome>,
+    /// Tokens used.
+    pub(crate) usage: Option<Usage>,
+    /// When the first event of the model came.
+    pub(crate) first_event: Option<Instant>,
+}
+
+impl Record {
+    /// A request that has just come.
+    pub(crate) fn new(metrics: Arc<Metrics>, id: String) -> Self {
+        Self {
+            metrics,
+            started: Instant::now(),
+            id,
+            client_id: None,
+            route: "other",
+            key: None,
+            model: None,
+            status: 0,
+            code: None,
+            cause: None,
+            stream: false,
+            outcome: None,
+            usage: None,
+            first_event: None,
+        }
+    }
+
+    /// Sets the outcome, unless one is set: the first that is known stands.
+    pub(crate) fn end(&mut self, outcome: Outcome) {
+        self.outcome.get_or_insert(outcome);
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        let outcome = self.outcome.unwrap_or(Outcome::ClientGone);
+        let status = if outcome == Outcome::ClientGone { 499 } else { self.status };
+        let took = self.started.elapsed();
+        self.metrics.request_ended(self.route, status, self.code, took);
+        if self.stream {
+            self.metrics.stream_ended(self.route, outcome);
+        }
+        if let Some(usage) = self.usage {
+            self.metrics.tokens(usage);
+        }
+        tracing::info!(
+            target: "access",
+            request_id = self.id,
+            client_request_id = self.client_id,
+            route = self.route,
+            key = self.key,
+            model = self.model,
+            status,
+            code = self.code,
+            cause = self.cause,
+            stream = self.stream,
+            outcome = outcome.as_str(),
+            input_tokens = self.usage.map(|usage| usage.input),
+            output_tokens = self.usage.map(|usage| usage.output),
+            first_event_ms = self.first_event.map(|at| at.duration_since(self.started).as_secs_f64() * 1e3),
+            took_ms = took.as_secs_f64() * 1e3,
+        );
+    }
+}

@@ -1,0 +1,159 @@
+//! Every way to say no before an answer has begun, in the shape of the protocol that was spoken.
+
+use bytes::Bytes;
+use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use wire::{ApiError, ErrorKind};
+
+/// In whose shape an error is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// `{"error": {…}}` (wire-reference §6.1).
+    OpenAi,
+    /// `{"type": "error", "error": {…}, "request_id": …}` (wire-reference §6.2).
+    Messages,
+}
+
+/// A request that gets no answer but an error.
+#[derive(Clone, Debug)]
+pub(crate) struct Refusal {
+    /// What the client is told.
+    pub(crate) error: ApiError,
+    /// The methods that a path takes, when the method was wrong.
+    pub(crate) allow: Option<&'static str>,
+    /// What the log says beyond that.
+    pub(crate) cause: Option<String>,
+}
+
+impl From<ApiError> for Refusal {
+    fn from(error: ApiError) -> Self {
+        Self { error, allow: None, cause: None }
+    }
+}
+
+impl Refusal {
+    /// No such path.
+    pub(crate) fn not_found(method: &http::Method, path: &str) -> Self {
+        let path: String = path.chars().take(MAX_ECHO).collect();
+        ApiError::new(ErrorKind::NotFound, "not_found", format!("No such path: {method} {path}.")).into()
+    }
+
+    /// The path takes other methods.
+    pub(crate) fn method(method: &http::Method, path: &str, allow: &'static str) -> Self {
+        let sentence = format!("Method {method} is not allowed for {path}.");
+        let error = ApiError::new(ErrorKind::MethodNotAllowed, "method_not_allowed", sentence);
+        Self { allow: Some(allow), ..error.into() }
+    }
+
+    /// No key was shown.
+    pub(crate) fn missing_key() -> Self {
+        ApiError::new(ErrorKind::Authentication, "missing_api_key", "No API key was provided.").into()
+    }
+
+    /// The key shown opens nothing: unknown, revoked and expired ones are not told apart.
+    pub(crate) fn invalid_key() -> Self {
+        ApiError::new(ErrorKind::Authentication, "invalid_api_key", "The API key is not valid.").into()
+    }
+
+    /// The key has no right to models of this family (spec §5.2, §5.3).
+    pub(crate) fn capability(family: &str) -> Self {
+        let sentence = match family {
+            "images" => "This key has no permission for image models.".to_owned(),
+            family => format!("This key has no permission for the {family} model family."),
+        };
+        ApiError::new(ErrorKind::Permission, "insufficient_permissions", sentence).into()
+    }
+
+    /// The key has no right to this model.
+    pub(crate) fn model(id: &str) -> Self {
+        let sentence = format!("This key has no permission for the model '{id}'.");
+        ApiError::new(ErrorKind::Permission, "insufficient_permissions", sentence).with_param("model").into()
+    }
+
+    /// More bytes than are taken.
+    pub(crate) fn too_large() -> Self {
+        let sentence = "The request body is larger than the limit.";
+        ApiError::new(ErrorKind::TooLarge, "request_too_large", sentence).into()
+    }
+
+    /// A body that is not JSON by its own account.
+    pub(crate) fn media_type() -> Self {
+        let sentence = "Content-Type must be application/json.";
+        ApiError::new(ErrorKind::UnsupportedMediaType, "unsupported_media_type", sentence).into()
+    }
+
+    /// A compressed body.
+    pub(crate) fn content_encoding() -> Self {
+        let sentence = "Compressed request bodies are not supported; send the body without Content-Encoding.";
+        ApiError::new(ErrorKind::UnsupportedMediaType, "unsupported_media_type", sentence).into()
+    }
+
+    /// The body did not come.
+    pub(crate) fn slow_upload() -> Self {
+        let sentence = "The request body did not arrive in time.";
+        ApiError::new(ErrorKind::RequestTimeout, "request_timeout", sentence).into()
+    }
+
+    /// The body broke off or was not framed as HTTP asks.
+    pub(crate) fn broken_upload() -> Self {
+        let sentence = "The request body could not be read.";
+        ApiError::new(ErrorKind::InvalidRequest, "invalid_value", sentence).into()
+    }
+
+    /// More is being uploaded than memory is set aside for.
+    pub(crate) fn overloaded() -> Self {
+        let sentence = "The service is overloaded; try again in 1s.";
+        ApiError::new(ErrorKind::Unavailable, "service_unavailable", sentence).with_retry_after(1).into()
+    }
+
+    /// No answer within the time that a request may take.
+    pub(crate) fn timeout() -> Self {
+        let sentence = "The model did not answer in time.";
+        ApiError::new(ErrorKind::UpstreamTimeout, "upstream_timeout", sentence).into()
+    }
+
+    /// Nobody answers for this model.
+    pub(crate) fn no_engine() -> Self {
+        let sentence = "No engine is configured for this model.";
+        ApiError::new(ErrorKind::Unavailable, "service_unavailable", sentence).with_retry_after(30).into()
+    }
+
+    /// The status, the headers beside the common ones, and the body.
+    pub(crate) fn render(&self, style: Style, request_id: &str) -> (StatusCode, HeaderMap, Bytes) {
+        let status = StatusCode::from_u16(self.error.kind.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let body = match style {
+            Style::OpenAi => serde_json::to_vec(&self.error.body()),
+            Style::Messages => serde_json::to_vec(&messages::ErrorBody::new(&self.error, request_id)),
+        };
+        // Both bodies are made of strings and always have a JSON form.
+        (status, self.headers(), body.unwrap_or_default().into())
+    }
+
+    fn headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Some(seconds) = self.error.retry_after {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if let Some(methods) = self.allow {
+            headers.insert(ALLOW, HeaderValue::from_static(methods));
+        }
+        match self.error.kind {
+            ErrorKind::Authentication => {
+                headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            ErrorKind::TooLarge => {
+                headers.insert(CONNECTION, HeaderValue::from_static("close"));
+                headers.insert(HeaderName::from_static("x-should-retry"), HeaderValue::from_static("false"));
+            }
+            ErrorKind::RequestTimeout => {
+                headers.insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            _ => {}
+        }
+        headers
+    }
+}
+
+/// So much of a caller's own path is repeated to them.
+const MAX_ECHO: usize = 100;

@@ -1,0 +1,115 @@
+//! Method and path to endpoint. Paths are matched to the letter; nothing is normalised.
+
+use auth::Scope;
+use http::Method;
+
+use crate::refusal::{Refusal, Style};
+
+/// Everything that is served under `/v1`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Endpoint {
+    /// `POST /v1/responses` — spec §4.2.
+    Responses,
+    /// `POST /v1/chat/completions` — spec §4.3.
+    Chat,
+    /// `POST /v1/messages` — spec §4.4.
+    Messages,
+    /// `POST /v1/messages/count_tokens` — wire-reference §3.6.
+    CountTokens,
+    /// `GET /v1/models` — spec §4.1.
+    Models,
+    /// `GET /v1/models/{id}` — wire-reference §5.
+    Model(String),
+}
+
+impl Endpoint {
+    /// The endpoint of a method and a path.
+    ///
+    /// # Errors
+    /// 404 for an unknown path, 405 for another method than the path takes.
+    pub(crate) fn of(method: &Method, path: &str) -> Result<Self, Refusal> {
+        let endpoint = match path {
+            "/v1/responses" => Self::Responses,
+            "/v1/chat/completions" => Self::Chat,
+            "/v1/messages" => Self::Messages,
+            "/v1/messages/count_tokens" => Self::CountTokens,
+            "/v1/models" => Self::Models,
+            _ => match path.strip_prefix("/v1/models/") {
+                Some(id) if !id.is_empty() && !id.contains('/') => Self::Model(id.to_owned()),
+                _ => return Err(Refusal::not_found(method, path)),
+            },
+        };
+        let allow = endpoint.allow();
+        if allow == method.as_str() { Ok(endpoint) } else { Err(Refusal::method(method, path, allow)) }
+    }
+
+    /// The one method that the endpoint takes.
+    fn allow(&self) -> &'static str {
+        match self {
+            Self::Models | Self::Model(_) => "GET",
+            _ => "POST",
+        }
+    }
+
+    /// What a key must open to be let in; nothing for the model list (wire-reference §0.4).
+    pub(crate) fn scope(&self) -> Option<Scope> {
+        match self {
+            Self::Responses | Self::Chat => Some(Scope::Text),
+            Self::Messages | Self::CountTokens => Some(Scope::Messages),
+            Self::Models | Self::Model(_) => None,
+        }
+    }
+
+    /// Whether `x-api-key` is read beside `Authorization`.
+    pub(crate) fn takes_x_api_key(&self) -> bool {
+        !matches!(self, Self::Responses | Self::Chat)
+    }
+
+    /// A name from a closed list, for logs and metrics.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Responses => "responses",
+            Self::Chat => "chat_completions",
+            Self::Messages => "messages",
+            Self::CountTokens => "count_tokens",
+            Self::Models => "models",
+            Self::Model(_) => "model",
+        }
+    }
+}
+
+/// In whose shape errors are told on a path, known or not (wire-reference §5, §6).
+pub(crate) fn style(path: &str, headers: &http::HeaderMap) -> Style {
+    let is_under = |root: &str| path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let speaks_messages = || headers.contains_key("anthropic-version") || headers.contains_key("x-api-key");
+    if is_under("/v1/messages") || (is_under("/v1/models") && speaks_messages()) { Style::Messages } else { Style::OpenAi }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_exact_paths_match() {
+        for path in [
+            "/", "/v1", "/v1/responses/", "/v1//responses", "/V1/responses", "/v1/%72esponses", "/v1/models/",
+            "/v1/models/a/b", "/v1/x/../models", "/v1/responses;a", "responses", "",
+        ] {
+            let refusal = Endpoint::of(&Method::POST, path).unwrap_err();
+            assert_eq!(refusal.error.code, "not_found", "{path}");
+        }
+    }
+
+    #[test]
+    fn each_path_takes_one_method_and_says_which() {
+        for (path, allow) in [("/v1/responses", "POST"), ("/v1/models", "GET"), ("/v1/models/m", "GET")] {
+            for method in [Method::GET, Method::POST, Method::PUT, Method::HEAD, Method::TRACE, Method::CONNECT] {
+                let found = Endpoint::of(&method, path);
+                match method.as_str() == allow {
+                    true => assert!(found.is_ok()),
+                    false => assert_eq!(found.unwrap_err().allow, Some(allow)),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Accept, serve, and stop in order.
+//!
+//! ```text
+//! serving ──stop──► lame duck ──► draining ──deadline──► cut
+//!                   still accepts, each answer closes    listeners closed,       each open stream gets
+//!                   its connection, not ready            open answers go on      one failure event
+//! ```
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::time::{sleep, timeout};
+
+use crate::admin;
+use crate::gateway::Gateway;
+
+/// How far the process is on its way out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    Serving,
+    LameDuck,
+    Draining,
+    Cut,
+}
+
+/// Tells everything that answers how far the process is on its way out.
+#[derive(Clone, Debug)]
+pub(crate) struct Lifecycle(watch::Sender<Phase>);
+
+/// Comes when streams that are still open must end.
+#[derive(Debug)]
+pub(crate) struct Cut(watch::Receiver<Phase>);
+
+impl Lifecycle {
+    /// A process that serves.
+    pub(crate) fn new() -> Self {
+        Self(watch::Sender::new(Phase::Serving))
+    }
+
+    /// Whether it is on its way out.
+    pub(crate) fn is_stopping(&self) -> bool {
+        *self.0.borrow() > Phase::Serving
+    }
+
+    /// What comes when open streams must end.
+    pub(crate) fn cut(&self) -> Cut {
+        Cut(self.0.subscribe())
+    }
+
+    fn enter(&self, phase: Phase) {
+        self.0.send_replace(phase);
+    }
+}
+
+impl Cut {
+    /// Waits for it.
+    pub(crate) async fn wait(mut self) {
+        // An error means that the whole process is being taken down, which is a cut too.
+        let _ = self.0.wait_for(|phase| *phase == Phase::Cut).await;
+    }
+}
+
+/// How a process is asked to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// By whoever balances load onto it: it stays a while for those who have not heard yet.
+    Polite,
+    /// By the person in front of it.
+    Prompt,
+}
+
+/// Serves until `stop` comes, then stops in order.
+pub(crate) async fn serve(
+    gateway: Arc<Gateway>,
+    listeners: Vec<TcpListener>,
+    admin: Option<TcpListener>,
+    stop: impl Future<Output = Stop>,
+) {
+    let connections = Arc::new(Semaphore::new(gateway.limits.connections));
+    let graceful = Arc::new(GracefulShutdown::new());
+    let accepting: Vec<_> = listeners
+        .into_iter()
+        .map(|listener| {
+            tokio::spawn(accept(listener, Arc::clone(&gateway), Arc::clone(&connections), Arc::clone(&graceful)))
+        })
+        .collect();
+    let admin = admin.map(|listener| tokio::spawn(accept_admin(listener, Arc::clone(&gateway))));
+
+    let how = stop.await;
+    gateway.lifecycle.enter(Phase::LameDuck);
+    if how == Stop::Polite {
+        sleep(gateway.limits.lame_duck).await;
+    }
+    gateway.lifecycle.enter(Phase::Draining);
+    for task in accepting {
+        task.abort();
+        // Waiting for the aborted task closes its listener, and gives back its hold on `graceful`.
+        let _ = task.await;
+    }
+    if let Some(graceful) = Arc::into_inner(graceful) {
+        drain(&gateway, graceful).await;
+    }
+    if let Some(admin) = admin {
+        admin.abort();
+    }
+}
+
+async fn drain(gateway: &Gateway, graceful: GracefulShutdown) {
+    let mut closed = std::pin::pin!(graceful.shutdown());
+    if timeout(gateway.limits.drain, &mut closed).await.is_err() {
+        gateway.lifecycle.enter(Phase::Cut);
+        // The failure events are written at once; this is for their way through the sockets.
+        let _ = timeout(LAST_WORDS, closed).await;
+    }
+}
+
+async fn accept(
+    listener: TcpListener,
+    gateway: Arc<Gateway>,
+    connections: Arc<Semaphore>,
+    graceful: Arc<GracefulShutdown>,
+) {
+    loop {
+        // Past the cap nothing more is accepted: newcomers wait in the system's queue.
+        let Ok(place) = Arc::clone(&connections).acquire_owned().await else { return };
+        let Some(socket) = next(&listener).await else { continue };
+        let gateway = Arc::clone(&gateway);
+        let served = graceful.watch(connection(&gateway, socket));
+        tokio::spawn(async move {
+            gateway.metrics.connection_opened();
+            if let Err(error) = served.await {
+                tracing::debug!(%error, "connection ended");
+            }
+            gateway.metrics.connection_closed();
+            drop(place);
+        });
+    }
+}
+
+/// The next connection. A failure to accept, as when the system is out of descriptors, is waited out.
+async fn next(listener: &TcpListener) -> Option<TcpStream> {
+    match listener.accept().await {
+        Ok((socket, _)) => {
+            let _ = socket.set_nodelay(true);
+            Some(socket)
+        }
+        Err(error) if is_about_one_connection(&error) => None,
+        Err(error) => {
+            tracing::warn!(%error, "cannot accept connections just now");
+            sleep(Duration::from_millis(100)).await;
+            None
+        }
+    }
+}
+
+fn is_about_one_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionRefused | ConnectionAborted | ConnectionReset)
+}
+
+fn connection(
+    gateway: &Arc<Gateway>,
+    socket: TcpStream,
+) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> + Send + 'static {
+    let limits = &gateway.limits;
+    let (head, buffer) = (limits.head_timeout, limits.head_bytes());
+    let gateway = Arc::clone(gateway);
+    let service = service_fn(move |request| {
+        let gateway = Arc::clone(&gateway);
+        async move { Ok::<_, Infallible>(gateway.answer_guarded(request).await) }
+    });
+    http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(head)
+        .max_buf_size(buffer)
+        .serve_connection(TokioIo::new(socket), service)
+}
+
+async fn accept_admin(listener: TcpListener, gateway: Arc<Gateway>) {
+    loop {
+        let Some(socket) = next(&listener).await else { continue };
+        let gateway = Arc::clone(&gateway);
+        let service = service_fn(move |request| {
+            let response = admin::answer(&gateway, &request);
+            async move { Ok::<_, Infallible>(response) }
+        });
+        let served = http1::Builder::new().timer(TokioTimer::new()).serve_connection(TokioIo::new(socket), service);
+        tokio::spawn(async move { served.await.ok() });
+    }
+}
+
+/// How long failure events may take to leave after the drain's deadline.
+const LAST_WORDS: Duration = Duration::from_secs(2);

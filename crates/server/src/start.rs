@@ -1,0 +1,168 @@
+//! From a configuration to a gateway that serves.
+
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use auth::Scope;
+use engine::TextEngine;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::Instant;
+
+use crate::body::upload::Budget;
+use crate::config::{Config, ConfigError};
+use crate::gateway::Gateway;
+use crate::keys::{self, Keys};
+use crate::limit::Limiter;
+use crate::metrics::Metrics;
+use crate::serve::{Lifecycle, Stop, serve};
+
+/// Starts, serves until a signal comes, and stops in order.
+pub(crate) async fn run(config: Config, from_file: bool) -> Result<(), ConfigError> {
+    // Signals are caught from the first moment on, so that a stop during the start is a stop too.
+    let mut signals = Signals::catch()?;
+    let keys = keys::gather(&config, from_file)?;
+    let catalog = config.catalog()?;
+    let listeners = bind(&config.listen).await?;
+    let admin = bind(config.admin.as_slice()).await?.pop();
+    let local = load_engine(&config).await?;
+    let addresses: Vec<_> = listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
+    let Keys { ring, made } = keys;
+    let limits = config.limits;
+    let gateway = Gateway {
+        limiter: Limiter::new(limits.concurrency, limits.concurrency_per_key, ring.entries().map(|entry| &*entry.name)),
+        budget: Budget::new(limits.body_memory.as_u64()),
+        keys: ring,
+        catalog,
+        limits,
+        local,
+        metrics: Arc::new(Metrics::new()),
+        lifecycle: Lifecycle::new(),
+        started: Instant::now(),
+    };
+    greet(&addresses, admin.as_ref().and_then(|admin| admin.local_addr().ok()), &made);
+    serve(Arc::new(gateway), listeners, admin, signals.next()).await;
+    Ok(())
+}
+
+#[cfg(feature = "local")]
+async fn load_engine(config: &Config) -> Result<Option<Arc<dyn TextEngine>>, ConfigError> {
+    let options = local::Options {
+        model: config.local.model.clone(),
+        threads: config.local.threads,
+        generations: config.local.generations,
+        timeout: Some(config.limits.request_timeout),
+        ..local::Options::default()
+    };
+    let loaded = tokio::task::spawn_blocking(move || local::Local::load(options)).await;
+    match loaded {
+        Ok(Ok(engine)) => Ok(Some(Arc::new(engine))),
+        Ok(Err(error)) => Err(ConfigError::one(error.to_string())),
+        Err(error) => Err(ConfigError::one(format!("the embedded model could not be loaded: {error}"))),
+    }
+}
+
+#[cfg(not(feature = "local"))]
+async fn load_engine(_: &Config) -> Result<Option<Arc<dyn TextEngine>>, ConfigError> {
+    Ok(None)
+}
+
+async fn bind(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>, ConfigError> {
+    let mut listeners = Vec::new();
+    for address in addresses {
+        let listener = TcpListener::bind(address).await.map_err(|error| {
+            let advice = match error.kind() {
+                std::io::ErrorKind::AddrInUse => "; stop what is there, or choose another with --listen",
+                std::io::ErrorKind::PermissionDenied => "; choose a port above 1023, or another with --listen",
+                _ => "",
+            };
+            ConfigError::one(format!("cannot listen on {address}: {error}{advice}"))
+        })?;
+        listeners.push(listener);
+    }
+    Ok(listeners)
+}
+
+/// The signals that end the process.
+struct Signals {
+    terminate: tokio::signal::unix::Signal,
+    interrupt: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    fn catch() -> Result<Self, ConfigError> {
+        let catch = |kind| signal(kind).map_err(|error| ConfigError::one(format!("cannot catch signals: {error}")));
+        Ok(Self { terminate: catch(SignalKind::terminate())?, interrupt: catch(SignalKind::interrupt())? })
+    }
+
+    /// Waits for the first signal; the second ends the process at once.
+    async fn next(&mut self) -> Stop {
+        let how = tokio::select! {
+            _ = self.terminate.recv() => Stop::Polite,
+            _ = self.interrupt.recv() => Stop::Prompt,
+        };
+        tracing::info!("stopping");
+        tokio::spawn(async {
+            if let Ok(mut again) = Self::catch() {
+                tokio::select! {
+                    _ = again.terminate.recv() => {}
+                    _ = again.interrupt.recv() => {}
+                }
+                std::process::exit(SECOND_SIGNAL);
+            }
+        });
+        how
+    }
+}
+
+/// Tells a person what to do next.
+fn greet(addresses: &[SocketAddr], admin: Option<SocketAddr>, made: &[(Scope, auth::Key)]) {
+    let mut out = std::io::stdout().lock();
+    // A closed standard output is no reason not to serve.
+    let _ = write_greeting(&mut out, addresses, admin, made);
+    let _ = out.flush();
+}
+
+fn write_greeting(
+    out: &mut impl std::io::Write,
+    addresses: &[SocketAddr],
+    admin: Option<SocketAddr>,
+    made: &[(Scope, auth::Key)],
+) -> std::io::Result<()> {
+    for address in addresses {
+        writeln!(out, "sluicegate listens on http://{address}")?;
+    }
+    if let Some(admin) = admin {
+        writeln!(out, "admin: http://{admin}/metrics /livez /readyz")?;
+    }
+    let Some(address) = addresses.first() else { return Ok(()) };
+    for (scope, key) in made {
+        writeln!(out, "\n{} key, made for this run:\n\n  {}", scope.as_str(), key.expose())?;
+        if let Some((path, body)) = example(*scope) {
+            writeln!(out, "\n  curl http://{address}{path} -H 'Authorization: Bearer {}' \\", key.expose())?;
+            writeln!(out, "    -H 'Content-Type: application/json' -d '{body}'")?;
+        }
+    }
+    if !made.is_empty() {
+        writeln!(out, "\nTo keep keys across runs set SLUICEGATE_TEXT_KEY, SLUICEGATE_MESSAGES_KEY, SLUICEGATE_IMAGE_KEY.\n")?;
+    }
+    Ok(())
+}
+
+/// A request to paste, for each capability that is served.
+fn example(scope: Scope) -> Option<(&'static str, &'static str)> {
+    match scope {
+        Scope::Text => {
+            Some(("/v1/responses", r#"{"model":"alt-flash","input":"What is the capital of France?"}"#))
+        }
+        Scope::Messages => Some((
+            "/v1/messages",
+            r#"{"model":"msg-sonnet-5","max_tokens":64,"messages":[{"role":"user","content":"Say hello."}]}"#,
+        )),
+        _ => None,
+    }
+}
+
+/// The exit status when a second signal cuts the stop short.
+const SECOND_SIGNAL: i32 = 130;

@@ -1,0 +1,267 @@
+//! Chat Completions (wire-reference §2, §9).
+
+use chat::{
+    AssistantMessage, Completion, Encoder, Event, FinishReason, Fold, Head, Message, Part, Request, ResponseFormat, Tool,
+    ToolCall, ToolChoiceObject, ToolMode, Usage, ValidRequest,
+};
+use engine::{
+    AssistantPart, Format, Reasoning, Sampling, Stop, TextEvent, TextRequest, ToolChoice, ToolResult, Turn, UserPart,
+};
+use wire::{ApiError, TextOr, WordOr};
+
+use super::{Dialect, Inbound, Stamp, shared};
+
+/// Chat Completions as a client speaks it.
+pub struct Chat;
+
+impl Dialect for Chat {
+    type Request = ValidRequest;
+    type Encoder = Encoder;
+    type Event = Event;
+    type Fold = Fold;
+    type Reply = Completion;
+
+    fn request(request: ValidRequest) -> Result<Inbound, ApiError> {
+        let request = request.into_inner();
+        let turns = turns(&request.messages)?;
+        let (mut tools, dropped) = tools(request.tools.as_deref().unwrap_or_default());
+        let tool_choice = tool_choice(&request, &mut tools)?;
+        let request = TextRequest {
+            turns,
+            tools,
+            tool_choice,
+            parallel_calls: request.parallel_tool_calls,
+            format: format(request.response_format.as_ref()),
+            max_output_tokens: shared::cap(request.output_cap()),
+            stop: stops(request.stop.as_ref()),
+            sampling: sampling(&request),
+            reasoning: reasoning(&request),
+            user: request.user,
+            model: request.model,
+        };
+        Ok(Inbound { request, dropped })
+    }
+
+    fn encoder(request: &ValidRequest, stamp: &Stamp) -> Encoder {
+        let head = Head { id: wire::id("chatcmpl", stamp.bits), created: stamp.created_at, model: request.model.clone() };
+        // A plain reply tells its usage always.
+        Encoder::new(head, request.includes_usage() || !request.streams())
+    }
+
+    fn open(encoder: &mut Encoder, out: &mut Vec<Event>) {
+        encoder.open(out);
+    }
+
+    fn encode(encoder: &mut Encoder, event: TextEvent, _now: i64, out: &mut Vec<Event>) {
+        match event {
+            TextEvent::Reasoning(text) => encoder.reasoning(&text, out),
+            TextEvent::Text(text) => encoder.text(&text, out),
+            TextEvent::Refusal(text) => encoder.refusal(&text, out),
+            TextEvent::Call { id, name } => encoder.call(&id, &name, out),
+            TextEvent::Arguments(text) => encoder.arguments(&text, out),
+            TextEvent::Finished { stop, usage } => {
+                let usage = usage.map(|usage| Usage::new(usage.input, usage.output));
+                encoder.finish(finish_reason(&stop), usage, out);
+            }
+            // The seal on the thoughts has no place in this protocol.
+            _ => {}
+        }
+    }
+
+    fn fail(encoder: &mut Encoder, error: &ApiError, out: &mut Vec<Event>) {
+        encoder.fail(error, out);
+    }
+
+    fn write(event: &Event, out: &mut Vec<u8>) {
+        event.write(out);
+    }
+
+    fn keep_alive(_: &Encoder, out: &mut Vec<u8>) {
+        sse::comment("keep-alive", out);
+    }
+
+    fn gather(fold: &mut Fold, event: &Event) -> bool {
+        fold.push(event).is_ok()
+    }
+
+    fn reply(fold: Fold) -> Option<Completion> {
+        fold.finish().ok()
+    }
+}
+
+fn finish_reason(stop: &Stop) -> FinishReason {
+    match stop {
+        Stop::MaxTokens | Stop::ContextFull => FinishReason::Length,
+        Stop::ToolCalls => FinishReason::ToolCalls,
+        Stop::Refused => FinishReason::ContentFilter,
+        _ => FinishReason::Stop,
+    }
+}
+
+fn turns(messages: &[Message]) -> Result<Vec<Turn>, ApiError> {
+    messages.iter().enumerate().map(|(i, message)| turn(message, &format!("messages[{i}]"))).collect()
+}
+
+fn turn(message: &Message, path: &str) -> Result<Turn, ApiError> {
+    Ok(match message {
+        Message::System(message) | Message::Developer(message) => Turn::System(plain(&message.content)),
+        Message::User(message) => Turn::User(parts(&message.content, path)?),
+        Message::Assistant(message) => Turn::Assistant(said(message, path)?),
+        Message::Tool(message) => Turn::Tool(ToolResult {
+            call_id: message.tool_call_id.clone(),
+            content: parts(&message.content, path)?,
+            is_error: false,
+        }),
+        Message::Function(message) => Turn::Tool(ToolResult {
+            call_id: message.name.clone(),
+            content: message.content.iter().cloned().map(UserPart::Text).collect(),
+            is_error: false,
+        }),
+        _ => return Err(shared::unsupported(format!("{path}.role"), "This role is not supported by this model.")),
+    })
+}
+
+/// The text of content that holds nothing else.
+fn plain(content: &TextOr<Part>) -> String {
+    match content {
+        TextOr::Text(text) => text.clone(),
+        TextOr::List(parts) => {
+            let texts = parts.iter().filter_map(|part| match part {
+                Part::Text(part) => Some(part.text.as_str()),
+                _ => None,
+            });
+            texts.collect()
+        }
+    }
+}
+
+fn parts(content: &TextOr<Part>, path: &str) -> Result<Vec<UserPart>, ApiError> {
+    match content {
+        TextOr::Text(text) => Ok(vec![UserPart::Text(text.clone())]),
+        TextOr::List(parts) => {
+            parts.iter().enumerate().map(|(i, one)| part(one, &format!("{path}.content[{i}]"))).collect()
+        }
+    }
+}
+
+fn part(part: &Part, path: &str) -> Result<UserPart, ApiError> {
+    match part {
+        Part::Text(part) => Ok(UserPart::Text(part.text.clone())),
+        Part::Image(part) => Ok(shared::image(&part.image_url.url, part.image_url.detail.clone())),
+        Part::File(part) => {
+            let data = part.file.file_data.as_deref().unwrap_or_default();
+            shared::file(data, part.file.filename.clone(), &format!("{path}.file.file_data"))
+        }
+        other => {
+            let sentence = format!("Parts of type '{}' are not supported by this model.", other.kind());
+            Err(shared::unsupported(format!("{path}.type"), &sentence))
+        }
+    }
+}
+
+fn said(message: &AssistantMessage, path: &str) -> Result<Vec<AssistantPart>, ApiError> {
+    let mut said = Vec::new();
+    if let Some(text) = message.reasoning_content.as_ref().or(message.reasoning.as_ref()) {
+        said.push(AssistantPart::Reasoning { text: text.clone(), signature: None });
+    }
+    match &message.content {
+        Some(TextOr::Text(text)) => said.push(AssistantPart::Text(text.clone())),
+        Some(TextOr::List(parts)) => said.extend(parts.iter().filter_map(|part| match part {
+            Part::Text(part) => Some(AssistantPart::Text(part.text.clone())),
+            Part::Refusal(part) => Some(AssistantPart::Refusal(part.refusal.clone())),
+            _ => None,
+        })),
+        None => {}
+    }
+    said.extend(message.refusal.iter().cloned().map(AssistantPart::Refusal));
+    for (i, call) in message.tool_calls.iter().flatten().enumerate() {
+        let ToolCall::Function(call) = call else {
+            let sentence = "Calls of custom tools are not supported by this model.";
+            return Err(shared::unsupported(format!("{path}.tool_calls[{i}].type"), sentence));
+        };
+        said.push(AssistantPart::Call(engine::ToolCall {
+            id: call.id.clone(),
+            name: call.function.name.clone(),
+            arguments: call.function.arguments.clone(),
+        }));
+    }
+    Ok(said)
+}
+
+/// The functions among the tools, and the paths of the others.
+fn tools(tools: &[Tool]) -> (Vec<engine::Tool>, Vec<String>) {
+    let (mut functions, mut dropped) = (Vec::new(), Vec::new());
+    for (i, tool) in tools.iter().enumerate() {
+        match tool {
+            Tool::Function(tool) => functions.push(engine::Tool {
+                name: tool.function.name.clone(),
+                description: tool.function.description.clone(),
+                parameters: tool.function.parameters.clone(),
+                strict: tool.function.strict,
+            }),
+            _ => dropped.push(format!("tools[{i}]")),
+        }
+    }
+    (functions, dropped)
+}
+
+fn tool_choice(request: &Request, tools: &mut Vec<engine::Tool>) -> Result<ToolChoice, ApiError> {
+    Ok(match &request.tool_choice {
+        None => ToolChoice::Auto,
+        Some(WordOr::Word(ToolMode::None)) => ToolChoice::None,
+        Some(WordOr::Word(ToolMode::Required)) => ToolChoice::Required,
+        Some(WordOr::Word(_)) => ToolChoice::Auto,
+        Some(WordOr::Object(ToolChoiceObject::Function(choice))) => ToolChoice::Named(choice.function.name.clone()),
+        Some(WordOr::Object(ToolChoiceObject::AllowedTools(choice))) => {
+            let allowed = &choice.allowed_tools;
+            let names = allowed.tools.iter().filter_map(|tool| match tool {
+                ToolChoiceObject::Function(choice) => Some(choice.function.name.as_str()),
+                _ => None,
+            });
+            shared::allow(tools, &names.collect::<Vec<_>>(), allowed.mode == Some(ToolMode::Required))
+        }
+        Some(WordOr::Object(_)) => {
+            return Err(shared::unsupported("tool_choice", "Only functions can be called by this model."));
+        }
+    })
+}
+
+fn format(format: Option<&ResponseFormat>) -> Format {
+    match format {
+        Some(ResponseFormat::JsonObject(_)) => Format::JsonObject,
+        Some(ResponseFormat::JsonSchema(format)) => match &format.json_schema.schema {
+            None => Format::JsonObject,
+            Some(schema) => Format::JsonSchema {
+                name: Some(format.json_schema.name.clone()),
+                description: format.json_schema.description.clone(),
+                schema: schema.clone(),
+                strict: format.json_schema.strict,
+            },
+        },
+        _ => Format::Text,
+    }
+}
+
+fn stops(stop: Option<&TextOr<String>>) -> Vec<String> {
+    match stop {
+        None => Vec::new(),
+        Some(TextOr::Text(stop)) => vec![stop.clone()],
+        Some(TextOr::List(stops)) => stops.clone(),
+    }
+}
+
+fn sampling(request: &Request) -> Sampling {
+    Sampling {
+        temperature: request.temperature,
+        top_p: request.top_p,
+        top_k: None,
+        presence_penalty: request.presence_penalty,
+        frequency_penalty: request.frequency_penalty,
+        seed: request.seed,
+    }
+}
+
+fn reasoning(request: &Request) -> Reasoning {
+    let effort = request.reasoning_effort.as_ref().and_then(|effort| shared::effort(effort.as_str()));
+    Reasoning { effort, ..Reasoning::default() }
+}

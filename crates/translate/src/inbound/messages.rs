@@ -1,0 +1,328 @@
+//! Messages (wire-reference §3, §9).
+
+use engine::{
+    AssistantPart, Effort, Format, ImageSource, Reasoning, Sampling, Stop, TextEvent, TextRequest, ToolChoice, ToolResult,
+    Turn, UserPart,
+};
+use messages::{
+    Encoder, Event, Fold, Head, InputBlock, InputMessage, Message, OutputFormat, Request, Role, Source, StopReason,
+    Thinking, Tool, Usage, ValidCount, ValidRequest,
+};
+use wire::{ApiError, TextOr};
+
+use super::{Dialect, Inbound, Stamp, shared};
+
+/// Messages as a client speaks it.
+pub struct Messages;
+
+impl Dialect for Messages {
+    type Request = ValidRequest;
+    type Encoder = Encoder;
+    type Event = Event;
+    type Fold = Fold;
+    type Reply = Message;
+
+    fn request(request: ValidRequest) -> Result<Inbound, ApiError> {
+        neutral(request.into_inner())
+    }
+
+    fn encoder(request: &ValidRequest, stamp: &Stamp) -> Encoder {
+        Encoder::new(Head { id: wire::id("msg", stamp.bits), model: request.model.clone() }, None)
+    }
+
+    fn open(encoder: &mut Encoder, out: &mut Vec<Event>) {
+        encoder.open(out);
+    }
+
+    fn encode(encoder: &mut Encoder, event: TextEvent, _now: i64, out: &mut Vec<Event>) {
+        match event {
+            TextEvent::Reasoning(text) => encoder.reasoning(&text, out),
+            TextEvent::ReasoningSignature(seal) => encoder.signature(&seal, out),
+            TextEvent::Text(text) => encoder.text(&text, out),
+            TextEvent::Refusal(text) => encoder.refusal(&text, out),
+            TextEvent::Call { id, name } => encoder.call(&id, &name, out),
+            TextEvent::Arguments(text) => encoder.arguments(&text),
+            TextEvent::Finished { stop, usage } => {
+                let (reason, stop_sequence) = stop_reason(stop);
+                encoder.finish(reason, stop_sequence, usage.map(told), out);
+            }
+            _ => {}
+        }
+    }
+
+    fn fail(encoder: &mut Encoder, error: &ApiError, out: &mut Vec<Event>) {
+        encoder.fail(error, out);
+    }
+
+    fn write(event: &Event, out: &mut Vec<u8>) {
+        event.write(out);
+    }
+
+    fn keep_alive(encoder: &Encoder, out: &mut Vec<u8>) {
+        let mut pings = Vec::new();
+        encoder.ping(&mut pings);
+        pings.iter().for_each(|ping| ping.write(out));
+        if pings.is_empty() {
+            sse::comment("keep-alive", out);
+        }
+    }
+
+    fn gather(fold: &mut Fold, event: &Event) -> bool {
+        fold.push(event).is_ok()
+    }
+
+    fn reply(fold: Fold) -> Option<Message> {
+        fold.finish().ok()
+    }
+}
+
+impl Messages {
+    /// Says in neutral words whose tokens are to be counted.
+    ///
+    /// # Errors
+    /// As [`Dialect::request`].
+    pub fn count(request: ValidCount) -> Result<Inbound, ApiError> {
+        neutral(request.into_inner())
+    }
+}
+
+fn neutral(request: Request) -> Result<Inbound, ApiError> {
+    let (mut tools, dropped) = tools(request.tools.as_deref().unwrap_or_default());
+    let (tool_choice, alone) = tool_choice(&request, &mut tools);
+    let neutral = TextRequest {
+        turns: turns(&request)?,
+        tools,
+        tool_choice,
+        parallel_calls: alone.map(|alone| !alone),
+        format: format(&request),
+        max_output_tokens: shared::cap(request.max_tokens),
+        stop: request.stop_sequences.clone().unwrap_or_default(),
+        sampling: Sampling {
+            temperature: request.temperature,
+            top_p: request.top_p,
+            top_k: shared::cap(request.top_k),
+            ..Sampling::default()
+        },
+        reasoning: reasoning(&request),
+        user: request.user().map(str::to_owned),
+        model: request.model,
+    };
+    Ok(Inbound { request: neutral, dropped })
+}
+
+fn stop_reason(stop: Stop) -> (StopReason, Option<String>) {
+    match stop {
+        Stop::StopText(text) => (StopReason::StopSequence, Some(text)),
+        Stop::MaxTokens => (StopReason::MaxTokens, None),
+        Stop::ContextFull => (StopReason::ContextWindowExceeded, None),
+        Stop::ToolCalls => (StopReason::ToolUse, None),
+        Stop::Refused => (StopReason::Refusal, None),
+        Stop::Paused => (StopReason::PauseTurn, None),
+        _ => (StopReason::EndTurn, None),
+    }
+}
+
+/// Here the prompt is told without its cached tokens (wire-reference §9.4).
+fn told(usage: engine::Usage) -> Usage {
+    Usage {
+        input_tokens: usage.input.saturating_sub(usage.cache_read).saturating_sub(usage.cache_write),
+        cache_read_input_tokens: usage.cache_read,
+        cache_creation_input_tokens: usage.cache_write,
+        output_tokens: usage.output,
+        ..Usage::default()
+    }
+}
+
+fn turns(request: &Request) -> Result<Vec<Turn>, ApiError> {
+    let mut turns = Vec::new();
+    if let Some(system) = &request.system {
+        turns.push(Turn::System(plain(system)));
+    }
+    for (i, message) in request.messages.iter().enumerate() {
+        add_turns(message, &format!("messages[{i}]"), &mut turns)?;
+    }
+    Ok(turns)
+}
+
+fn add_turns(message: &InputMessage, path: &str, turns: &mut Vec<Turn>) -> Result<(), ApiError> {
+    match message.role {
+        Role::System => turns.push(Turn::System(plain(&message.content))),
+        Role::Assistant => turns.push(Turn::Assistant(said(&message.content, path)?)),
+        _ => add_user_turns(&message.content, path, turns)?,
+    }
+    Ok(())
+}
+
+/// What a user says, with the results of tools as turns of their own.
+fn add_user_turns(content: &TextOr<InputBlock>, path: &str, turns: &mut Vec<Turn>) -> Result<(), ApiError> {
+    let blocks = match content {
+        TextOr::Text(text) => {
+            turns.push(Turn::User(vec![UserPart::Text(text.clone())]));
+            return Ok(());
+        }
+        TextOr::List(blocks) => blocks,
+    };
+    let mut parts = Vec::new();
+    for (i, block) in blocks.iter().enumerate() {
+        let path = format!("{path}.content[{i}]");
+        let InputBlock::ToolResult(result) = block else {
+            add_part(block, &path, &mut parts)?;
+            continue;
+        };
+        if !parts.is_empty() {
+            turns.push(Turn::User(std::mem::take(&mut parts)));
+        }
+        let mut content = Vec::new();
+        add_parts(result.content.as_ref(), &path, &mut content)?;
+        let is_error = result.is_error == Some(true);
+        turns.push(Turn::Tool(ToolResult { call_id: result.tool_use_id.clone(), content, is_error }));
+    }
+    if !parts.is_empty() {
+        turns.push(Turn::User(parts));
+    }
+    Ok(())
+}
+
+fn add_parts(content: Option<&TextOr<InputBlock>>, path: &str, parts: &mut Vec<UserPart>) -> Result<(), ApiError> {
+    match content {
+        None => Ok(()),
+        Some(TextOr::Text(text)) => {
+            parts.push(UserPart::Text(text.clone()));
+            Ok(())
+        }
+        Some(TextOr::List(blocks)) => {
+            let mut blocks = blocks.iter().enumerate();
+            blocks.try_for_each(|(i, block)| add_part(block, &format!("{path}.content[{i}]"), parts))
+        }
+    }
+}
+
+fn add_part(block: &InputBlock, path: &str, parts: &mut Vec<UserPart>) -> Result<(), ApiError> {
+    match block {
+        InputBlock::Text(text) => parts.push(UserPart::Text(text.text.clone())),
+        InputBlock::Image(image) => parts.push(UserPart::Image { source: picture(&image.source, path)?, detail: None }),
+        InputBlock::Document(document) => match &document.source {
+            Source::Text(source) => parts.push(UserPart::Text(source.data.clone())),
+            Source::Content(source) => add_parts(Some(&source.content), path, parts)?,
+            Source::Base64(source) => parts.push(UserPart::File {
+                name: document.title.clone(),
+                media_type: source.media_type.clone(),
+                data: source.data.clone(),
+            }),
+            other => return Err(unknown(other.kind(), &format!("{path}.source.type"))),
+        },
+        other => return Err(unknown(other.kind(), &format!("{path}.type"))),
+    }
+    Ok(())
+}
+
+fn picture(source: &Source, path: &str) -> Result<ImageSource, ApiError> {
+    match source {
+        Source::Base64(source) => {
+            Ok(ImageSource::Inline { media_type: source.media_type.clone(), data: source.data.clone() })
+        }
+        Source::Url(source) => Ok(ImageSource::Url(source.url.clone())),
+        other => Err(unknown(other.kind(), &format!("{path}.source.type"))),
+    }
+}
+
+fn said(content: &TextOr<InputBlock>, path: &str) -> Result<Vec<AssistantPart>, ApiError> {
+    let blocks = match content {
+        TextOr::Text(text) => return Ok(vec![AssistantPart::Text(text.clone())]),
+        TextOr::List(blocks) => blocks.iter().enumerate(),
+    };
+    let mut said = Vec::new();
+    for (i, block) in blocks {
+        said.push(match block {
+            InputBlock::Text(text) => AssistantPart::Text(text.text.clone()),
+            InputBlock::Thinking(thoughts) => AssistantPart::Reasoning {
+                text: thoughts.thinking.clone(),
+                signature: Some(thoughts.signature.clone()).filter(|seal| !seal.is_empty()),
+            },
+            InputBlock::ToolUse(call) => AssistantPart::Call(engine::ToolCall {
+                id: call.id.clone(),
+                name: call.name.clone(),
+                arguments: call.input.text().to_owned(),
+            }),
+            // Sealed thoughts say nothing to another model.
+            InputBlock::RedactedThinking(_) => continue,
+            other => return Err(unknown(other.kind(), &format!("{path}.content[{i}].type"))),
+        });
+    }
+    Ok(said)
+}
+
+/// The text of content that is read as text alone.
+fn plain(content: &TextOr<InputBlock>) -> String {
+    match content {
+        TextOr::Text(text) => text.clone(),
+        TextOr::List(blocks) => {
+            let texts = blocks.iter().filter_map(|block| match block {
+                InputBlock::Text(text) => Some(text.text.as_str()),
+                _ => None,
+            });
+            texts.collect::<Vec<_>>().join("\n\n")
+        }
+    }
+}
+
+fn unknown(kind: &str, path: &str) -> ApiError {
+    shared::unsupported(path, &format!("{path}: '{kind}' is not supported by this model"))
+}
+
+/// The functions among the tools, and the paths of the others.
+fn tools(tools: &[Tool]) -> (Vec<engine::Tool>, Vec<String>) {
+    let (mut functions, mut dropped) = (Vec::new(), Vec::new());
+    for (i, tool) in tools.iter().enumerate() {
+        match tool {
+            Tool::Custom(tool) => functions.push(engine::Tool {
+                name: tool.name.clone(),
+                description: tool.description.clone(),
+                parameters: Some(tool.input_schema.clone()),
+                strict: tool.strict,
+            }),
+            _ => dropped.push(format!("tools[{i}]")),
+        }
+    }
+    (functions, dropped)
+}
+
+/// The choice, and whether calls are to come one at a time.
+fn tool_choice(request: &Request, tools: &mut [engine::Tool]) -> (ToolChoice, Option<bool>) {
+    use messages::ToolChoice as Said;
+    let alone = request.tool_choice.as_ref().and_then(Said::disables_parallel_use);
+    let choice = match &request.tool_choice {
+        Some(Said::Any(_)) if !tools.is_empty() => ToolChoice::Required,
+        Some(Said::None(_)) => ToolChoice::None,
+        Some(Said::Tool(choice)) => ToolChoice::Named(choice.name.clone()),
+        _ => ToolChoice::Auto,
+    };
+    (choice, alone)
+}
+
+fn format(request: &Request) -> Format {
+    match request.output_config.as_ref().and_then(|config| config.format.as_ref()) {
+        Some(OutputFormat::JsonSchema(format)) => {
+            Format::JsonSchema { name: None, description: None, schema: format.schema.clone(), strict: Some(true) }
+        }
+        _ => Format::Text,
+    }
+}
+
+/// Thinking that was asked for, by its budget or by its effort (wire-reference §9.1).
+fn reasoning(request: &Request) -> Reasoning {
+    let effort = request.output_config.as_ref().and_then(|config| shared::effort(config.effort.as_ref()?.as_str()));
+    let thinking = match &request.thinking {
+        Some(Thinking::Enabled(budget)) => Some(match budget.budget_tokens {
+            ..4096 => Effort::Low,
+            4096..16384 => Effort::Medium,
+            _ => Effort::High,
+        }),
+        Some(Thinking::Disabled(_)) => Some(Effort::None),
+        Some(Thinking::Adaptive(_) | Thinking::BetweenTools(_)) => effort,
+        // Effort alone does not ask for thoughts in this protocol.
+        _ => None,
+    };
+    let summary = request.thinking.as_ref().and_then(Thinking::display).map(|display| display.as_str() != "omitted");
+    Reasoning { effort: thinking, by_default: false, summary }
+}

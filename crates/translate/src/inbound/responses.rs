@@ -1,0 +1,304 @@
+//! Responses (wire-reference §1, §9).
+
+use engine::{AssistantPart, Format, Reasoning, Sampling, Stop, TextEvent, TextRequest, ToolChoice, ToolResult, Turn, UserPart};
+use responses::{
+    Echo, Encoder, Event, Finish, Fold, Head, IncompleteReason, InputTokensDetails, Item, Message, OutputTokensDetails,
+    Part, ReasoningPart, Request, Response, Role, Tool, ToolChoiceObject, ToolMode, Usage, ValidRequest,
+};
+use wire::{ApiError, TextOr, WordOr};
+
+use super::{Dialect, Inbound, Stamp, shared};
+
+/// Responses as a client speaks it.
+pub struct Responses;
+
+impl Dialect for Responses {
+    type Request = ValidRequest;
+    type Encoder = Encoder;
+    type Event = Event;
+    type Fold = Fold;
+    type Reply = Response;
+
+    fn request(request: ValidRequest) -> Result<Inbound, ApiError> {
+        let request = request.into_inner();
+        let (turns, mut dropped) = turns(&request)?;
+        let mut tools = tools(&request, &mut dropped);
+        let tool_choice = tool_choice(&request, &mut tools)?;
+        let neutral = TextRequest {
+            turns,
+            tools,
+            tool_choice,
+            parallel_calls: request.parallel_tool_calls,
+            format: format(&request),
+            max_output_tokens: shared::cap(request.max_output_tokens),
+            stop: Vec::new(),
+            sampling: Sampling {
+                temperature: request.temperature,
+                top_p: request.top_p,
+                presence_penalty: request.presence_penalty,
+                frequency_penalty: request.frequency_penalty,
+                ..Sampling::default()
+            },
+            reasoning: reasoning(&request),
+            user: request.user.or(request.safety_identifier),
+            model: request.model,
+        };
+        Ok(Inbound { request: neutral, dropped })
+    }
+
+    fn encoder(request: &ValidRequest, stamp: &Stamp) -> Encoder {
+        let (id, model) = (wire::id("resp", stamp.bits), request.model.clone());
+        let head = Head { id, created_at: stamp.created_at, model };
+        Encoder::new(head, Echo::of(request))
+    }
+
+    fn open(encoder: &mut Encoder, out: &mut Vec<Event>) {
+        encoder.open(out);
+    }
+
+    fn encode(encoder: &mut Encoder, event: TextEvent, now: i64, out: &mut Vec<Event>) {
+        match event {
+            TextEvent::Reasoning(text) => encoder.reasoning(&text, out),
+            TextEvent::Text(text) => encoder.text(&text, out),
+            TextEvent::Refusal(text) => encoder.refusal(&text, out),
+            TextEvent::Call { id, name } => encoder.call(&id, &name, out),
+            TextEvent::Arguments(text) => encoder.arguments(&text, out),
+            TextEvent::Finished { stop, usage } => encoder.finish(finish(&stop), usage.map(told), now, out),
+            // Sealed thoughts are not told (wire-reference §9.2).
+            _ => {}
+        }
+    }
+
+    fn fail(encoder: &mut Encoder, error: &ApiError, out: &mut Vec<Event>) {
+        encoder.fail(error, out);
+    }
+
+    fn write(event: &Event, out: &mut Vec<u8>) {
+        event.write(out);
+    }
+
+    fn keep_alive(_: &Encoder, out: &mut Vec<u8>) {
+        sse::comment("keep-alive", out);
+    }
+
+    fn gather(fold: &mut Fold, event: &Event) -> bool {
+        fold.push(event).is_ok()
+    }
+
+    fn reply(fold: Fold) -> Option<Response> {
+        fold.finish().ok()
+    }
+}
+
+fn finish(stop: &Stop) -> Finish {
+    match stop {
+        Stop::MaxTokens | Stop::ContextFull => Finish::Incomplete(IncompleteReason::MaxOutputTokens),
+        Stop::Refused => Finish::Incomplete(IncompleteReason::ContentFilter),
+        _ => Finish::Completed,
+    }
+}
+
+fn told(usage: engine::Usage) -> Usage {
+    Usage {
+        input_tokens_details: InputTokensDetails {
+            cached_tokens: usage.cache_read,
+            cache_write_tokens: usage.cache_write,
+        },
+        output_tokens_details: OutputTokensDetails { reasoning_tokens: usage.reasoning },
+        ..Usage::new(usage.input, usage.output)
+    }
+}
+
+fn turns(request: &Request) -> Result<(Vec<Turn>, Vec<String>), ApiError> {
+    let (mut turns, mut dropped) = (Vec::new(), Vec::new());
+    turns.extend(request.instructions.iter().cloned().map(Turn::System));
+    match &request.input {
+        TextOr::Text(text) => turns.push(Turn::User(vec![UserPart::Text(text.clone())])),
+        TextOr::List(items) => {
+            for (i, item) in items.iter().enumerate() {
+                add_turn(item, &format!("input[{i}]"), &mut turns, &mut dropped)?;
+            }
+        }
+    }
+    Ok((turns, dropped))
+}
+
+fn add_turn(item: &Item, path: &str, turns: &mut Vec<Turn>, dropped: &mut Vec<String>) -> Result<(), ApiError> {
+    match item {
+        Item::Message(message) => turns.push(turn(message, path)?),
+        Item::FunctionCall(call) => add_said(turns, AssistantPart::Call(engine::ToolCall {
+            id: call.call_id.clone(),
+            name: call.name.clone(),
+            arguments: call.arguments.clone(),
+        })),
+        Item::FunctionCallOutput(result) => turns.push(Turn::Tool(ToolResult {
+            call_id: result.call_id.clone(),
+            content: parts(&result.output, &format!("{path}.output"))?,
+            is_error: false,
+        })),
+        Item::Reasoning(thoughts) => {
+            let texts: Vec<_> = thoughts.summary.iter().filter_map(thought).collect();
+            if !texts.is_empty() {
+                add_said(turns, AssistantPart::Reasoning { text: texts.join("\n\n"), signature: None });
+            }
+        }
+        // A call that the model needs to know of cannot be left out; the trace of a finished one can.
+        other if NEEDED.contains(&other.kind()) => {
+            let sentence = format!("Items of type '{}' are not supported by this model.", other.kind());
+            return Err(shared::unsupported(format!("{path}.type"), &sentence));
+        }
+        _ => dropped.push(path.to_owned()),
+    }
+    Ok(())
+}
+
+fn thought(part: &ReasoningPart) -> Option<&str> {
+    match part {
+        ReasoningPart::Summary(part) | ReasoningPart::Text(part) => Some(&part.text),
+        _ => None,
+    }
+}
+
+/// Adds to what the assistant said last: a message, its calls and its thoughts are one turn.
+fn add_said(turns: &mut Vec<Turn>, part: AssistantPart) {
+    match turns.last_mut() {
+        Some(Turn::Assistant(said)) => said.push(part),
+        _ => turns.push(Turn::Assistant(vec![part])),
+    }
+}
+
+fn turn(message: &Message, path: &str) -> Result<Turn, ApiError> {
+    let path = format!("{path}.content");
+    Ok(match message.role {
+        Role::System | Role::Developer => Turn::System(plain(&message.content)),
+        Role::Assistant => Turn::Assistant(said(&message.content)),
+        _ => Turn::User(parts(&message.content, &path)?),
+    })
+}
+
+fn plain(content: &TextOr<Part>) -> String {
+    match content {
+        TextOr::Text(text) => text.clone(),
+        TextOr::List(parts) => {
+            let texts = parts.iter().filter_map(|part| match part {
+                Part::InputText(part) | Part::OutputText(part) | Part::Text(part) => Some(part.text.as_str()),
+                _ => None,
+            });
+            texts.collect()
+        }
+    }
+}
+
+fn said(content: &TextOr<Part>) -> Vec<AssistantPart> {
+    match content {
+        TextOr::Text(text) => vec![AssistantPart::Text(text.clone())],
+        TextOr::List(parts) => {
+            let said = parts.iter().filter_map(|part| match part {
+                Part::InputText(part) | Part::OutputText(part) | Part::Text(part) => {
+                    Some(AssistantPart::Text(part.text.clone()))
+                }
+                Part::Refusal(part) => Some(AssistantPart::Refusal(part.refusal.clone())),
+                _ => None,
+            });
+            said.collect()
+        }
+    }
+}
+
+fn parts(content: &TextOr<Part>, path: &str) -> Result<Vec<UserPart>, ApiError> {
+    match content {
+        TextOr::Text(text) => Ok(vec![UserPart::Text(text.clone())]),
+        TextOr::List(parts) => parts.iter().enumerate().map(|(i, one)| part(one, &format!("{path}[{i}]"))).collect(),
+    }
+}
+
+fn part(part: &Part, path: &str) -> Result<UserPart, ApiError> {
+    match part {
+        Part::InputText(part) | Part::OutputText(part) | Part::Text(part) => Ok(UserPart::Text(part.text.clone())),
+        Part::Image(part) => {
+            Ok(shared::image(part.image_url.as_deref().unwrap_or_default(), part.detail.clone()))
+        }
+        Part::File(part) => {
+            let data = part.file_data.as_deref().unwrap_or_default();
+            shared::file(data, part.filename.clone(), &format!("{path}.file_data"))
+        }
+        other => {
+            let sentence = format!("Parts of type '{}' are not supported by this model.", other.kind());
+            Err(shared::unsupported(format!("{path}.type"), &sentence))
+        }
+    }
+}
+
+/// The functions among the tools. Hosted tools are left out: clients send them beside their functions.
+fn tools(request: &Request, dropped: &mut Vec<String>) -> Vec<engine::Tool> {
+    let mut functions = Vec::new();
+    for (i, tool) in request.tools.iter().flatten().enumerate() {
+        match tool {
+            Tool::Function(tool) => functions.push(engine::Tool {
+                name: tool.name.clone(),
+                description: tool.description.clone(),
+                parameters: tool.parameters.clone(),
+                strict: tool.strict,
+            }),
+            _ => dropped.push(format!("tools[{i}]")),
+        }
+    }
+    functions
+}
+
+fn tool_choice(request: &Request, tools: &mut Vec<engine::Tool>) -> Result<ToolChoice, ApiError> {
+    Ok(match &request.tool_choice {
+        None => ToolChoice::Auto,
+        Some(WordOr::Word(ToolMode::None)) => ToolChoice::None,
+        Some(WordOr::Word(ToolMode::Required)) if tools.is_empty() => {
+            return Err(shared::unsupported("tool_choice", "Only functions can be called by this model, and there is none."));
+        }
+        Some(WordOr::Word(ToolMode::Required)) => ToolChoice::Required,
+        Some(WordOr::Word(_)) => ToolChoice::Auto,
+        Some(WordOr::Object(ToolChoiceObject::Function(choice))) => ToolChoice::Named(choice.name.clone()),
+        Some(WordOr::Object(ToolChoiceObject::AllowedTools(allowed))) => {
+            let names = allowed.tools.iter().filter_map(|tool| match tool {
+                ToolChoiceObject::Function(choice) => Some(choice.name.as_str()),
+                _ => None,
+            });
+            shared::allow(tools, &names.collect::<Vec<_>>(), allowed.mode == Some(ToolMode::Required))
+        }
+        Some(WordOr::Object(_)) => {
+            return Err(shared::unsupported("tool_choice", "Only functions can be called by this model."));
+        }
+    })
+}
+
+fn format(request: &Request) -> Format {
+    match request.text.as_ref().and_then(|text| text.format.as_ref()) {
+        Some(responses::Format::JsonObject(_)) => Format::JsonObject,
+        Some(responses::Format::JsonSchema(format)) => Format::JsonSchema {
+            name: Some(format.name.clone()),
+            description: format.description.clone(),
+            schema: format.schema.clone(),
+            strict: format.strict,
+        },
+        _ => Format::Text,
+    }
+}
+
+fn reasoning(request: &Request) -> Reasoning {
+    let options = request.reasoning.as_ref();
+    let effort = options.and_then(|options| shared::effort(options.effort.as_ref()?.as_str()));
+    Reasoning { effort, summary: options.and_then(|options| options.summary()).map(|_| true), ..Reasoning::default() }
+}
+
+/// Items that stand for calls without which the conversation makes no sense.
+const NEEDED: [&str; 11] = [
+    "custom_tool_call",
+    "custom_tool_call_output",
+    "local_shell_call",
+    "local_shell_call_output",
+    "shell_call",
+    "shell_call_output",
+    "apply_patch_call",
+    "apply_patch_call_output",
+    "computer_call",
+    "computer_call_output",
+    "mcp_approval_request",
+];

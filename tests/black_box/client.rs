@@ -1,0 +1,164 @@
+//! A raw HTTP/1.1 client: it sends what it is told and reports what it got.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// A response, read to its end.
+#[derive(Debug)]
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    /// Names in lower case, in the order in which they came.
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+    /// Whether the body came to its proper end.
+    pub(crate) complete: bool,
+}
+
+impl Response {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).expect("bodies are UTF-8")
+    }
+
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
+    }
+}
+
+/// An open connection.
+pub(crate) struct Connection {
+    reader: BufReader<TcpStream>,
+}
+
+impl Connection {
+    pub(crate) fn open(address: SocketAddr) -> Self {
+        let socket = TcpStream::connect(address).expect("the server accepts");
+        socket.set_read_timeout(Some(GUARD)).expect("a timeout can be set");
+        socket.set_nodelay(true).expect("a socket can send at once");
+        Self { reader: BufReader::new(socket) }
+    }
+
+    pub(crate) fn send(&mut self, bytes: &[u8]) {
+        self.reader.get_mut().write_all(bytes).expect("the server reads");
+    }
+
+    /// The status and the headers of the next response.
+    pub(crate) fn head(&mut self) -> (u16, Vec<(String, String)>) {
+        let status = self.line();
+        let status = status.split(' ').nth(1).and_then(|code| code.parse().ok());
+        let mut headers = Vec::new();
+        loop {
+            let line = self.line();
+            let Some((name, value)) = line.split_once(':') else { break };
+            headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+        }
+        (status.expect("a status line"), headers)
+    }
+
+    /// The next response, read to its end.
+    pub(crate) fn response(&mut self) -> Response {
+        let (status, headers) = self.head();
+        let mut response = Response { status, headers, body: Vec::new(), complete: false };
+        if response.header("transfer-encoding") == Some("chunked") {
+            while let Some(chunk) = self.chunk() {
+                if chunk.is_empty() {
+                    response.complete = true;
+                    break;
+                }
+                response.body.extend(chunk);
+            }
+        } else {
+            let length = response.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+            response.body.resize(length, 0);
+            response.complete = self.reader.read_exact(&mut response.body).is_ok();
+        }
+        response
+    }
+
+    /// The next chunk of a chunked body: empty at its end, nothing when the connection broke.
+    pub(crate) fn chunk(&mut self) -> Option<Vec<u8>> {
+        let mut size = String::new();
+        self.reader.read_line(&mut size).ok().filter(|read| *read > 0)?;
+        let size = usize::from_str_radix(size.trim(), 16).ok()?;
+        let mut chunk = vec![0; size + 2];
+        self.reader.read_exact(&mut chunk).ok()?;
+        chunk.truncate(size);
+        Some(chunk)
+    }
+
+    /// Whether the server closed the connection, waited for.
+    pub(crate) fn is_closed(&mut self) -> bool {
+        matches!(self.reader.read(&mut [0; 1]), Ok(0) | Err(_))
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.reader.read_line(&mut line).expect("the server answers");
+        line.trim_end().to_owned()
+    }
+}
+
+/// A request to send.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    method: String,
+    path: String,
+    headers: Vec<(String, String)>,
+    body: Option<Vec<u8>>,
+}
+
+impl Request {
+    pub(crate) fn get(path: &str) -> Self {
+        Self { method: "GET".into(), path: path.into(), headers: Vec::new(), body: None }
+    }
+
+    pub(crate) fn post(path: &str, body: &Value) -> Self {
+        Self::post_bytes(path, body.to_string().as_bytes()).header("content-type", "application/json")
+    }
+
+    pub(crate) fn post_bytes(path: &str, body: &[u8]) -> Self {
+        Self { method: "POST".into(), body: Some(body.to_vec()), ..Self::get(path) }
+    }
+
+    pub(crate) fn method(self, method: &str) -> Self {
+        Self { method: method.into(), ..self }
+    }
+
+    pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    pub(crate) fn bearer(self, key: &str) -> Self {
+        self.header("authorization", &format!("Bearer {key}"))
+    }
+
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let mut bytes = format!("{} {} HTTP/1.1\r\nhost: gateway\r\n", self.method, self.path).into_bytes();
+        for (name, value) in &self.headers {
+            bytes.extend(format!("{name}: {value}\r\n").bytes());
+        }
+        if let Some(body) = &self.body {
+            bytes.extend(format!("content-length: {}\r\n", body.len()).bytes());
+        }
+        bytes.extend(b"\r\n");
+        bytes.extend(self.body.iter().flatten());
+        bytes
+    }
+
+    pub(crate) fn send(&self, address: SocketAddr) -> Response {
+        let mut connection = Connection::open(address);
+        connection.send(&self.bytes());
+        connection.response()
+    }
+}
+
+/// Longer than anything takes: a guard against hanging, not a measure.
+const GUARD: Duration = Duration::from_secs(120);

@@ -1,0 +1,19 @@
+//! The running binary seen from outside: over sockets, with the real embedded model.
+//!
+//! `server` starts and stops it, `client` speaks HTTP to it byte by byte, `stream` reads every stream through the
+//! grammar of its protocol. Each other file is about one thing that is promised.
+
+mod client;
+mod server;
+mod stream;
+
+mod admin;
+mod auth;
+mod chat;
+mod limits;
+mod messages;
+mod models;
+mod refusals;
+mod responses;
+mod shutdown;
+mod start;

@@ -1,0 +1,65 @@
+//! `GET /v1/models` and `GET /v1/models/{id}` — spec §4.1, wire-reference §5.
+
+use serde_json::json;
+
+use crate::client::Request;
+use crate::server::{MESSAGES, Server, TEXT};
+
+#[test]
+fn one_list_serves_both_families_of_clients() {
+    let server = Server::shared();
+    for key in [TEXT, MESSAGES] {
+        let list = server.get(key, "/v1/models").json();
+        assert_eq!((&list["object"], &list["has_more"]), (&json!("list"), &json!(false)));
+        let models = list["data"].as_array().unwrap();
+        assert_eq!((&list["first_id"], &list["last_id"]), (&models[0]["id"], &models[models.len() - 1]["id"]));
+        for model in models {
+            assert_eq!((&model["object"], &model["type"]), (&json!("model"), &json!("model")));
+            for name in ["id", "owned_by", "display_name", "created_at", "lifecycle"] {
+                assert!(model[name].is_string(), "{name}: {model}");
+            }
+            assert!(model["created"].is_i64());
+        }
+    }
+}
+
+#[test]
+fn every_model_of_the_list_can_be_retrieved() {
+    let server = Server::shared();
+    for model in server.get(TEXT, "/v1/models").json()["data"].as_array().unwrap() {
+        let path = format!("/v1/models/{}", model["id"].as_str().unwrap());
+        assert_eq!(server.get(TEXT, &path).json(), *model);
+    }
+    let unknown = server.get(TEXT, "/v1/models/nope");
+    assert_eq!((unknown.status, &unknown.json()["error"]["code"]), (404, &json!("model_not_found")));
+}
+
+#[test]
+fn pages_are_cut_as_asked() {
+    let server = Server::shared();
+    let ids = |query: &str| {
+        let list = server.get(TEXT, &format!("/v1/models{query}")).json();
+        let ids = list["data"].as_array().unwrap().iter().map(|model| model["id"].as_str().unwrap().to_owned());
+        (ids.collect::<Vec<_>>(), list["has_more"].as_bool().unwrap())
+    };
+    let (all, _) = ids("");
+    assert_eq!(ids("?limit=2"), (all[..2].to_vec(), true));
+    assert_eq!(ids(&format!("?limit=2&after_id={}", all[1])), (all[2..4].to_vec(), true));
+    assert_eq!(ids(&format!("?after_id={}", all[all.len() - 1])), (vec![], false));
+    assert_eq!(ids("?limit=1000&client_version=1.2.3"), (all.clone(), false));
+    for query in ["?limit=0", "?limit=1001", "?limit=x", "?after_id=nope"] {
+        let response = server.get(TEXT, &format!("/v1/models{query}"));
+        assert_eq!(response.status, 400, "{query}: {}", response.text());
+        assert_eq!(response.json()["error"]["type"], "invalid_request_error");
+    }
+}
+
+#[test]
+fn errors_are_told_in_the_words_of_the_one_who_asks() {
+    let server = Server::shared();
+    let plain = Request::get("/v1/models/nope").bearer(TEXT).send(server.address());
+    assert_eq!(plain.json()["error"]["param"], "model");
+    let versioned = Request::get("/v1/models/nope").bearer(TEXT).header("anthropic-version", "2023-06-01");
+    let body = versioned.send(server.address()).json();
+    assert_eq!((&body["type"], &body["error"]["type"]), (&json!("error"), &json!("not_found_error")));
+}

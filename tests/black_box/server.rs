@@ -1,0 +1,182 @@
+//! The binary as a child process, on ports that the system chose.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::client::{Request, Response};
+
+/// The text key that every test server takes.
+pub(crate) const TEXT: &str = "sg_test_text_key_000000000000000000";
+/// The Messages key that every test server takes.
+pub(crate) const MESSAGES: &str = "sg_test_messages_key_000000000000000";
+/// The image key that every test server takes.
+pub(crate) const IMAGES: &str = "sg_test_images_key_00000000000000000";
+
+/// A running gateway. Dropping it ends the process.
+pub(crate) struct Server {
+    child: Child,
+    /// Where clients are served.
+    pub(crate) addresses: Vec<SocketAddr>,
+    /// Where operators are served.
+    pub(crate) admin: Option<SocketAddr>,
+    /// What it wrote on standard error so far.
+    pub(crate) log: Arc<Mutex<String>>,
+    _config: Option<Scratch>,
+}
+
+impl Server {
+    /// The server that tests share: without a file, with keys from the environment. It lives as long as any test uses it.
+    pub(crate) fn shared() -> Arc<Self> {
+        static SHARED: Mutex<Weak<Server>> = Mutex::new(Weak::new());
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        shared.upgrade().unwrap_or_else(|| {
+            let server = Arc::new(Self::start(None, &[]));
+            *shared = Arc::downgrade(&server);
+            server
+        })
+    }
+
+    /// A server of its own with this configuration; addresses are added to it.
+    pub(crate) fn configured(config: &str) -> Self {
+        Self::start(Some(config), &[])
+    }
+
+    /// Starts the binary and waits until it listens.
+    pub(crate) fn start(config: Option<&str>, arguments: &[&str]) -> Self {
+        let config = config.map(|text| Scratch::file("sluicegate.toml", text));
+        let mut command = binary();
+        command.args(["serve", "--listen", "127.0.0.1:0", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
+        command.args(arguments);
+        if let Some(config) = &config {
+            command.arg("--config").arg(&config.0);
+        }
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary runs");
+        let log = collect(child.stderr.take().expect("standard error is piped"));
+        let mut lines = BufReader::new(child.stdout.take().expect("standard output is piped")).lines();
+        let (mut addresses, mut admin) = (Vec::new(), None);
+        while let Some(Ok(line)) = lines.next() {
+            if let Some(address) = line.strip_prefix("sluicegate listens on http://") {
+                addresses.push(address.parse().expect("an address"));
+            } else if let Some(rest) = line.strip_prefix("admin: http://") {
+                admin = rest.split('/').next().and_then(|address| address.parse().ok());
+                break;
+            }
+        }
+        if addresses.is_empty() {
+            let status = child.wait();
+            panic!("the server did not start: {status:?}\n{}", log.lock().expect("the log"));
+        }
+        // What it prints later must not fill the pipe.
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { child, addresses, admin, log, _config: config }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.addresses[0]
+    }
+
+    pub(crate) fn post(&self, key: &str, path: &str, body: &Value) -> Response {
+        Request::post(path, body).bearer(key).send(self.address())
+    }
+
+    pub(crate) fn get(&self, key: &str, path: &str) -> Response {
+        Request::get(path).bearer(key).send(self.address())
+    }
+
+    /// The value of a metric without labels.
+    pub(crate) fn metric(&self, name: &str) -> f64 {
+        let text = Request::get("/metrics").send(self.admin.expect("an admin address"));
+        let line = text.text().lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).map(str::to_owned);
+        line.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("no metric {name}: {}", text.text()))
+    }
+
+    /// Waits until no permit is out.
+    #[track_caller]
+    pub(crate) fn await_quiet(&self) {
+        await_that("all permits are back", || self.metric("sluicegate_in_flight") == 0.0);
+    }
+
+    /// Sends a signal, as `kill` would.
+    pub(crate) fn signal(&self, name: &str) {
+        let status = Command::new("kill").arg(format!("-{name}")).arg(self.child.id().to_string()).status();
+        assert!(status.expect("kill runs").success());
+    }
+
+    /// Waits for the process to end.
+    pub(crate) fn wait(&mut self) -> ExitStatus {
+        self.child.wait().expect("the process can be waited for")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The binary with the keys of the tests, and nothing else of the environment that it reads.
+pub(crate) fn binary() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sluicegate"));
+    command.env_remove("SLUICEGATE_LOG");
+    command.env("SLUICEGATE_TEXT_KEY", TEXT).env("SLUICEGATE_MESSAGES_KEY", MESSAGES).env("SLUICEGATE_IMAGE_KEY", IMAGES);
+    command
+}
+
+/// A file in a folder of its own, gone when it is dropped.
+pub(crate) struct Scratch(pub(crate) PathBuf);
+
+impl Scratch {
+    pub(crate) fn file(name: &str, text: &str) -> Self {
+        use std::sync::atomic::{AtomicU32, Ordering};
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let unique = format!("sluicegate-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let folder = std::env::temp_dir().join(unique);
+        std::fs::create_dir_all(&folder).expect("a temporary folder");
+        let path = folder.join(name);
+        std::fs::write(&path, text).expect("a temporary file");
+        Self(path)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Some(folder) = self.0.parent() {
+            let _ = std::fs::remove_dir_all(folder);
+        }
+    }
+}
+
+/// Waits until something holds; a guard against hanging, not a measure.
+#[track_caller]
+pub(crate) fn await_that(what: &str, holds: impl Fn() -> bool) {
+    let begun = now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "waited in vain until {what}");
+        std::thread::yield_now();
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "a guard against hanging needs a clock")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+fn collect(mut from: impl Read + Send + 'static) -> Arc<Mutex<String>> {
+    let log = Arc::new(Mutex::new(String::new()));
+    let into = Arc::clone(&log);
+    std::thread::spawn(move || {
+        let mut buffer = [0; 4096];
+        while let Ok(read @ 1..) = from.read(&mut buffer) {
+            let text = String::from_utf8_lossy(&buffer[..read]);
+            into.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
+        }
+    });
+    log
+}
