@@ -1,7 +1,7 @@
 //! A raw HTTP/1.1 client: it sends what it is told and reports what it got.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -64,7 +64,13 @@ impl Connection {
 
     /// The next response, read to its end.
     pub(crate) fn response(&mut self) -> Response {
+        self.response_after_head(|| {})
+    }
+
+    /// The next response, read to its end; between head and body something else is done.
+    pub(crate) fn response_after_head(&mut self, then: impl FnOnce()) -> Response {
         let (status, headers) = self.head();
+        then();
         let mut response = Response { status, headers, body: Vec::new(), complete: false };
         if response.header("transfer-encoding") == Some("chunked") {
             while let Some(chunk) = self.chunk() {
@@ -96,6 +102,11 @@ impl Connection {
     /// Whether the server closed the connection, waited for.
     pub(crate) fn is_closed(&mut self) -> bool {
         matches!(self.reader.read(&mut [0; 1]), Ok(0) | Err(_))
+    }
+
+    /// Goes away in the midst of things.
+    pub(crate) fn vanish(self, how: Shutdown) {
+        let _ = self.reader.get_ref().shutdown(how);
     }
 
     fn line(&mut self) -> String {

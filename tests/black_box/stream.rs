@@ -21,7 +21,7 @@ fn decode(bytes: &[u8], size: usize) -> Vec<String> {
     for piece in bytes.chunks(size.min(bytes.len().max(1))) {
         decoder.feed(piece.to_vec().into());
         while let Some(event) = decoder.poll() {
-            data.push(event.expect("an event within the limits").data().to_owned());
+            data.push(event.expect("an event within the limits").data().into_owned());
         }
     }
     decoder.finish().expect("no event is cut");

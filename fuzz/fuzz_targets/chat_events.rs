@@ -1,0 +1,8 @@
+//! Any lines as the events of a Chat Completions stream.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use sluicegate_fuzz::read_events;
+
+fuzz_target!(|lines: &str| read_events!(chat, lines, chat::Event::Done));

@@ -1,0 +1,45 @@
+//! What the targets of the three text protocols have in common.
+
+/// Any lines as the events of a stream: what is read is written the same, the fold goes as far as the grammar, and
+/// only a stream that ended well (`$good`) is a reply.
+#[macro_export]
+macro_rules! read_events {
+    ($protocol:ident, $lines:expr, $good:pat) => {{
+        let (mut grammar, mut fold) = ($protocol::Grammar::new(), $protocol::Fold::new());
+        for event in $lines.lines().filter_map(|line| $protocol::Event::read(line).ok()) {
+            let written = event.data();
+            assert_eq!($protocol::Event::read(&written).as_ref(), Ok(&event), "nothing is lost");
+            assert!(!written.contains(['\r', '\n']), "an event is one line");
+            let kept = grammar.push(&event).is_ok();
+            assert_eq!(fold.push(&event).is_ok(), kept, "the fold goes as far as the grammar");
+            if !kept {
+                return;
+            }
+            assert_eq!(grammar.is_ended(), event.is_terminal(), "only a terminal event ends a stream");
+            if grammar.is_ended() {
+                assert_eq!(fold.finish().is_ok(), matches!(event, $good), "only a stream that ended well is a reply");
+                return;
+            }
+        }
+        assert!(fold.finish().is_err(), "a stream without an end is no reply");
+    }};
+}
+
+/// Any bytes as a request: what is read is written and read again the same, and what is refused is told why.
+/// A request that keeps the rules is handed to `$check`.
+#[macro_export]
+macro_rules! read_request {
+    ($protocol:ident, $body:expr, $check:expr) => {
+        match $protocol::Request::read($body) {
+            Ok(request) => {
+                let written = serde_json::to_vec(&request).expect("a request has a JSON form");
+                assert_eq!($protocol::Request::read(&written).as_ref(), Ok(&request), "nothing is lost");
+                match request.validate(&$protocol::Rules::default()) {
+                    Ok(valid) => $check(valid),
+                    Err(found) => assert!(!found.is_empty(), "a refusal says why"),
+                }
+            }
+            Err(found) => assert!(!found.is_empty() && !found.to_string().is_empty(), "a refusal says why"),
+        }
+    };
+}

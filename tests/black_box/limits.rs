@@ -1,0 +1,105 @@
+//! The concurrency limit: nobody waits, nobody is lied to, and every permit comes back (spec §7, §8.1).
+
+use std::net::Shutdown;
+use std::sync::Barrier;
+use std::thread;
+
+use serde_json::{Value, json};
+
+use crate::client::{Connection, Request, Response};
+use crate::server::{MESSAGES, Server, TEXT};
+use crate::stream::{self, End};
+
+const LIMIT: usize = 8;
+
+/// A gateway for [`LIMIT`] requests at once.
+fn limited() -> Server {
+    Server::configured(&format!("[limits]\nconcurrency = {LIMIT}\nconcurrency_per_key = {LIMIT}\n"))
+}
+
+/// A request that takes a while, over one of the protocols.
+fn long(index: usize, streams: bool) -> Request {
+    let story = json!([{"role": "user", "content": "Tell a story."}]);
+    let (key, path, mut body) = match index % 3 {
+        0 => (TEXT, "/v1/responses", json!({"model": "model-5.5", "input": story, "max_output_tokens": 12})),
+        1 => (TEXT, "/v1/chat/completions", json!({"model": "model-5.5", "messages": story, "max_tokens": 12})),
+        _ => (MESSAGES, "/v1/messages", json!({"model": "msg-sonnet-5", "messages": story, "max_tokens": 12})),
+    };
+    body["stream"] = Value::Bool(streams);
+    Request::post(path, &body).bearer(key)
+}
+
+/// What became of one of many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Served,
+    Refused,
+    FailedInStream,
+}
+
+/// Judges a response to `long(index, streams)`; anything but the three fates is a failed test.
+fn fate(index: usize, streams: bool, response: &Response) -> Fate {
+    if response.status == 429 {
+        assert!(!(streams && index.is_multiple_of(3)), "a Responses stream is told within the stream");
+        let body = response.json();
+        let code = if index % 3 == 2 { &body["error"]["details"]["error_code"] } else { &body["error"]["code"] };
+        assert_eq!(code, "gateway_concurrency_limit", "{body}");
+        assert!(response.header("retry-after").is_some_and(|after| after.parse::<u32>().is_ok()));
+        return Fate::Refused;
+    }
+    assert_eq!(response.status, 200, "{}", response.text());
+    match (streams, index % 3) {
+        (false, _) => assert_ne!(response.json()["usage"], Value::Null),
+        (true, 0) => {
+            if let End::Failure(failure) = stream::responses(response) {
+                assert!(failure.contains("\"gateway_concurrency_limit\""), "{failure}");
+                return Fate::FailedInStream;
+            }
+        }
+        (true, 1) => drop(stream::chat(response).reply()),
+        (true, _) => drop(stream::messages(response).reply()),
+    }
+    Fate::Served
+}
+
+#[test]
+fn each_of_64_at_once_is_served_or_told_why_not() {
+    let server = limited();
+    let begin = Barrier::new(64);
+    let fates: Vec<Fate> = thread::scope(|scope| {
+        let ask = |index: usize| {
+            let streams = index % 2 == 0;
+            begin.wait();
+            fate(index, streams, &long(index, streams).send(server.address()))
+        };
+        let askers: Vec<_> = (0..64).map(|index| scope.spawn(move || ask(index))).collect();
+        askers.into_iter().map(|asker| asker.join().expect("no asker failed")).collect()
+    });
+    let count = |fate| fates.iter().filter(|found| **found == fate).count();
+    assert!(count(Fate::Served) >= LIMIT, "{fates:?}");
+    assert!(count(Fate::Refused) > 0 && count(Fate::FailedInStream) > 0, "the limit was felt: {fates:?}");
+    server.await_quiet();
+    assert_eq!(long(1, false).send(server.address()).status, 200, "all permits are there again");
+}
+
+#[test]
+fn two_hundred_clients_that_vanish_leave_nothing_behind() {
+    let server = limited();
+    for index in 0..200 {
+        let mut connection = Connection::open(server.address());
+        connection.send(&long(index, true).bytes());
+        match index % 4 {
+            // Some do not even wait for an answer, some read a little of it.
+            0 => {}
+            1 => drop(connection.head()),
+            _ => {
+                connection.head();
+                connection.chunk();
+            }
+        }
+        connection.vanish(if index % 2 == 0 { Shutdown::Both } else { Shutdown::Write });
+    }
+    server.await_quiet();
+    let after = (0..LIMIT).map(|index| long(index, true).send(server.address()));
+    assert!(after.enumerate().all(|(index, response)| fate(index, true, &response) == Fate::Served));
+}

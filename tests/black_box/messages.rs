@@ -1,0 +1,206 @@
+//! `POST /v1/messages` and its token count on the real model, streamed and not (spec §4.4, wire-reference §3).
+
+use serde_json::{Value, json};
+
+use crate::chat::RED;
+use crate::client::Request;
+use crate::server::{MESSAGES, Server};
+use crate::stream;
+
+const PATH: &str = "/v1/messages";
+
+fn body(change: Value) -> Value {
+    let mut body = json!({"model": "msg-sonnet-5", "temperature": 0, "max_tokens": 48});
+    for (name, value) in change.as_object().expect("an object") {
+        body[name] = value.clone();
+    }
+    body
+}
+
+/// Asks plainly and streamed; both replies, checked to be well-formed and equal but for what names them.
+#[track_caller]
+fn both(change: Value) -> Value {
+    let server = Server::shared();
+    let plain = server.post(MESSAGES, PATH, &body(change.clone()));
+    assert_eq!((plain.status, plain.header("content-type")), (200, Some("application/json")), "{}", plain.text());
+    let mut streamed = body(change);
+    streamed["stream"] = json!(true);
+    let streamed = stream::messages(&server.post(MESSAGES, PATH, &streamed)).reply();
+    let (plain, streamed) = (nameless(plain.json()), nameless(serde_json::to_value(streamed).unwrap()));
+    assert_eq!(plain, streamed, "the plain reply is the fold of the stream");
+    assert_eq!((&plain["type"], &plain["role"]), (&json!("message"), &json!("assistant")));
+    assert!(plain["usage"]["input_tokens"].as_u64() > Some(0) && plain["usage"]["output_tokens"].as_u64() > Some(0));
+    plain
+}
+
+/// Without what differs from answer to answer.
+fn nameless(mut reply: Value) -> Value {
+    reply["id"].take();
+    for block in reply["content"].as_array_mut().unwrap() {
+        if block["type"] == "tool_use" {
+            block["id"].take();
+        }
+    }
+    reply
+}
+
+fn user(content: impl Into<Value>) -> Value {
+    json!({"role": "user", "content": content.into()})
+}
+
+fn block<'a>(reply: &'a Value, kind: &str) -> &'a Value {
+    let mut blocks = reply["content"].as_array().unwrap().iter();
+    blocks.find(|block| block["type"] == kind).unwrap_or_else(|| panic!("no {kind}: {reply}"))
+}
+
+fn said(reply: &Value) -> &str {
+    block(reply, "text")["text"].as_str().expect("text")
+}
+
+fn weather() -> Value {
+    let city = json!({"city": {"type": "string"}});
+    let schema = json!({"type": "object", "properties": city, "required": ["city"], "additionalProperties": false});
+    json!({"name": "get_weather", "description": "Look up the weather of a city.", "input_schema": schema})
+}
+
+#[test]
+fn plain_text_from_a_string_and_from_blocks() {
+    let question = "What is the capital of France?";
+    for content in [json!(question), json!([{"type": "text", "text": question}])] {
+        let reply = both(json!({"messages": [user(content)]}));
+        assert!(said(&reply).contains("Paris"), "{reply}");
+        assert_eq!((&reply["stop_reason"], &reply["stop_sequence"]), (&json!("end_turn"), &Value::Null));
+    }
+}
+
+#[test]
+fn system_text_in_both_forms() {
+    let word = "The secret word is banana.";
+    for system in [json!(word), json!([{"type": "text", "text": word, "cache_control": {"type": "ephemeral"}}])] {
+        let reply = both(json!({"system": system, "messages": [user("What is the secret word?")]}));
+        assert!(said(&reply).to_lowercase().contains("banana"), "{reply}");
+    }
+}
+
+#[test]
+fn memory_is_what_the_client_sends_again() {
+    let answer = json!({"role": "assistant", "content": [{"type": "text", "text": "Hello, Ada!"}]});
+    let reply = both(json!({"messages": [user("My name is Ada."), answer, user("What is my name?")]}));
+    assert!(said(&reply).contains("Ada"), "{reply}");
+}
+
+#[test]
+fn pictures_are_answered_about() {
+    let data = RED.split_once(',').unwrap().1;
+    let source = json!({"type": "base64", "media_type": "image/png", "data": data});
+    let content = json!([{"type": "image", "source": source}, {"type": "text", "text": "What colour is this image?"}]);
+    let reply = both(json!({"messages": [user(content)]}));
+    assert!(said(&reply).to_lowercase().contains("red"), "{reply}");
+}
+
+#[test]
+fn a_forced_function_is_called_with_input_that_fits() {
+    for choice in [json!({"type": "tool", "name": "get_weather"}), json!({"type": "any"})] {
+        let messages = json!([user("What is the weather in Oslo?")]);
+        let reply = both(json!({"messages": messages, "tools": [weather()], "tool_choice": choice, "max_tokens": 128}));
+        let call = block(&reply, "tool_use");
+        assert_eq!((&call["name"], &reply["stop_reason"]), (&json!("get_weather"), &json!("tool_use")));
+        assert!(call["input"]["city"].is_string() && call["input"].as_object().unwrap().len() == 1, "{call}");
+    }
+}
+
+#[test]
+fn an_optional_function_is_called_when_it_is_called_for() {
+    let ask = |choice: &str| {
+        let messages = json!([user("What is the weather in Oslo right now?")]);
+        both(json!({"messages": messages, "tools": [weather()], "tool_choice": {"type": choice}, "max_tokens": 96}))
+    };
+    assert_eq!(block(&ask("auto"), "tool_use")["name"], "get_weather");
+    assert!(!said(&ask("none")).is_empty());
+}
+
+#[test]
+fn the_result_of_a_function_is_answered_from() {
+    let call = json!({"type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": {"city": "Oslo"}});
+    for content in [json!("{\"temperature_celsius\": 17}"), json!([{"type": "text", "text": "{\"temperature_celsius\": 17}"}])] {
+        let result = json!([{"type": "tool_result", "tool_use_id": "toolu_1", "content": content}]);
+        let called = json!({"role": "assistant", "content": [call]});
+        let messages = json!([user("What is the temperature in Oslo?"), called, user(result)]);
+        let reply = both(json!({"messages": messages, "tools": [weather()]}));
+        assert!(said(&reply).contains("17"), "{reply}");
+    }
+}
+
+#[test]
+fn a_json_schema_is_kept_to() {
+    let properties = json!({"zip": {"type": "integer"}, "city": {"type": "string", "maxLength": 20}, "kind": {"enum": ["big", "small"]}});
+    let schema = json!({"type": "object", "properties": properties, "required": ["zip", "city", "kind"], "additionalProperties": false});
+    let config = json!({"format": {"type": "json_schema", "schema": schema}});
+    let messages = json!([user("Describe Paris as JSON.")]);
+    let reply = both(json!({"messages": messages, "output_config": config, "max_tokens": 256}));
+    let place: Value = serde_json::from_str(said(&reply)).unwrap();
+    assert!(place["zip"].is_i64() && place["city"].is_string(), "{place}");
+    assert!(["big", "small"].contains(&place["kind"].as_str().unwrap()));
+}
+
+#[test]
+fn the_cap_on_the_output_is_kept() {
+    let reply = both(json!({"messages": [user("Write a long story about a dragon.")], "max_tokens": 5}));
+    assert_eq!((&reply["stop_reason"], &reply["usage"]["output_tokens"]), (&json!("max_tokens"), &json!(5)));
+}
+
+#[test]
+fn a_stop_text_ends_the_answer_and_is_told() {
+    let messages = json!([user("Count from one to five.")]);
+    let whole = both(json!({ "messages": messages }));
+    let word = said(&whole).split_whitespace().nth(2).expect("a few words");
+    let cut = both(json!({"messages": messages, "stop_sequences": [word, "never said"]}));
+    assert_eq!((&cut["stop_reason"], &cut["stop_sequence"]), (&json!("stop_sequence"), &json!(word)));
+    let text = cut["content"][0]["text"].as_str().unwrap_or_default();
+    assert_eq!(text, &said(&whole)[..said(&whole).find(word).unwrap()]);
+}
+
+#[test]
+fn thoughts_that_were_asked_for_come_first() {
+    let thinking = json!({"type": "enabled", "budget_tokens": 1024});
+    let messages = json!([user("What is larger, 9.8 or 9.11?")]);
+    let change = json!({"messages": messages, "thinking": thinking, "max_tokens": 2048, "temperature": 1});
+    let server = Server::shared();
+    let reply = server.post(MESSAGES, PATH, &body(change)).json();
+    assert_eq!((&reply["content"][0]["type"], &reply["content"][1]["type"]), (&json!("thinking"), &json!("text")), "{reply}");
+    assert!(reply["content"][0]["signature"].is_string(), "clients ask for the member: {reply}");
+}
+
+#[test]
+fn the_stream_is_framed_as_clients_expect() {
+    let server = Server::shared();
+    let response = server.post(MESSAGES, PATH, &body(json!({"messages": [user("Say hello.")], "stream": true})));
+    stream::messages(&response).reply();
+    let text = response.text();
+    assert!(text.starts_with("event: message_start\ndata: {\"type\":\"message_start\","), "{text}");
+    assert!(text.ends_with("event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"), "{text}");
+    assert!(response.header("request-id").unwrap().starts_with("req_"));
+}
+
+#[test]
+fn tokens_are_counted_as_they_are_billed() {
+    let server = Server::shared();
+    let change = json!({"system": "Be brief.", "messages": [user("What is the capital of France?")]});
+    let mut counted = change.clone();
+    counted["model"] = json!("msg-sonnet-5");
+    let count = server.post(MESSAGES, "/v1/messages/count_tokens", &counted);
+    assert_eq!(count.status, 200, "{}", count.text());
+    assert_eq!(count.json(), json!({"input_tokens": both(change)["usage"]["input_tokens"]}));
+}
+
+#[test]
+fn what_clients_add_is_taken() {
+    let server = Server::shared();
+    let body = body(json!({"messages": [user("Say hello.")], "metadata": {"user_id": "u1"}, "a_field_of_tomorrow": 1}));
+    let request = Request::post("/v1/messages?beta=true", &body)
+        .header("x-api-key", MESSAGES)
+        .header("anthropic-version", "2023-06-01")
+        .header("anthropic-beta", "a-beta-of-tomorrow");
+    let response = request.send(server.address());
+    assert_eq!(response.status, 200, "{}", response.text());
+}

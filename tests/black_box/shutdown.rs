@@ -1,0 +1,58 @@
+//! Stopping in order: what was begun is ended properly, and nothing new is taken (spec §8, faults O).
+
+use serde_json::json;
+
+use crate::client::{Connection, Request};
+use crate::server::{Server, TEXT, await_that};
+use crate::stream;
+
+/// A gateway that leaves when it is told to, and gives open answers `drain`.
+fn leaving(drain: &str) -> Server {
+    Server::configured(&format!("[limits]\nlame_duck = \"1ms\"\ndrain = \"{drain}\"\n"))
+}
+
+fn story(tokens: u32) -> Request {
+    let body = json!({"model": "alt-flash", "input": "Tell a long story.", "stream": true, "max_output_tokens": tokens});
+    Request::post("/v1/responses", &body).bearer(TEXT)
+}
+
+#[test]
+fn an_open_stream_is_brought_to_its_end() {
+    let mut server = leaving("60s");
+    let mut connection = Connection::open(server.address());
+    connection.send(&story(24).bytes());
+    let response = connection.response_after_head(|| server.signal("TERM"));
+    stream::responses(&response).reply();
+    assert!(server.wait().success(), "a stop in order is a success");
+    assert!(connection.is_closed());
+}
+
+#[test]
+fn past_the_deadline_an_open_stream_is_told_that_it_failed() {
+    let mut server = leaving("1ms");
+    let mut connection = Connection::open(server.address());
+    connection.send(&story(4000).bytes());
+    let response = connection.response_after_head(|| server.signal("TERM"));
+    let failure = stream::responses(&response).failure();
+    assert!(failure.contains("server_error"), "{failure}");
+    assert!(server.wait().success());
+}
+
+#[test]
+fn while_it_leaves_it_is_not_ready_and_closes_what_it_answers() {
+    let server = Server::configured("[limits]\nlame_duck = \"60s\"\n");
+    let ready = || Request::get("/readyz").send(server.admin.expect("an admin address")).status;
+    assert_eq!(ready(), 200);
+    server.signal("TERM");
+    await_that("it is not ready", || ready() == 503);
+    let response = server.get(TEXT, "/v1/models");
+    assert_eq!((response.status, response.header("connection")), (200, Some("close")));
+    assert_eq!(Request::get("/livez").send(server.admin.expect("an admin address")).status, 200);
+}
+
+#[test]
+fn an_interrupt_stops_it_without_waiting_for_balancers() {
+    let mut server = Server::configured("[limits]\nlame_duck = \"3600s\"\n");
+    server.signal("INT");
+    assert!(server.wait().success());
+}
