@@ -53,9 +53,7 @@ impl Event {
 
     /// Appends the event as it goes over the wire.
     pub fn write(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(b"data: ");
-        out.extend_from_slice(self.data().as_bytes());
-        out.extend_from_slice(b"\n\n");
+        sse::encode(None, &self.data(), out);
     }
 
     /// Whether a stream ends with this event.

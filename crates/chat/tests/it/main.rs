@@ -8,10 +8,24 @@ mod rules;
 
 use sluicegate_chat::{Completion, Event, Fold, StreamError};
 
-/// The events of a stream's bytes.
+/// The events of a stream's bytes, the same however they are cut.
 fn events(stream: &str) -> Vec<Event> {
-    let data = stream.split("\n\n").filter_map(|block| block.strip_prefix("data: "));
-    data.map(|data| Event::read(data).unwrap()).collect()
+    let whole = decode(stream, usize::MAX);
+    assert_eq!(whole, decode(stream, 1));
+    assert_eq!(whole, decode(stream, 7));
+    whole
+}
+
+fn decode(stream: &str, size: usize) -> Vec<Event> {
+    let (mut decoder, mut events) = (sse::Decoder::new(), Vec::new());
+    for piece in stream.as_bytes().chunks(size) {
+        decoder.feed(piece.to_vec().into());
+        while let Some(event) = decoder.poll() {
+            events.push(Event::read(&event.unwrap().data()).unwrap());
+        }
+    }
+    decoder.finish().unwrap();
+    events
 }
 
 /// What a stream amounts to.
