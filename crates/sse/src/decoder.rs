@@ -22,7 +22,7 @@ use memchr::memchr;
 
 use crate::event::Data;
 use crate::line::{self, Field};
-use crate::lines::Lines;
+use crate::lines::{Lines, Plain};
 use crate::{DecodeError, Event, Truncated};
 
 /// Decodes one event stream: [`feed`](Self::feed) it bytes, [`poll`](Self::poll) it for events, and
@@ -36,8 +36,8 @@ use crate::{DecodeError, Event, Truncated};
 /// Once `poll` returned `None`, the decoder holds a copy of the unfinished event and of no more: at most
 /// [`Limits::event`] bytes and those of a line end; no chunk is kept alive. Besides it keeps the last event id.
 pub struct Decoder {
-    lines: Lines,
-    fields: Fields,
+    pub(crate) lines: Lines,
+    pub(crate) fields: Fields,
     last_event_id: String,
     retry: Option<Duration>,
     comments: u64,
@@ -57,9 +57,9 @@ pub struct Limits {
 
 /// What the lines of the open block have set, as ranges of the block.
 #[derive(Default)]
-struct Fields {
-    name: Range<usize>,
-    data: Data,
+pub(crate) struct Fields {
+    pub(crate) name: Range<usize>,
+    pub(crate) data: Data,
     id: Option<Range<usize>>,
 }
 
@@ -97,14 +97,27 @@ impl Decoder {
     /// When a line or an event is longer than the [`Limits`] allow. The decoder ends with it: the stream cannot be
     /// read further, since nobody knows where the next event begins.
     #[must_use = "an event that is not looked at is lost"]
+    #[inline]
     pub fn poll(&mut self) -> Option<Result<Event<'_>, DecodeError>> {
         self.take_back();
+        match self.lines.plain_block() {
+            Plain::Whole { name, data } => {
+                self.fields = Fields { name, data: Data::One(data), id: None };
+                return Some(Ok(self.lend()));
+            }
+            Plain::Open { name } => self.fields.name = name,
+            Plain::No => {}
+        }
+        self.poll_lines()
+    }
+
+    /// [`Decoder::poll`] line by line.
+    fn poll_lines(&mut self) -> Option<Result<Event<'_>, DecodeError>> {
         loop {
             match self.lines.next() {
                 Ok(Some(line)) => {
-                    if let Some(Fields { name, data, .. }) = self.read(line) {
-                        self.lent = true;
-                        return Some(Ok(Event::new(&self.lines, &self.last_event_id, name, data)));
+                    if self.read(line) {
+                        return Some(Ok(self.lend()));
                     }
                 }
                 Ok(None) => return None,
@@ -152,10 +165,10 @@ impl Decoder {
         self.lines.held()
     }
 
-    /// Takes in the line of the open block at `line`.
-    fn read(&mut self, line: Range<usize>) -> Option<Fields> {
+    /// Takes in the line of the open block at `line`; whether it ends an event.
+    fn read(&mut self, line: Range<usize>) -> bool {
         if line.is_empty() {
-            return self.dispatch();
+            return self.ends_event();
         }
         let block = self.lines.block();
         let (field, value) = line::field(&block[line.clone()]);
@@ -168,25 +181,31 @@ impl Decoder {
             Field::Comment => self.comment(line.start),
             Field::Id | Field::Unknown => {}
         }
-        None
+        false
     }
 
-    /// The block is whole: an event, if it has data.
-    fn dispatch(&mut self) -> Option<Fields> {
-        let mut fields = std::mem::take(&mut self.fields);
-        if let Some(id) = fields.id.take() {
+    /// The block is whole; whether it is an event: if it has data.
+    fn ends_event(&mut self) -> bool {
+        if let Some(id) = self.fields.id.take() {
             self.last_event_id = String::from_utf8_lossy(&self.lines.block()[id]).into_owned();
         }
-        if fields.data == Data::None {
+        let has_data = self.fields.data != Data::None;
+        if !has_data {
+            self.fields = Fields::default();
             self.lines.skip();
-            return None;
         }
-        Some(fields)
+        has_data
+    }
+
+    fn lend(&mut self) -> Event<'_> {
+        self.lent = true;
+        Event::new(self)
     }
 
     /// Ends the loan of the event that was lent last.
     fn take_back(&mut self) {
         if std::mem::take(&mut self.lent) {
+            self.fields = Fields::default();
             self.lines.skip();
         }
     }

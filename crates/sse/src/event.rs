@@ -6,20 +6,16 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
+use crate::Decoder;
 use crate::line::{self, Field};
-use crate::lines::Lines;
 
 /// An event as a server sent it, lent by the decoder until it is asked for the next one.
 ///
 /// Nothing of it is copied unless it has to be: [`Event::data`] of an event with a single `data` line, as model APIs
 /// send them, is a slice of the input. [`Event::to_bytes`] keeps what is to outlive the loan.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub struct Event<'a> {
-    lines: &'a Lines,
-    raw: &'a [u8],
-    id: &'a str,
-    name: Range<usize>,
-    data: Data,
+    decoder: &'a Decoder,
 }
 
 /// Where the data lines of a block lie.
@@ -43,18 +39,16 @@ impl Data {
 }
 
 impl<'a> Event<'a> {
-    /// The event that the open block of `lines` is, its fields found at `name` and `data`.
-    pub(crate) fn new(lines: &'a Lines, id: &'a str, name: Range<usize>, data: Data) -> Self {
-        Self { lines, raw: lines.block(), id, name, data }
+    /// The event that the open block of `decoder` is.
+    pub(crate) fn new(decoder: &'a Decoder) -> Self {
+        Self { decoder }
     }
 
     /// What the `event` field says, and `message` when it is absent or empty.
     #[must_use]
     pub fn name(&self) -> Cow<'a, str> {
-        match self.name.is_empty() {
-            true => Cow::Borrowed(DEFAULT_NAME),
-            false => String::from_utf8_lossy(&self.raw[self.name.clone()]),
-        }
+        let name = self.decoder.fields.name.clone();
+        if name.is_empty() { Cow::Borrowed(DEFAULT_NAME) } else { String::from_utf8_lossy(&self.raw()[name]) }
     }
 
     /// The data: the values of the `data` fields, with LF between them.
@@ -66,20 +60,21 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// The data before its UTF-8 is looked at.
+    /// The data before its UTF-8 is looked at: the cheapest way to a JSON parser, which looks at it anyway.
     #[must_use]
+    #[inline]
     pub fn data_bytes(&self) -> Cow<'a, [u8]> {
-        match &self.data {
+        match &self.decoder.fields.data {
             Data::None => Cow::Borrowed(&[]),
-            Data::One(range) => Cow::Borrowed(&self.raw[range.clone()]),
-            Data::Many => Cow::Owned(joined(self.raw)),
+            Data::One(range) => Cow::Borrowed(&self.raw()[range.clone()]),
+            Data::Many => Cow::Owned(joined(self.raw())),
         }
     }
 
     /// The id that the stream gave last, as of this event; empty when it gave none.
     #[must_use]
     pub fn last_event_id(&self) -> &'a str {
-        self.id
+        self.decoder.last_event_id()
     }
 
     /// The event as it came, to be passed on unchanged: its lines from the first that is no comment to the blank line
@@ -89,20 +84,20 @@ impl<'a> Event<'a> {
     /// the input was cut between the two: the event was complete at the CR, and handed out.
     #[must_use]
     pub fn raw(&self) -> &'a [u8] {
-        self.raw
+        self.decoder.lines.block()
     }
 
     /// [`Event::raw`] to be kept. When all of its lines lie in one fed chunk it is a slice of that, which keeps the
     /// chunk's memory alive and copies nothing.
     #[must_use]
     pub fn to_bytes(&self) -> Bytes {
-        self.lines.shared_block()
+        self.decoder.lines.shared_block()
     }
 
     /// Whether [`Event::raw`] holds invalid UTF-8, which name and data show as U+FFFD.
     #[must_use]
     pub fn is_replaced(&self) -> bool {
-        str::from_utf8(self.raw).is_err()
+        str::from_utf8(self.raw()).is_err()
     }
 }
 
@@ -111,13 +106,13 @@ impl fmt::Debug for Event<'_> {
         f.debug_struct("Event")
             .field("name", &self.name())
             .field("data", &self.data())
-            .field("last_event_id", &self.id)
+            .field("last_event_id", &self.last_event_id())
             .finish_non_exhaustive()
     }
 }
 
 fn text(bytes: &[u8]) -> Cow<'_, str> {
-    match simdutf8::basic::from_utf8(bytes) {
+    match str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
         Err(_) => Cow::Owned(repaired(bytes)),
     }

@@ -29,7 +29,7 @@ pub(crate) struct Lines {
     /// Fed and not begun; none is empty.
     queue: VecDeque<Bytes>,
     chunk: Bytes,
-    /// How far lines of `chunk` have been read.
+    /// How far `chunk` has been searched for line ends.
     at: usize,
     /// Where in `chunk` the block goes on after what is carried.
     start: usize,
@@ -49,13 +49,28 @@ enum Place {
     Within,
 }
 
+/// What [`Lines::plain_block`] found. A plain block lies in one chunk and is what model APIs send: at most one `event`
+/// line and then one `data` line, each with a space after its colon and LF as its end.
+pub(crate) enum Plain {
+    /// The whole of one, and where the values are.
+    Whole { name: Range<usize>, data: Range<usize> },
+    /// The chunk ends within the `data` line.
+    Open { name: Range<usize> },
+    /// Something else, or too little to say; nothing was taken.
+    No,
+}
+
 impl Lines {
     pub(crate) fn new(limits: Limits) -> Self {
         Self { limits, ..Self::default() }
     }
 
     pub(crate) fn feed(&mut self, input: Bytes) {
-        if !input.is_empty() {
+        let is_done = self.start == self.chunk.len() && self.queue.is_empty();
+        if is_done && self.place != Place::AfterCr {
+            // Nothing is left of the chunk before, so that this one need not stand in line.
+            (self.chunk, self.start, self.at) = (input, 0, 0);
+        } else if !input.is_empty() {
             self.queue.push_back(input);
         }
     }
@@ -64,9 +79,9 @@ impl Lines {
     pub(crate) fn next(&mut self) -> Result<Option<Range<usize>>, DecodeError> {
         loop {
             let rest = &self.chunk[self.at..];
-            // Every event ends in a blank line: no search for those.
-            let length = if rest.first() == Some(&b'\n') { Some(0) } else { memchr2(b'\n', b'\r', rest) };
-            if let Some(length) = length {
+            // Each event ends in a blank line: those are not searched for.
+            let end = if rest.first() == Some(&b'\n') { Some(0) } else { memchr2(b'\n', b'\r', rest) };
+            if let Some(length) = end {
                 return self.end_line(self.at + length).map(Some);
             }
             self.end_chunk()?;
@@ -74,6 +89,35 @@ impl Lines {
                 return Ok(None);
             }
         }
+    }
+
+    /// Takes the next block as a whole if it is plain. [`Lines::next`] would find the same, line by line.
+    pub(crate) fn plain_block(&mut self) -> Plain {
+        if self.place != Place::Within || !self.carry.is_empty() || self.start != self.at {
+            return Plain::No;
+        }
+        let block = &self.chunk[self.start..];
+        let (mut name, mut line) = (0..0, 0);
+        if block.starts_with(b"event: ") {
+            match memchr2(b'\n', b'\r', block) {
+                Some(end) if block[end] == b'\n' => (name, line) = (7..end, end + 1),
+                _ => return Plain::No,
+            }
+        }
+        if !block[line..].starts_with(b"data: ") || name.end > self.limits.line {
+            return Plain::No;
+        }
+        let Some(length) = memchr2(b'\n', b'\r', &block[line..]) else {
+            (self.line, self.at) = (line, self.chunk.len());
+            return Plain::Open { name };
+        };
+        let end = line + length;
+        let is_within = length <= self.limits.line && end < self.limits.event;
+        if !is_within || !block[end..].starts_with(b"\n\n") {
+            return Plain::No;
+        }
+        self.at = self.start + end + 2;
+        Plain::Whole { name, data: line + 6..end }
     }
 
     /// The block as far as its lines have been read.
