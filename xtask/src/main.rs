@@ -42,6 +42,7 @@ fn chore(mut args: Vec<OsString>) -> Outcome {
         Some("fetch-model") => nothing(&args).and_then(|()| fetch_model::run()),
         Some("bench") => bench::run(&args),
         Some("fuzz") => fuzz::run(&args),
+        Some("openapi") => nothing(&args).and_then(|()| serve::openapi()),
         Some("deps") => nothing(&args).and_then(|()| deps::run()),
         Some("tidy") => nothing(&args).and_then(|()| tidy::run()),
         Some("help" | "--help" | "-h") => usage(),
@@ -73,5 +74,6 @@ usage: cargo xtask <chore>
   fuzz [--minutes N] [--keep] [TARGET]
                       fuzz every target in turn, or one, for N minutes each (1); --keep adds to the corpus what
                       reached new code
+  openapi             print the OpenAPI document of what is served
   deps                hold the workspace against the layer table and the lock file against the version rules
   tidy                look over every file for what the compiler does not see";

@@ -13,6 +13,13 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
     become_program(Command::new(program).arg("serve").args(args))
 }
 
+/// Builds and becomes `sluicegate openapi`; the document does not depend on a model.
+pub(crate) fn openapi() -> Outcome {
+    process::run(process::cargo("build").args(["--locked", "--quiet", "--package", "sluicegate-server"]))?;
+    let program = workspace::target()?.join("debug").join(format!("sluicegate{}", std::env::consts::EXE_SUFFIX));
+    become_program(Command::new(program).arg("openapi"))
+}
+
 /// Puts the program in our place, so that signals and its exit status are its own.
 #[cfg(unix)]
 fn become_program(command: &mut Command) -> Outcome {

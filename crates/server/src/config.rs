@@ -168,7 +168,9 @@ impl Config {
         for key in &self.keys {
             match key.entry() {
                 Ok(entry) => entries.push(entry),
-                Err(found) => problems.extend(found.into_iter().map(|problem| format!("key '{}': {problem}", key.name))),
+                Err(found) => {
+                    problems.extend(found.into_iter().map(|problem| format!("key '{}': {problem}", key.name)))
+                }
             }
         }
         if problems.is_empty() { Ok(entries) } else { Err(ConfigError(problems)) }
@@ -193,8 +195,11 @@ impl Limits {
             ("limits.request_timeout", self.request_timeout.is_zero()),
             ("limits.keep_alive", self.keep_alive.is_zero()),
         ];
-        let mut problems: Vec<_> =
-            zero.iter().filter(|(_, is_zero)| *is_zero).map(|(name, _)| format!("{name}: must be more than 0")).collect();
+        let mut problems: Vec<_> = zero
+            .iter()
+            .filter(|(_, is_zero)| *is_zero)
+            .map(|(name, _)| format!("{name}: must be more than 0"))
+            .collect();
         if self.body_memory < self.json_body {
             problems.push("limits.body_memory: must be at least limits.json_body".to_owned());
         }
@@ -207,10 +212,12 @@ impl Key {
         let mut problems = Vec::new();
         let mut note = |problem: String| problems.push(problem);
         let hash = self.hash.parse::<KeyHash>().map_err(|error| note(format!("hash: {error}"))).ok();
-        let scopes = self.scopes.iter().map(|scope| scope.parse::<Scope>().map_err(|error| note(format!("scopes: {error}"))));
+        let scopes =
+            self.scopes.iter().map(|scope| scope.parse::<Scope>().map_err(|error| note(format!("scopes: {error}"))));
         let scopes: Scopes = scopes.filter_map(Result::ok).fold(Scopes::default(), |all, one| all.union(one.into()));
         let models = self.models.as_ref().map(|models| {
-            let patterns = models.iter().map(|model| model.parse::<Pattern>().map_err(|error| note(format!("models: {error}"))));
+            let patterns =
+                models.iter().map(|model| model.parse::<Pattern>().map_err(|error| note(format!("models: {error}"))));
             patterns.filter_map(Result::ok).collect()
         });
         let expires = match self.expires.as_deref().map(expiry) {

@@ -92,7 +92,10 @@ pub(crate) fn announce(
     let read: crate::config::Key = toml::from_str(&lines).map_err(|error| ConfigError::one(error.to_string()))?;
     let config = Config { keys: vec![read], ..Config::default() };
     KeyRing::new(config.entries()?)?;
-    Ok(format!("{}\n\nThat was the key; it is not shown again. For the configuration:\n\n[[keys]]\n{lines}", key.expose()))
+    Ok(format!(
+        "{}\n\nThat was the key; it is not shown again. For the configuration:\n\n[[keys]]\n{lines}",
+        key.expose()
+    ))
 }
 
 /// A span from now as the time at which it ends; anything else as it is.

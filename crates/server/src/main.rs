@@ -10,6 +10,7 @@ mod keys;
 mod limit;
 mod log;
 mod metrics;
+mod openapi;
 mod record;
 mod refusal;
 mod route;
@@ -56,6 +57,8 @@ enum Command {
     /// Keys for [[keys]] of a configuration.
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Print the OpenAPI document of what is served.
+    Openapi,
     /// List the models that would be served.
     Models {
         /// The configuration.
@@ -117,9 +120,17 @@ fn run(command: Command) -> Result<(), ConfigError> {
             print!("{}", keys::announce(&name, &scopes, expires.as_deref(), &models)?);
             Ok(())
         }
+        Command::Openapi => {
+            println!("{:#}", openapi::document());
+            Ok(())
+        }
         Command::Models { config } => {
             for model in load(config)?.catalog()?.iter() {
-                println!("{:24} {}", model.id, model.protocols().map(|protocol| protocol.path()).collect::<Vec<_>>().join(" "));
+                println!(
+                    "{:24} {}",
+                    model.id,
+                    model.protocols().map(|protocol| protocol.path()).collect::<Vec<_>>().join(" ")
+                );
             }
             Ok(())
         }

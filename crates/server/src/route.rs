@@ -82,7 +82,11 @@ impl Endpoint {
 pub(crate) fn style(path: &str, headers: &http::HeaderMap) -> Style {
     let is_under = |root: &str| path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     let speaks_messages = || headers.contains_key("anthropic-version") || headers.contains_key("x-api-key");
-    if is_under("/v1/messages") || (is_under("/v1/models") && speaks_messages()) { Style::Messages } else { Style::OpenAi }
+    if is_under("/v1/messages") || (is_under("/v1/models") && speaks_messages()) {
+        Style::Messages
+    } else {
+        Style::OpenAi
+    }
 }
 
 #[cfg(test)]
@@ -92,8 +96,18 @@ mod tests {
     #[test]
     fn only_exact_paths_match() {
         for path in [
-            "/", "/v1", "/v1/responses/", "/v1//responses", "/V1/responses", "/v1/%72esponses", "/v1/models/",
-            "/v1/models/a/b", "/v1/x/../models", "/v1/responses;a", "responses", "",
+            "/",
+            "/v1",
+            "/v1/responses/",
+            "/v1//responses",
+            "/V1/responses",
+            "/v1/%72esponses",
+            "/v1/models/",
+            "/v1/models/a/b",
+            "/v1/x/../models",
+            "/v1/responses;a",
+            "responses",
+            "",
         ] {
             let refusal = Endpoint::of(&Method::POST, path).unwrap_err();
             assert_eq!(refusal.error.code, "not_found", "{path}");

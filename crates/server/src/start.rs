@@ -145,7 +145,10 @@ fn write_greeting(
         }
     }
     if !made.is_empty() {
-        writeln!(out, "\nTo keep keys across runs set SLUICEGATE_TEXT_KEY, SLUICEGATE_MESSAGES_KEY, SLUICEGATE_IMAGE_KEY.\n")?;
+        writeln!(
+            out,
+            "\nTo keep keys across runs set SLUICEGATE_TEXT_KEY, SLUICEGATE_MESSAGES_KEY, SLUICEGATE_IMAGE_KEY.\n"
+        )?;
     }
     Ok(())
 }
@@ -153,9 +156,7 @@ fn write_greeting(
 /// A request to paste, for each capability that is served.
 fn example(scope: Scope) -> Option<(&'static str, &'static str)> {
     match scope {
-        Scope::Text => {
-            Some(("/v1/responses", r#"{"model":"alt-flash","input":"What is the capital of France?"}"#))
-        }
+        Scope::Text => Some(("/v1/responses", r#"{"model":"alt-flash","input":"What is the capital of France?"}"#)),
         Scope::Messages => Some((
             "/v1/messages",
             r#"{"model":"msg-sonnet-5","max_tokens":64,"messages":[{"role":"user","content":"Say hello."}]}"#,

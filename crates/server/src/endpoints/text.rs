@@ -159,7 +159,8 @@ async fn fold<D: Dialect>(
         }
         reply.event(event, clock::unix_seconds());
     }
-    let unfinished = || Refusal { cause: Some("the engine ended without an end".to_owned()), ..ApiError::server_error().into() };
+    let unfinished =
+        || Refusal { cause: Some("the engine ended without an end".to_owned()), ..ApiError::server_error().into() };
     reply.finish().ok_or_else(unfinished)
 }
 

@@ -41,7 +41,7 @@ impl Dialect for Messages {
             TextEvent::Text(text) => encoder.text(&text, out),
             TextEvent::Refusal(text) => encoder.refusal(&text, out),
             TextEvent::Call { id, name } => encoder.call(&id, &name, out),
-            TextEvent::Arguments(text) => encoder.arguments(&text),
+            TextEvent::Arguments(text) => encoder.arguments(&text, out),
             TextEvent::Finished { stop, usage } => {
                 let (reason, stop_sequence) = stop_reason(stop);
                 encoder.finish(reason, stop_sequence, usage.map(told), out);
