@@ -9,9 +9,18 @@ use crate::server::{IMAGES, MESSAGES, Server, TEXT};
 fn routes() -> Vec<(&'static str, Request)> {
     let user = json!([{"role": "user", "content": "Hi."}]);
     vec![
-        ("text", Request::post("/v1/responses", &json!({"model": "alt-flash", "input": "Hi.", "max_output_tokens": 1}))),
-        ("text", Request::post("/v1/chat/completions", &json!({"model": "alt-flash", "messages": user, "max_tokens": 1}))),
-        ("messages", Request::post("/v1/messages", &json!({"model": "msg-sonnet-5", "messages": user, "max_tokens": 1}))),
+        (
+            "text",
+            Request::post("/v1/responses", &json!({"model": "alt-flash", "input": "Hi.", "max_output_tokens": 1})),
+        ),
+        (
+            "text",
+            Request::post("/v1/chat/completions", &json!({"model": "alt-flash", "messages": user, "max_tokens": 1})),
+        ),
+        (
+            "messages",
+            Request::post("/v1/messages", &json!({"model": "msg-sonnet-5", "messages": user, "max_tokens": 1})),
+        ),
         ("messages", Request::post("/v1/messages/count_tokens", &json!({"model": "msg-sonnet-5", "messages": user}))),
         ("any", Request::get("/v1/models")),
         ("any", Request::get("/v1/models/alt-flash")),
@@ -68,7 +77,9 @@ fn a2_unknown_and_expired_keys_are_refused_alike() {
 fn a3_every_byte_of_a_key_counts() {
     let server = Server::shared();
     let (start, _) = TEXT.split_at(TEXT.len() - 1);
-    for key in [format!("{start}1"), start.to_owned(), format!("{TEXT}0"), TEXT.to_uppercase(), format!("{}x", &TEXT[..20])] {
+    for key in
+        [format!("{start}1"), start.to_owned(), format!("{TEXT}0"), TEXT.to_uppercase(), format!("{}x", &TEXT[..20])]
+    {
         assert_unauthorized(&server.get(&key, "/v1/models"), "invalid_api_key");
     }
     assert_eq!(server.get(TEXT, "/v1/models").status, 200);

@@ -73,14 +73,17 @@ fn plain_text() {
 #[test]
 fn system_text_in_both_forms() {
     for role in ["system", "developer"] {
-        let reply = both(json!({"messages": [{"role": role, "content": "The secret word is banana."}, user("What is the secret word?")]}));
+        let reply = both(
+            json!({"messages": [{"role": role, "content": "The secret word is banana."}, user("What is the secret word?")]}),
+        );
         assert!(said(&reply).to_lowercase().contains("banana"), "{role}: {reply}");
     }
 }
 
 #[test]
 fn memory_is_what_the_client_sends_again() {
-    let messages = json!([user("My name is Ada."), {"role": "assistant", "content": "Hello, Ada!"}, user("What is my name?")]);
+    let messages =
+        json!([user("My name is Ada."), {"role": "assistant", "content": "Hello, Ada!"}, user("What is my name?")]);
     assert!(said(&both(json!({ "messages": messages }))).contains("Ada"));
 }
 
@@ -97,10 +100,15 @@ fn pictures_are_answered_about() {
 #[test]
 fn a_forced_function_is_called_with_arguments_that_fit() {
     for choice in [json!({"type": "function", "function": {"name": "get_weather"}}), json!("required")] {
-        let reply = both(json!({"messages": [user("What is the weather in Oslo?")], "tools": [weather()], "tool_choice": choice, "max_tokens": 128}));
+        let reply = both(
+            json!({"messages": [user("What is the weather in Oslo?")], "tools": [weather()], "tool_choice": choice, "max_tokens": 128}),
+        );
         let message = &reply["choices"][0]["message"];
         let call = &message["tool_calls"][0];
-        assert_eq!((&call["function"]["name"], &reply["choices"][0]["finish_reason"]), (&json!("get_weather"), &json!("tool_calls")));
+        assert_eq!(
+            (&call["function"]["name"], &reply["choices"][0]["finish_reason"]),
+            (&json!("get_weather"), &json!("tool_calls"))
+        );
         let arguments: Value = serde_json::from_str(call["function"]["arguments"].as_str().unwrap()).unwrap();
         assert!(arguments["city"].is_string() && arguments.as_object().unwrap().len() == 1, "{arguments}");
         assert_eq!(message["content"], Value::Null);
@@ -133,7 +141,9 @@ fn the_result_of_a_function_is_answered_from() {
 
 #[test]
 fn json_mode_gives_an_object() {
-    let reply = both(json!({"messages": [user("Give me a JSON object with the name and age of a person.")], "response_format": {"type": "json_object"}, "max_tokens": 256}));
+    let reply = both(
+        json!({"messages": [user("Give me a JSON object with the name and age of a person.")], "response_format": {"type": "json_object"}, "max_tokens": 256}),
+    );
     assert_eq!(reply["choices"][0]["finish_reason"], "stop", "{reply}");
     assert!(serde_json::from_str::<Value>(said(&reply)).unwrap().is_object());
 }
@@ -142,7 +152,8 @@ fn json_mode_gives_an_object() {
 fn a_json_schema_is_kept_to() {
     let schema = json!({"type": "object", "properties": {"zip": {"type": "integer"}, "city": {"type": "string", "maxLength": 20}, "kind": {"enum": ["big", "small"]}}, "required": ["zip", "city", "kind"], "additionalProperties": false});
     let format = json!({"type": "json_schema", "json_schema": {"name": "place", "strict": true, "schema": schema}});
-    let reply = both(json!({"messages": [user("Describe Paris as JSON.")], "response_format": format, "max_tokens": 256}));
+    let reply =
+        both(json!({"messages": [user("Describe Paris as JSON.")], "response_format": format, "max_tokens": 256}));
     let place: Value = serde_json::from_str(said(&reply)).unwrap();
     assert!(place["zip"].is_i64() && place["city"].is_string(), "{place}");
     assert!(["big", "small"].contains(&place["kind"].as_str().unwrap()));
@@ -157,7 +168,10 @@ fn the_cap_on_the_output_is_kept() {
         change["max_tokens"] = Value::Null;
         change[name] = json!(5);
         let reply = both(change);
-        assert_eq!((&reply["choices"][0]["finish_reason"], &reply["usage"]["completion_tokens"]), (&json!("length"), &json!(5)));
+        assert_eq!(
+            (&reply["choices"][0]["finish_reason"], &reply["usage"]["completion_tokens"]),
+            (&json!("length"), &json!(5))
+        );
     }
 }
 
@@ -173,7 +187,8 @@ fn a_stop_text_ends_the_answer_and_is_no_part_of_it() {
 
 #[test]
 fn thoughts_come_before_the_answer_and_are_counted() {
-    let reply = both(json!({"messages": [user("What is larger, 9.8 or 9.11?")], "reasoning_effort": "low", "max_tokens": 200}));
+    let reply =
+        both(json!({"messages": [user("What is larger, 9.8 or 9.11?")], "reasoning_effort": "low", "max_tokens": 200}));
     let message = &reply["choices"][0]["message"];
     assert!(!message["reasoning_content"].as_str().expect("thoughts").trim().is_empty(), "{reply}");
     assert!(!said(&reply).trim().is_empty());
@@ -202,6 +217,9 @@ fn the_stream_is_framed_as_clients_expect() {
 fn check_frame(response: &Response) {
     stream::chat(response).reply();
     assert!(response.text().ends_with("data: [DONE]\n\n") && !response.text().contains("event:"));
-    assert_eq!((response.header("cache-control"), response.header("x-accel-buffering")), (Some("no-cache"), Some("no")));
+    assert_eq!(
+        (response.header("cache-control"), response.header("x-accel-buffering")),
+        (Some("no-cache"), Some("no"))
+    );
     assert!(response.header("x-request-id").unwrap().starts_with("req_"));
 }

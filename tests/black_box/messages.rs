@@ -122,7 +122,9 @@ fn an_optional_function_is_called_when_it_is_called_for() {
 #[test]
 fn the_result_of_a_function_is_answered_from() {
     let call = json!({"type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": {"city": "Oslo"}});
-    for content in [json!("{\"temperature_celsius\": 17}"), json!([{"type": "text", "text": "{\"temperature_celsius\": 17}"}])] {
+    for content in
+        [json!("{\"temperature_celsius\": 17}"), json!([{"type": "text", "text": "{\"temperature_celsius\": 17}"}])]
+    {
         let result = json!([{"type": "tool_result", "tool_use_id": "toolu_1", "content": content}]);
         let called = json!({"role": "assistant", "content": [call]});
         let messages = json!([user("What is the temperature in Oslo?"), called, user(result)]);
@@ -167,7 +169,11 @@ fn thoughts_that_were_asked_for_come_first() {
     let change = json!({"messages": messages, "thinking": thinking, "max_tokens": 2048, "temperature": 1});
     let server = Server::shared();
     let reply = server.post(MESSAGES, PATH, &body(change)).json();
-    assert_eq!((&reply["content"][0]["type"], &reply["content"][1]["type"]), (&json!("thinking"), &json!("text")), "{reply}");
+    assert_eq!(
+        (&reply["content"][0]["type"], &reply["content"][1]["type"]),
+        (&json!("thinking"), &json!("text")),
+        "{reply}"
+    );
     assert!(reply["content"][0]["signature"].is_string(), "clients ask for the member: {reply}");
 }
 

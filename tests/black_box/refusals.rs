@@ -118,7 +118,8 @@ fn over_the_limit_each_protocol_is_told_in_its_own_words() {
     holder.send(&Request::post("/v1/responses", &long).bearer(TEXT).bytes());
     assert_eq!(holder.head().0, 200, "the only permit is out");
 
-    let over = row(include_str!("fixtures/errors-openai-style.json"), "non-streaming request over the concurrency limit");
+    let over =
+        row(include_str!("fixtures/errors-openai-style.json"), "non-streaming request over the concurrency limit");
     assert_row(&over, &server.post(TEXT, "/v1/responses", &json!({"model": "alt-flash", "input": "Hi."})));
     for streams in [false, true] {
         let body = json!({"model": "alt-flash", "messages": user(), "stream": streams});
@@ -168,7 +169,11 @@ fn the_checks_come_in_their_order() {
         (400, "invalid_json", post(responses, TEXT, "application/json", "{")),
         (400, "invalid_type", post(responses, TEXT, "application/json", unknown_field)),
         (404, "model_not_found", post(responses, TEXT, "application/json", r#"{"model":"nope","input":"Hi."}"#)),
-        (400, "model_not_supported", post(responses, TEXT, "application/json", r#"{"model":"msg-sonnet-5","input":"Hi."}"#)),
+        (
+            400,
+            "model_not_supported",
+            post(responses, TEXT, "application/json", r#"{"model":"msg-sonnet-5","input":"Hi."}"#),
+        ),
     ] {
         let response = request.send(server.address());
         assert_eq!((response.status, &response.json()["error"]["code"]), (status, &json!(code)), "{}", response.text());
@@ -191,11 +196,17 @@ fn every_violation_is_told_at_once_with_its_path() {
 fn hostile_bodies_are_refused_and_the_server_lives() {
     let server = Server::shared();
     let deep = "[".repeat(100_000);
-    for body in [deep.as_str(), "", "null", "7", "\"x\"", "[]", "{}", "{\"model\":\"\\ud800\"}", "\u{feff}{}", "{\"a\":1e999}"] {
+    for body in
+        [deep.as_str(), "", "null", "7", "\"x\"", "[]", "{}", "{\"model\":\"\\ud800\"}", "\u{feff}{}", "{\"a\":1e999}"]
+    {
         for path in ["/v1/responses", "/v1/chat/completions"] {
             let response = Request::post_bytes(path, body.as_bytes()).bearer(TEXT).send(server.address());
             let error = &response.json()["error"];
-            assert_eq!((response.status, &error["type"]), (400, &json!("invalid_request_error")), "{body:.40}: {error}");
+            assert_eq!(
+                (response.status, &error["type"]),
+                (400, &json!("invalid_request_error")),
+                "{body:.40}: {error}"
+            );
             assert_eq!(error.as_object().unwrap().len(), 4, "all four members, always: {error}");
         }
     }
@@ -214,7 +225,8 @@ fn compressed_bodies_are_refused_with_the_reason() {
 #[test]
 fn a_failing_request_does_not_disturb_its_neighbours() {
     let server = Server::shared();
-    let good = json!({"model": "alt-flash", "input": "Say hello.", "max_output_tokens": 4, "reasoning": {"effort": "none"}});
+    let good =
+        json!({"model": "alt-flash", "input": "Say hello.", "max_output_tokens": 4, "reasoning": {"effort": "none"}});
     thread::scope(|scope| {
         let bad = scope.spawn(|| (0..20).all(|_| server.post(TEXT, "/v1/responses", &json!({})).status == 400));
         let served = server.post(TEXT, "/v1/responses", &good);

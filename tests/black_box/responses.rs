@@ -72,7 +72,9 @@ fn weather() -> Value {
 fn plain_text_from_a_string_and_from_a_list() {
     let question = "What is the capital of France?";
     let parts = json!([{"type": "input_text", "text": question}]);
-    for input in [json!(question), json!([user(question)]), json!([{"type": "message", "role": "user", "content": parts}])] {
+    for input in
+        [json!(question), json!([user(question)]), json!([{"type": "message", "role": "user", "content": parts}])]
+    {
         let reply = both(json!({ "input": input }));
         assert!(said(&reply).contains("Paris"), "{reply}");
         assert_eq!((&reply["status"], &reply["model"]), (&json!("completed"), &json!("alt-flash")));
@@ -83,7 +85,11 @@ fn plain_text_from_a_string_and_from_a_list() {
 fn the_strict_model_takes_a_list_and_refuses_a_string() {
     let server = Server::shared();
     let ask = |input: Value| {
-        server.post(TEXT, PATH, &json!({"model": "model-5.5", "input": input, "max_output_tokens": 32, "temperature": 0}))
+        server.post(
+            TEXT,
+            PATH,
+            &json!({"model": "model-5.5", "input": input, "max_output_tokens": 32, "temperature": 0}),
+        )
     };
     let refused = ask(json!("Say hello."));
     assert_eq!((refused.status, &refused.json()["error"]["param"]), (400, &json!("input")), "{}", refused.text());
@@ -133,7 +139,8 @@ fn pictures_are_answered_about() {
 fn a_forced_function_is_called_with_arguments_that_fit() {
     for choice in [json!({"type": "function", "name": "get_weather"}), json!("required")] {
         let input = json!([user("What is the weather in Oslo?")]);
-        let reply = both(json!({"input": input, "tools": [weather()], "tool_choice": choice, "max_output_tokens": 128}));
+        let reply =
+            both(json!({"input": input, "tools": [weather()], "tool_choice": choice, "max_output_tokens": 128}));
         let call = item(&reply, "function_call");
         assert_eq!((&call["name"], &reply["status"]), (&json!("get_weather"), &json!("completed")));
         let arguments: Value = serde_json::from_str(call["arguments"].as_str().unwrap()).unwrap();
@@ -155,7 +162,8 @@ fn an_optional_function_is_called_when_it_is_called_for() {
 #[test]
 fn the_result_of_a_function_is_answered_from() {
     let call = json!({"type": "function_call", "call_id": "call_1", "name": "get_weather", "arguments": "{\"city\":\"Oslo\"}"});
-    let result = json!({"type": "function_call_output", "call_id": "call_1", "output": "{\"temperature_celsius\": 17}"});
+    let result =
+        json!({"type": "function_call_output", "call_id": "call_1", "output": "{\"temperature_celsius\": 17}"});
     let input = json!([user("What is the temperature in Oslo?"), call, result]);
     let reply = both(json!({"input": input, "tools": [weather()]}));
     assert!(said(&reply).contains("17"), "{reply}");
@@ -174,7 +182,8 @@ fn a_json_schema_is_kept_to() {
     let properties = json!({"zip": {"type": "integer"}, "city": {"type": "string", "maxLength": 20}, "kind": {"enum": ["big", "small"]}});
     let schema = json!({"type": "object", "properties": properties, "required": ["zip", "city", "kind"], "additionalProperties": false});
     let format = json!({"type": "json_schema", "name": "place", "strict": true, "schema": schema});
-    let reply = both(json!({"input": [user("Describe Paris as JSON.")], "text": {"format": format}, "max_output_tokens": 256}));
+    let reply =
+        both(json!({"input": [user("Describe Paris as JSON.")], "text": {"format": format}, "max_output_tokens": 256}));
     let place: Value = serde_json::from_str(said(&reply)).unwrap();
     assert!(place["zip"].is_i64() && place["city"].is_string(), "{place}");
     assert!(["big", "small"].contains(&place["kind"].as_str().unwrap()));
@@ -195,7 +204,10 @@ fn thoughts_come_before_the_answer_and_are_counted() {
         both(json!({"input": "What is larger, 9.8 or 9.11?", "reasoning": reasoning, "max_output_tokens": 200}))
     };
     for reply in [ask(json!({"effort": "low", "summary": "auto"})), ask(Value::Null)] {
-        assert_eq!((&reply["output"][0]["type"], &reply["output"][1]["type"]), (&json!("reasoning"), &json!("message")));
+        assert_eq!(
+            (&reply["output"][0]["type"], &reply["output"][1]["type"]),
+            (&json!("reasoning"), &json!("message"))
+        );
         assert!(reply["usage"]["output_tokens_details"]["reasoning_tokens"].as_u64() > Some(0), "{reply}");
         assert!(!said(&reply).trim().is_empty());
     }
@@ -209,7 +221,10 @@ fn the_stream_is_framed_as_clients_expect() {
     let text = response.text();
     assert!(text.starts_with("event: response.created\ndata: {\"type\":\"response.created\","), "{text}");
     assert!(!text.contains("[DONE]"));
-    assert_eq!((response.header("cache-control"), response.header("x-accel-buffering")), (Some("no-cache"), Some("no")));
+    assert_eq!(
+        (response.header("cache-control"), response.header("x-accel-buffering")),
+        (Some("no-cache"), Some("no"))
+    );
     for (number, data) in stream::data(&response).iter().enumerate() {
         let event: Value = serde_json::from_str(data).unwrap();
         assert_eq!(event["sequence_number"], number, "numbered from 0 without a gap");

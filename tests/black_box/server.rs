@@ -125,7 +125,10 @@ impl Drop for Server {
 pub(crate) fn binary() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sluicegate"));
     command.env_remove("SLUICEGATE_LOG");
-    command.env("SLUICEGATE_TEXT_KEY", TEXT).env("SLUICEGATE_MESSAGES_KEY", MESSAGES).env("SLUICEGATE_IMAGE_KEY", IMAGES);
+    command
+        .env("SLUICEGATE_TEXT_KEY", TEXT)
+        .env("SLUICEGATE_MESSAGES_KEY", MESSAGES)
+        .env("SLUICEGATE_IMAGE_KEY", IMAGES);
     command
 }
 

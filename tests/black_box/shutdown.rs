@@ -12,7 +12,8 @@ fn leaving(drain: &str) -> Server {
 }
 
 fn story(tokens: u32) -> Request {
-    let body = json!({"model": "alt-flash", "input": "Tell a long story.", "stream": true, "max_output_tokens": tokens});
+    let body =
+        json!({"model": "alt-flash", "input": "Tell a long story.", "stream": true, "max_output_tokens": tokens});
     Request::post("/v1/responses", &body).bearer(TEXT)
 }
 

@@ -68,7 +68,8 @@ fn a_file_without_keys_is_refused_and_never_open() {
 
 #[test]
 fn every_bad_key_is_told() {
-    let (file, _) = serve("[[keys]]\nname = \"a\"\nhash = \"sha256:12\"\nscopes = [\"text\", \"smell\"]\nexpires = \"soon\"\n");
+    let (file, _) =
+        serve("[[keys]]\nname = \"a\"\nhash = \"sha256:12\"\nscopes = [\"text\", \"smell\"]\nexpires = \"soon\"\n");
     let told = failure(binary().args(["check", "--config"]).arg(&file.0));
     for part in ["hash", "smell", "soon"] {
         assert!(told.contains(part), "{part}: {told}");
@@ -77,7 +78,8 @@ fn every_bad_key_is_told() {
 
 #[test]
 fn a_new_key_is_shown_once_with_lines_that_are_taken() {
-    let output = binary().args(["keys", "new", "--name", "team-a", "--scopes", "text,messages", "--expires", "90d"]).output();
+    let output =
+        binary().args(["keys", "new", "--name", "team-a", "--scopes", "text,messages", "--expires", "90d"]).output();
     let shown = String::from_utf8(output.unwrap().stdout).unwrap();
     let key = shown.lines().next().unwrap();
     let lines = shown.split_once("[[keys]]").unwrap().1;

@@ -2,11 +2,12 @@
 
 use wire::{ApiError, Object};
 
+use crate::arguments::Arguments;
 use crate::event::{
     BlockDelta, BlockStart, BlockStop, Delta, Event, InputJsonDelta, MessageDelta, MessageStart, Plain, SignatureDelta,
     StopDelta, StreamFailure, TextDelta, ThinkingDelta, UsageDelta,
 };
-use crate::input::{input, object};
+use crate::input::input;
 use crate::response::{Block, Message, StopReason, TextBlock, ThinkingBlock, ToolUseBlock, Usage};
 
 /// What a stream says of itself at its beginning.
@@ -21,8 +22,8 @@ pub struct Head {
 /// Turns what a model does into events.
 ///
 /// Any order of calls gives a stream within the grammar: the message and its blocks open and close by themselves,
-/// and after the end nothing more is said. The input of a call is told when the call is complete, since a piece
-/// that was told cannot be taken back when the whole turns out to be no JSON object.
+/// and after the end nothing more is said. The input of a call is told as it comes and is a JSON object in the end,
+/// whatever the model wrote, unless the model was cut off in it.
 #[derive(Debug)]
 pub struct Encoder {
     head: Head,
@@ -49,7 +50,7 @@ enum Open {
     Thoughts,
     SealedThoughts,
     /// A call, with its arguments so far.
-    Call(String),
+    Call(Arguments),
 }
 
 impl Encoder {
@@ -109,15 +110,19 @@ impl Encoder {
         if self.state != State::Ended {
             let call =
                 ToolUseBlock { id: id.to_owned(), name: name.to_owned(), input: input(""), extra: Object::new() };
-            self.begin(Open::Call(String::new()), Block::ToolUse(call), out);
+            self.begin(Open::Call(Arguments::default()), Block::ToolUse(call), out);
             self.called = true;
         }
     }
 
     /// More of the arguments of the call that began last; once something else was said, it means nothing.
-    pub fn arguments(&mut self, text: &str) {
+    ///
+    /// What can begin a JSON object is told at once. What cannot is held back until the call ends and is then told
+    /// as the member `_raw`, with the whole of the arguments; after a whole object it is left out.
+    pub fn arguments(&mut self, text: &str, out: &mut Vec<Event>) {
         if let Some(Open::Call(arguments)) = &mut self.open {
-            arguments.push_str(text);
+            let piece = arguments.push(text).to_owned();
+            self.input_piece(piece, out);
         }
     }
 
@@ -200,7 +205,7 @@ impl Encoder {
     /// Closes the open block, if there is one; `cut` when the model was cut off in it.
     fn end(&mut self, cut: bool, out: &mut Vec<Event>) {
         match self.open.take() {
-            Some(Open::Call(arguments)) => self.arguments_of(arguments, cut, out),
+            Some(Open::Call(mut arguments)) => self.input_piece(arguments.finish(cut), out),
             Some(Open::Thoughts) => self.seal("", out),
             Some(_) => {}
             None => return,
@@ -209,13 +214,10 @@ impl Encoder {
         self.blocks += 1;
     }
 
-    fn arguments_of(&self, arguments: String, cut: bool, out: &mut Vec<Event>) {
-        if arguments.trim().is_empty() {
-            return;
+    fn input_piece(&self, partial_json: String, out: &mut Vec<Event>) {
+        if !partial_json.is_empty() {
+            self.delta(Delta::InputJson(InputJsonDelta { partial_json, extra: Object::new() }), out);
         }
-        let whole = cut || object(&arguments).is_some();
-        let partial_json = if whole { arguments } else { input(&arguments).text().to_owned() };
-        self.delta(Delta::InputJson(InputJsonDelta { partial_json, extra: Object::new() }), out);
     }
 
     fn delta(&self, delta: Delta, out: &mut Vec<Event>) {

@@ -3,6 +3,8 @@
 use serde_json::json;
 use wire::{Json, Object};
 
+use crate::arguments::RAW;
+
 /// The input that a model wrote as `text`. Nothing is `{}`; what is no object is kept as `{"_raw": text}`
 /// (wire-reference §9.2).
 #[must_use]
@@ -10,7 +12,7 @@ pub(crate) fn input(text: &str) -> Json {
     if text.trim().is_empty() {
         return Json::from(serde_json::Value::from(Object::new()));
     }
-    object(text).unwrap_or_else(|| Json::from(json!({ "_raw": text })))
+    object(text).unwrap_or_else(|| Json::from(json!({ RAW: text })))
 }
 
 /// The JSON object that `text` is, if it is one.

@@ -1,11 +1,13 @@
 //! From what a model does to the events of a stream, never outside the grammar.
 
 mod echo;
+mod open_item;
 mod place;
 
 use wire::{ApiError, Object};
 
 pub use self::echo::Echo;
+use self::open_item::OpenItem;
 use self::place::Place;
 use crate::event::{Event, ResponseEvent};
 use crate::request::{FunctionCall, Phase, Reasoning, ReasoningPart, RefusalPart, TextPart};
@@ -55,14 +57,6 @@ enum State {
     Before,
     Running,
     Ended,
-}
-
-/// The item that is being told.
-#[derive(Debug)]
-struct OpenItem {
-    item: OutputItem,
-    /// Whether its last part is open too.
-    in_part: bool,
 }
 
 impl Encoder {
@@ -250,8 +244,7 @@ impl Encoder {
     /// Opens a part of thoughts, unless one is open.
     fn open_summary(&mut self, out: &mut Vec<Event>) {
         self.open_reasoning(out);
-        let Some(OpenItem { item: OutputItem::Reasoning(reasoning), in_part: in_part @ false }) = &mut self.open
-        else {
+        let Some(OpenItem { item: OutputItem::Reasoning(reasoning), in_part: in_part @ false }) = &mut self.open else {
             return;
         };
         let blank = ReasoningPart::Summary(TextPart::default());
@@ -357,43 +350,6 @@ impl Encoder {
         let id = &self.response.id;
         let own = id.split_once('_').map_or(id.as_str(), |(_, own)| own);
         format!("{prefix}_{own}{:02}", self.response.output.len() + 1)
-    }
-}
-
-impl OpenItem {
-    fn parts(&self) -> usize {
-        match &self.item {
-            OutputItem::Message(message) => message.content.len(),
-            OutputItem::Reasoning(reasoning) => reasoning.summary.len(),
-            _ => 0,
-        }
-    }
-
-    /// Whether the open part is of that kind.
-    fn is_in_part(&self, kind: &str) -> bool {
-        match &self.item {
-            OutputItem::Message(message) if self.in_part => {
-                message.content.last().is_some_and(|part| part.kind() == kind)
-            }
-            _ => false,
-        }
-    }
-
-    /// The text that takes deltas.
-    fn text(&mut self) -> Option<&mut String> {
-        match &mut self.item {
-            OutputItem::Message(message) => match message.content.last_mut()? {
-                OutputPart::Text(part) => Some(&mut part.text),
-                OutputPart::Refusal(part) => Some(&mut part.refusal),
-                OutputPart::Other(_) => None,
-            },
-            OutputItem::Reasoning(reasoning) => match reasoning.summary.last_mut()? {
-                ReasoningPart::Summary(part) => Some(&mut part.text),
-                _ => None,
-            },
-            OutputItem::FunctionCall(call) => Some(&mut call.arguments),
-            OutputItem::Other(_) => None,
-        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sse::EventName;
 use wire::{Json, Object};
 
 use crate::request::ReasoningPart;
@@ -80,11 +81,8 @@ impl Event {
 
     /// Appends the event as it goes over the wire.
     pub fn write(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(b"event: ");
-        out.extend_from_slice(self.kind().as_bytes());
-        out.extend_from_slice(b"\ndata: ");
-        out.extend_from_slice(self.data().as_bytes());
-        out.extend_from_slice(b"\n\n");
+        // A foreign type may be any text, even one that cannot be a name; the data has it anyway.
+        sse::encode(EventName::new(self.kind()).ok(), &self.data(), out);
     }
 
     /// Whether a stream ends with this event.

@@ -53,7 +53,7 @@ pub struct Response {
     #[serde(default, deserialize_with = "or_default")]
     pub output: Vec<OutputItem>,
     /// Whether several calls at once were welcome.
-    #[serde(default = "parallel_by_default")]
+    #[serde(default = "parallel_by_default", deserialize_with = "or_parallel")]
     pub parallel_tool_calls: bool,
     /// −2 to 2: against tokens that occurred.
     #[serde(default, deserialize_with = "or_default", serialize_with = "number")]
@@ -80,7 +80,7 @@ pub struct Response {
     #[serde(default, deserialize_with = "or_default")]
     pub text: TextOptions,
     /// Whether tools could, had to or must not be called.
-    #[serde(default = "free_choice")]
+    #[serde(default = "free_choice", deserialize_with = "or_free_choice")]
     pub tool_choice: ToolChoice,
     /// What the model could call.
     #[serde(default, deserialize_with = "or_default")]
@@ -305,7 +305,12 @@ impl Usage {
     /// The usage of a prompt and an answer of so many tokens, nothing of them cached and no thoughts.
     #[must_use]
     pub fn new(input_tokens: u64, output_tokens: u64) -> Self {
-        Self { input_tokens, output_tokens, total_tokens: input_tokens.saturating_add(output_tokens), ..Self::default() }
+        Self {
+            input_tokens,
+            output_tokens,
+            total_tokens: input_tokens.saturating_add(output_tokens),
+            ..Self::default()
+        }
     }
 }
 
@@ -339,6 +344,14 @@ fn or_one<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
 
 fn or_standard_tier<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     Option::deserialize(from).map(|tier| tier.unwrap_or_else(standard_tier))
+}
+
+fn or_parallel<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+    Option::deserialize(from).map(|parallel| parallel.unwrap_or_else(parallel_by_default))
+}
+
+fn or_free_choice<'de, D: Deserializer<'de>>(from: D) -> Result<ToolChoice, D::Error> {
+    Option::deserialize(from).map(|choice| choice.unwrap_or_else(free_choice))
 }
 
 /// Writes a whole number without a fraction: `1`, as clients send it.

@@ -74,6 +74,9 @@ pub(crate) struct Limits {
     /// A silent stream says that it is alive after this. Default 15 s.
     #[serde(deserialize_with = "duration")]
     pub(crate) keep_alive: Duration,
+    /// A client that takes nothing for this long is given up. Default 30 s.
+    #[serde(deserialize_with = "duration")]
+    pub(crate) write_stall: Duration,
     /// After SIGTERM it goes on accepting for this long. Default 5 s.
     #[serde(deserialize_with = "duration")]
     pub(crate) lame_duck: Duration,
@@ -96,6 +99,7 @@ impl Default for Limits {
             body_timeout: Duration::from_secs(120),
             request_timeout: Duration::from_secs(600),
             keep_alive: Duration::from_secs(15),
+            write_stall: Duration::from_secs(30),
             lame_duck: Duration::from_secs(5),
             drain: Duration::from_secs(120),
         }
@@ -169,7 +173,7 @@ impl Config {
             match key.entry() {
                 Ok(entry) => entries.push(entry),
                 Err(found) => {
-                    problems.extend(found.into_iter().map(|problem| format!("key '{}': {problem}", key.name)))
+                    problems.extend(found.into_iter().map(|problem| format!("key '{}': {problem}", key.name)));
                 }
             }
         }

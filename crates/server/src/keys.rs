@@ -19,7 +19,17 @@ pub(crate) struct Keys {
     /// All of them.
     pub(crate) ring: KeyRing,
     /// Made for this run: to be shown once.
-    pub(crate) made: Vec<(Scope, Key)>,
+    pub(crate) made: Vec<Made>,
+}
+
+/// A key that was made for this run.
+pub(crate) struct Made {
+    /// What it opens.
+    pub(crate) scope: Scope,
+    /// The variable by which it can be kept across runs.
+    pub(crate) variable: &'static str,
+    /// The key itself.
+    pub(crate) key: Key,
 }
 
 /// Gathers the keys of a run. Keys are made only where there is no file (`from_file` is false) and the environment
@@ -34,7 +44,7 @@ pub(crate) fn gather(config: &Config, from_file: bool) -> Result<Keys, ConfigErr
             None => {
                 let key = make()?;
                 add(&mut entries, scope, &key);
-                made.push((scope, key));
+                made.push(Made { scope, variable, key });
             }
         }
     }

@@ -15,6 +15,7 @@ mod record;
 mod refusal;
 mod route;
 mod serve;
+mod stall;
 mod start;
 
 use std::net::SocketAddr;
@@ -125,11 +126,11 @@ fn run(command: Command) -> Result<(), ConfigError> {
             Ok(())
         }
         Command::Models { config } => {
-            for model in load(config)?.catalog()?.iter() {
+            for model in &load(config)?.catalog()? {
                 println!(
                     "{:24} {}",
                     model.id,
-                    model.protocols().map(|protocol| protocol.path()).collect::<Vec<_>>().join(" ")
+                    model.protocols().map(catalog::Protocol::path).collect::<Vec<_>>().join(" ")
                 );
             }
             Ok(())

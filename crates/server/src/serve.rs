@@ -22,6 +22,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::admin;
 use crate::gateway::Gateway;
+use crate::stall::Guarded;
 
 /// How far the process is on its way out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -182,7 +183,7 @@ fn connection(
         .timer(TokioTimer::new())
         .header_read_timeout(head)
         .max_buf_size(buffer)
-        .serve_connection(TokioIo::new(socket), service)
+        .serve_connection(TokioIo::new(Guarded::new(socket, limits.write_stall)), service)
 }
 
 async fn accept_admin(listener: TcpListener, gateway: Arc<Gateway>) {

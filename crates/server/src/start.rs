@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::body::upload::Budget;
 use crate::config::{Config, ConfigError};
 use crate::gateway::Gateway;
-use crate::keys::{self, Keys};
+use crate::keys::{self, Keys, Made};
 use crate::limit::Limiter;
 use crate::metrics::Metrics;
 use crate::serve::{Lifecycle, Stop, serve};
@@ -117,7 +117,7 @@ impl Signals {
 }
 
 /// Tells a person what to do next.
-fn greet(addresses: &[SocketAddr], admin: Option<SocketAddr>, made: &[(Scope, auth::Key)]) {
+fn greet(addresses: &[SocketAddr], admin: Option<SocketAddr>, made: &[Made]) {
     let mut out = std::io::stdout().lock();
     // A closed standard output is no reason not to serve.
     let _ = write_greeting(&mut out, addresses, admin, made);
@@ -128,7 +128,7 @@ fn write_greeting(
     out: &mut impl std::io::Write,
     addresses: &[SocketAddr],
     admin: Option<SocketAddr>,
-    made: &[(Scope, auth::Key)],
+    made: &[Made],
 ) -> std::io::Result<()> {
     for address in addresses {
         writeln!(out, "sluicegate listens on http://{address}")?;
@@ -137,18 +137,14 @@ fn write_greeting(
         writeln!(out, "admin: http://{admin}/metrics /livez /readyz")?;
     }
     let Some(address) = addresses.first() else { return Ok(()) };
-    for (scope, key) in made {
-        writeln!(out, "\n{} key, made for this run:\n\n  {}", scope.as_str(), key.expose())?;
+    for Made { scope, variable, key } in made {
+        let key = key.expose();
+        writeln!(out, "\n# A {} key, made for this run. To keep it, set it before the start.", scope.as_str())?;
+        writeln!(out, "export {variable}={key}")?;
         if let Some((path, body)) = example(*scope) {
-            writeln!(out, "\n  curl http://{address}{path} -H 'Authorization: Bearer {}' \\", key.expose())?;
-            writeln!(out, "    -H 'Content-Type: application/json' -d '{body}'")?;
+            writeln!(out, "curl http://{address}{path} -H 'Authorization: Bearer {key}' \\")?;
+            writeln!(out, "  -H 'Content-Type: application/json' -d '{body}'")?;
         }
-    }
-    if !made.is_empty() {
-        writeln!(
-            out,
-            "\nTo keep keys across runs set SLUICEGATE_TEXT_KEY, SLUICEGATE_MESSAGES_KEY, SLUICEGATE_IMAGE_KEY.\n"
-        )?;
     }
     Ok(())
 }

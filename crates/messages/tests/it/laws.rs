@@ -3,8 +3,10 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use sluicegate_messages::{Block, Encoder, Event, Grammar, Head, Message, Request, StopReason, Usage};
-use wire::{ApiError, Shape};
+use sluicegate_messages::{
+    Block, BlockDelta, Delta, Encoder, Event, Grammar, Head, Message, Request, StopReason, Usage,
+};
+use wire::{ApiError, Object, Shape};
 
 use crate::{events, fold, text};
 
@@ -47,7 +49,7 @@ fn perform(acts: &[Act], encoder: &mut Encoder, out: &mut Vec<Event>) {
             Act::Signature(text) => encoder.signature(text, out),
             Act::Refusal(text) => encoder.refusal(text, out),
             Act::Call(name) => encoder.call("toolu_1", name, out),
-            Act::Arguments(text) => encoder.arguments(text),
+            Act::Arguments(text) => encoder.arguments(text, out),
             Act::Ping => encoder.ping(out),
         }
     }
@@ -91,27 +93,45 @@ fn sum(acts: &[Act]) -> Vec<Told> {
     told
 }
 
-/// The blocks of a message that says what was told.
-fn blocks(told: &[Told]) -> Value {
+/// The blocks of a message that says what was told; `cut` when the model was cut off in the last.
+fn blocks(told: &[Told], cut: bool) -> Value {
     let block = |told: &Told| match told {
         Told::Text(text) | Told::Refusal(text) => json!({"type": "text", "text": text}),
         Told::Thoughts(text, seal) => {
             json!({"type": "thinking", "thinking": text, "signature": seal.clone().unwrap_or_default()})
         }
-        Told::Call(name, text) => {
-            let input = match serde_json::from_str::<Value>(text) {
-                Ok(Value::Object(input)) => Value::Object(input),
-                _ if text.trim().is_empty() => json!({}),
-                _ => json!({ "_raw": text }),
-            };
-            json!({"type": "tool_use", "id": "toolu_1", "name": name, "input": input})
-        }
+        Told::Call(name, text) => json!({"type": "tool_use", "id": "toolu_1", "name": name, "input": input(text)}),
     };
-    told.iter().map(block).collect()
+    let mut blocks: Vec<Value> = told.iter().map(block).collect();
+    if let (true, Some(Told::Call(_, text)), Some(last)) = (cut, told.last(), blocks.last_mut())
+        && !text.trim().is_empty()
+        && serde_json::from_str::<Object>(text).is_err()
+    {
+        last["input"] = json!({ "_raw": text });
+    }
+    blocks.into()
 }
 
+/// The object that the text is or begins with, and `_raw` when it does neither.
+fn input(text: &str) -> Value {
+    if text.trim().is_empty() {
+        return json!({});
+    }
+    match serde_json::Deserializer::from_str(text).into_iter::<Object>().next() {
+        Some(Ok(input)) => input.into(),
+        _ => json!({ "_raw": text }),
+    }
+}
+
+/// The content of a message, of inputs with `_raw` that alone: what else was told of them is free.
 fn content(message: &Message) -> Value {
-    serde_json::to_value(&message.content).unwrap()
+    let mut content = serde_json::to_value(&message.content).unwrap();
+    for block in content.as_array_mut().unwrap() {
+        if let Some(raw) = block["input"].get("_raw").cloned() {
+            block["input"] = json!({ "_raw": raw });
+        }
+    }
+    content
 }
 
 proptest! {
@@ -128,8 +148,9 @@ proptest! {
         prop_assert_eq!(&events(&text(&out)), &out);
         let message = fold(&out).unwrap();
         let told = sum(&acts);
-        prop_assert_eq!(content(&message), blocks(&told));
         let refused = told.iter().any(|block| matches!(block, Told::Refusal(_)));
+        // A refusal cuts what the model was at.
+        prop_assert_eq!(content(&message), blocks(&told, refused));
         let called = told.iter().any(|block| matches!(block, Told::Call(..)));
         let reason = match (refused, called) {
             (true, _) => StopReason::Refusal,
@@ -147,7 +168,7 @@ proptest! {
         perform(&acts, &mut encoder, &mut out);
         encoder.finish(StopReason::MaxTokens, None, None, &mut out);
         let message = fold(&out).unwrap();
-        prop_assert_eq!(content(&message), blocks(&sum(&acts)));
+        prop_assert_eq!(content(&message), blocks(&sum(&acts), true));
         prop_assert_eq!((message.stop_reason, message.usage), (Some(StopReason::MaxTokens), Usage::new(3, 0)));
     }
 
@@ -195,6 +216,48 @@ proptest! {
             prop_assert_eq!(serde_json::from_str::<Message>(&written).unwrap(), reply);
         }
     }
+}
+
+/// The pieces of input that are told for pieces of arguments.
+fn pieces(arguments: &[&str]) -> Vec<String> {
+    let (mut encoder, mut out) = (encoder(), Vec::new());
+    encoder.call("toolu_1", "f", &mut out);
+    let mut told = Vec::new();
+    for piece in arguments {
+        encoder.arguments(piece, &mut out);
+        told.extend(out.drain(..).filter_map(piece_of));
+    }
+    encoder.finish(StopReason::EndTurn, None, None, &mut out);
+    told.extend(out.drain(..).filter_map(piece_of));
+    told
+}
+
+fn piece_of(event: Event) -> Option<String> {
+    match event {
+        Event::BlockDelta(BlockDelta { delta: Delta::InputJson(delta), .. }) => Some(delta.partial_json),
+        _ => None,
+    }
+}
+
+#[test]
+fn arguments_are_told_as_they_come() {
+    let (mut encoder, mut out) = (encoder(), Vec::new());
+    encoder.call("toolu_1", "f", &mut out);
+    for piece in ["{\"ci", "ty\":", " \"Os", "lo\"}"] {
+        out.clear();
+        encoder.arguments(piece, &mut out);
+        assert_eq!(out.drain(..).map(piece_of).collect::<Vec<_>>(), [Some(piece.to_owned())]);
+    }
+    assert_eq!(pieces(&["", "  ", "\n"]), [""; 0]);
+    assert_eq!(pieces(&[" ", "", "{", "}"]), [" {", "}"]);
+}
+
+#[test]
+fn arguments_that_are_no_object_become_one() {
+    assert_eq!(pieces(&["[1", "]"]), [r#"{"_raw":"[1]"}"#]);
+    assert_eq!(pieces(&["{\"a\":1, b", "c\""]), [r#"{"a":1, "#, r#""_raw":"{\"a\":1, bc\""}"#]);
+    assert_eq!(pieces(&["{\"a\":\"x"]), [r#"{"a":"x"#, r#"","_raw":"{\"a\":\"x"}"#]);
+    assert_eq!(pieces(&["{}", "}", " {}"]), ["{}"], "what follows a whole object is left out");
 }
 
 #[test]

@@ -165,7 +165,11 @@ impl OpenItem {
     }
 
     /// The open text is told whole.
-    fn tell(&mut self, told: &str, open: impl FnOnce(&mut Self) -> Result<&mut String, Offence>) -> Result<(), Offence> {
+    fn tell(
+        &mut self,
+        told: &str,
+        open: impl FnOnce(&mut Self) -> Result<&mut String, Offence>,
+    ) -> Result<(), Offence> {
         if open(self)? != told {
             return Err(Offence::Text);
         }

@@ -102,21 +102,18 @@ impl<D: Dialect> Events<D> {
     fn poll_next_step(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = self.as_mut().project();
         if this.cut.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(self.fail(&ApiError::server_error(), Outcome::Shutdown));
+            self.fail(&ApiError::server_error(), Outcome::Shutdown);
+        } else if this.deadline.poll(cx).is_ready() {
+            self.fail(&ApiError::server_error(), Outcome::Timeout);
+        } else if let Poll::Ready(step) = this.source.as_mut().poll_next(cx) {
+            self.step(step);
+        } else {
+            let mut this = self.project();
+            ready!(this.keep_alive.as_mut().poll(cx));
+            this.answer.keep_alive(this.buffer);
+            this.keep_alive.reset(Instant::now() + *this.silence);
         }
-        if this.deadline.poll(cx).is_ready() {
-            return Poll::Ready(self.fail(&ApiError::server_error(), Outcome::Timeout));
-        }
-        match this.source.as_mut().poll_next(cx) {
-            Poll::Ready(step) => Poll::Ready(self.step(step)),
-            Poll::Pending => {
-                let mut this = self.project();
-                ready!(this.keep_alive.as_mut().poll(cx));
-                this.answer.keep_alive(this.buffer);
-                this.keep_alive.reset(Instant::now() + *this.silence);
-                Poll::Ready(())
-            }
-        }
+        Poll::Ready(())
     }
 
     fn step(mut self: Pin<&mut Self>, step: Option<Result<TextEvent, EngineError>>) {

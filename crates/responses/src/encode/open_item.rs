@@ -1,0 +1,49 @@
+//! The item that is being told, as far as it has got.
+
+use crate::request::ReasoningPart;
+use crate::response::{OutputItem, OutputPart};
+
+/// The item that is being told.
+#[derive(Debug)]
+pub(super) struct OpenItem {
+    pub(super) item: OutputItem,
+    /// Whether its last part is open too.
+    pub(super) in_part: bool,
+}
+
+impl OpenItem {
+    pub(super) fn parts(&self) -> usize {
+        match &self.item {
+            OutputItem::Message(message) => message.content.len(),
+            OutputItem::Reasoning(reasoning) => reasoning.summary.len(),
+            _ => 0,
+        }
+    }
+
+    /// Whether the open part is of that kind.
+    pub(super) fn is_in_part(&self, kind: &str) -> bool {
+        match &self.item {
+            OutputItem::Message(message) if self.in_part => {
+                message.content.last().is_some_and(|part| part.kind() == kind)
+            }
+            _ => false,
+        }
+    }
+
+    /// The text that takes deltas.
+    pub(super) fn text(&mut self) -> Option<&mut String> {
+        match &mut self.item {
+            OutputItem::Message(message) => match message.content.last_mut()? {
+                OutputPart::Text(part) => Some(&mut part.text),
+                OutputPart::Refusal(part) => Some(&mut part.refusal),
+                OutputPart::Other(_) => None,
+            },
+            OutputItem::Reasoning(reasoning) => match reasoning.summary.last_mut()? {
+                ReasoningPart::Summary(part) => Some(&mut part.text),
+                _ => None,
+            },
+            OutputItem::FunctionCall(call) => Some(&mut call.arguments),
+            OutputItem::Other(_) => None,
+        }
+    }
+}

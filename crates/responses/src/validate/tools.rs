@@ -1,0 +1,83 @@
+//! The rules of the tools and of the choice among them (wire-reference §1.4).
+
+use wire::{Path, Violations};
+
+use super::{MAX_NAME, check_schema, check_word};
+use crate::request::{Request, Tool, ToolChoice, ToolChoiceObject, ToolMode};
+
+pub(super) fn check_tools(request: &Request, found: &mut Violations) {
+    let tools = request.tools.as_deref().unwrap_or_default();
+    let list = Path::ROOT.key("tools");
+    found.check_length(&list, tools.len(), MAX_TOOLS);
+    for (i, tool) in tools.iter().enumerate() {
+        let path = list.index(i);
+        match tool {
+            Tool::Function(tool) => {
+                found.check_name(&path.key("name"), &tool.name, MAX_NAME);
+                check_schema(tool.parameters.as_ref(), &path.key("parameters"), found);
+            }
+            Tool::Other(_) if is_hosted_tool(tool.kind()) => {}
+            Tool::Other(_) => found.unknown_word(&path.key("type"), tool.kind(), &known_tools()),
+        }
+    }
+    if let Some(choice) = &request.tool_choice {
+        check_tool_choice(choice, tools, &Path::ROOT.key("tool_choice"), found);
+    }
+}
+
+fn check_tool_choice(choice: &ToolChoice, tools: &[Tool], path: &Path<'_>, found: &mut Violations) {
+    match choice {
+        ToolChoice::Word(word) if !word.is_known() => found.unknown_word(path, word.as_str(), ToolMode::KNOWN),
+        ToolChoice::Word(ToolMode::Required) if tools.is_empty() => {
+            found.invalid(path, "'tool_choice' is 'required', but there are no 'tools'.");
+        }
+        ToolChoice::Word(_) => {}
+        ToolChoice::Object(choice) => check_choice(choice, tools, path, found),
+    }
+}
+
+fn check_choice(choice: &ToolChoiceObject, tools: &[Tool], path: &Path<'_>, found: &mut Violations) {
+    match choice {
+        ToolChoiceObject::Function(choice) => {
+            let offered = |tool: &Tool| matches!(tool, Tool::Function(tool) if tool.name == choice.name);
+            if !tools.iter().any(offered) {
+                // Wherever the name is, clients look for the field as a whole.
+                found.invalid(&Path::ROOT.key("tool_choice"), "'tool_choice' names a function that is not in 'tools'.");
+            }
+        }
+        ToolChoiceObject::AllowedTools(choice) => {
+            check_word(choice.mode.as_ref().map(ToolMode::as_str), &["auto", "required"], &path.key("mode"), found);
+            let list = path.key("tools");
+            for (i, allowed) in choice.tools.iter().enumerate() {
+                check_choice(allowed, tools, &list.index(i), found);
+            }
+        }
+        ToolChoiceObject::Other(_) if is_hosted_tool(choice.kind()) => {}
+        ToolChoiceObject::Other(_) => found.unknown_word(&path.key("type"), choice.kind(), ToolChoiceObject::KNOWN),
+    }
+}
+
+/// Whether there is a tool of this kind beside functions: whether it is served is the target's to say.
+fn is_hosted_tool(kind: &str) -> bool {
+    HOSTED_TOOLS.contains(&kind) || HOSTED_TOOL_FAMILIES.iter().any(|family| kind.starts_with(family))
+}
+
+fn known_tools() -> Vec<&'static str> {
+    [Tool::KNOWN, &HOSTED_TOOLS, &HOSTED_TOOL_FAMILIES].concat()
+}
+
+const MAX_TOOLS: usize = 128;
+const HOSTED_TOOLS: [&str; 10] = [
+    "custom",
+    "file_search",
+    "code_interpreter",
+    "image_generation",
+    "mcp",
+    "local_shell",
+    "shell",
+    "apply_patch",
+    "namespace",
+    "tool_search",
+];
+/// These carry a version or a variant behind their name.
+const HOSTED_TOOL_FAMILIES: [&str; 2] = ["web_search", "computer"];
