@@ -68,7 +68,7 @@ fn each_of_64_at_once_is_served_or_told_why_not() {
     let begin = Barrier::new(64);
     let fates: Vec<Fate> = thread::scope(|scope| {
         let ask = |index: usize| {
-            let streams = index % 2 == 0;
+            let streams = index.is_multiple_of(2);
             begin.wait();
             fate(index, streams, &long(index, streams).send(server.address()))
         };
@@ -97,7 +97,7 @@ fn two_hundred_clients_that_vanish_leave_nothing_behind() {
                 connection.chunk();
             }
         }
-        connection.vanish(if index % 2 == 0 { Shutdown::Both } else { Shutdown::Write });
+        connection.vanish(if index.is_multiple_of(2) { Shutdown::Both } else { Shutdown::Write });
     }
     server.await_quiet();
     let after = (0..LIMIT).map(|index| long(index, true).send(server.address()));

@@ -3,6 +3,8 @@
 //! `server` starts and stops it, `client` speaks HTTP to it byte by byte, `stream` reads every stream through the
 //! grammar of its protocol. Each other file is about one thing that is promised.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
+
 mod client;
 mod server;
 mod stream;

@@ -5,6 +5,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
+use crate::chat::RED;
 use crate::client::{Connection, Request, Response};
 use crate::server::{IMAGES, MESSAGES, Server, TEXT};
 
@@ -55,10 +56,18 @@ fn small() -> Server {
 /// The request that is answered by a row of the OpenAI-style errors.
 fn provoke(when: &str) -> Option<Request> {
     let responses = |body: Value| Request::post("/v1/responses", &body).bearer(TEXT);
+    let generation = |body: Value| Request::post("/v1/images/generations", &body).bearer(IMAGES);
+    let edit = |body: Value| Request::post("/v1/images/edits", &body).bearer(IMAGES);
     Some(match when {
         "Responses without model" => responses(json!({"input": user()})),
         "Responses without input" => responses(json!({"model": "alt-flash"})),
         "string input for model-5.5" => responses(json!({"model": "model-5.5", "input": "Hi."})),
+        "image endpoint without prompt" => generation(json!({})),
+        "partial_images -1" => generation(json!({"prompt": "x", "partial_images": -1})),
+        "partial_images 4" => generation(json!({"prompt": "x", "partial_images": 4})),
+        "mask.file_id" => edit(json!({"prompt": "x", "images": [{"image_url": RED}], "mask": {"file_id": "f"}})),
+        "edit without image" => edit(json!({"prompt": "x"})),
+        "text key on an image endpoint" => Request::post("/v1/images/generations", &json!({})).bearer(TEXT),
         "body does not parse" => Request::post_bytes("/v1/responses", b"{\"model\":").bearer(TEXT),
         "no Authorization" => Request::post("/v1/responses", &json!({})),
         "unknown key" => Request::post("/v1/responses", &json!({})).bearer("sg_nobody"),
@@ -103,7 +112,7 @@ fn each_error_is_told_to_the_letter() {
             told += 1;
         }
     }
-    assert_eq!(told, 17);
+    assert_eq!(told, 23);
 }
 
 fn row(table: &str, when: &str) -> Row {
@@ -212,6 +221,21 @@ fn hostile_bodies_are_refused_and_the_server_lives() {
     }
     let twice = r#"{"model":"alt-flash","model":"model-5.5","input":"Hi."}"#;
     assert_eq!(Request::post_bytes("/v1/responses", twice.as_bytes()).bearer(TEXT).send(server.address()).status, 400);
+}
+
+#[test]
+fn stored_files_and_pictures_without_an_engine_are_refused() {
+    let server = Server::shared();
+    let images = json!([{"image_url": RED}, {"file_id": "file-1"}]);
+    let stored = server.post(IMAGES, "/v1/images/edits", &json!({"prompt": "x", "images": images}));
+    let error = &stored.json()["error"];
+    assert_eq!((stored.status, &error["code"]), (400, &json!("unsupported_parameter")));
+    assert_eq!(error["param"], "images[1].file_id");
+    let valid = server.post(IMAGES, "/v1/images/generations", &json!({"prompt": "A boat"}));
+    assert_eq!((valid.status, &valid.json()["error"]["code"]), (503, &json!("service_unavailable")));
+    let body = json!({"prompt": "A boat", "model": "alt-flash"});
+    let text = server.post(IMAGES, "/v1/images/generations", &body);
+    assert_eq!((text.status, &text.json()["error"]["code"]), (400, &json!("model_not_supported")));
 }
 
 #[test]

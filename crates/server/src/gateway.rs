@@ -22,7 +22,7 @@ use crate::body::Body;
 use crate::body::upload::Budget;
 use crate::clock;
 use crate::config::Limits;
-use crate::endpoints::{models, text};
+use crate::endpoints::{images, models, text};
 use crate::limit::Limiter;
 use crate::metrics::Metrics;
 use crate::record::{Outcome, Record};
@@ -130,6 +130,8 @@ impl Gateway {
             Endpoint::Chat => text::answer::<translate::inbound::Chat, B>(admitted).await,
             Endpoint::Messages => text::answer::<translate::inbound::Messages, B>(admitted).await,
             Endpoint::CountTokens => crate::endpoints::messages::count_tokens(admitted).await,
+            Endpoint::ImageGenerations => images::generate(admitted).await,
+            Endpoint::ImageEdits => images::edit(admitted).await,
             Endpoint::Models => models::list(&admitted),
             Endpoint::Model(id) => models::retrieve(&admitted, &id),
         }

@@ -11,6 +11,8 @@ pub(crate) fn document() -> Value {
         Exchange::of::<responses::Request, responses::Response, responses::Event>("Responses", &mut schemas);
     let chat = Exchange::of::<chat::Request, chat::Completion, chat::Chunk>("Chat", &mut schemas);
     let messages = Exchange::of::<messages::Request, messages::Message, messages::Event>("Messages", &mut schemas);
+    let generation = reference::<images::Generation>("Images", &mut schemas);
+    let edit = reference::<images::Edit>("Images", &mut schemas);
     let error = reference::<wire::ErrorBody>("", &mut schemas);
     let messages_error = reference::<messages::ErrorBody>("Messages", &mut schemas);
     let paths = json!({
@@ -18,6 +20,8 @@ pub(crate) fn document() -> Value {
         "/v1/chat/completions": { "post": chat.operation("createChatCompletion", "A chat completion", &error) },
         "/v1/messages": { "post": messages.operation("createMessage", "A message", &messages_error) },
         "/v1/messages/count_tokens": { "post": messages.count_tokens(&messages_error) },
+        "/v1/images/generations": { "post": post("createImage", "Pictures from a prompt", &generation, &error) },
+        "/v1/images/edits": { "post": post("createImageEdit", "Pictures from pictures", &edit, &error) },
         "/v1/models": { "get": plain("listModels", "The models that the key may use", &error) },
         "/v1/models/{id}": { "get": model(&error) },
     });
@@ -69,16 +73,21 @@ impl Exchange {
 
     /// The same request, of which only the prompt's tokens are counted.
     fn count_tokens(&self, error: &Value) -> Value {
-        let mut operation = plain("countTokens", "How many tokens a message's prompt has", error);
-        let content = json!({ "application/json": { "schema": self.request } });
-        operation["requestBody"] = json!({ "required": true, "content": content });
-        operation
+        post("countTokens", "How many tokens a message's prompt has", &self.request, error)
     }
 }
 
 fn model(error: &Value) -> Value {
     let mut operation = plain("retrieveModel", "One model", error);
     operation["parameters"] = json!([{ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } }]);
+    operation
+}
+
+/// An operation that takes a body and whose reply is a plain object.
+fn post(id: &str, summary: &str, request: &Value, error: &Value) -> Value {
+    let mut operation = plain(id, summary, error);
+    let content = json!({ "application/json": { "schema": request } });
+    operation["requestBody"] = json!({ "required": true, "content": content });
     operation
 }
 

@@ -16,6 +16,10 @@ pub(crate) enum Endpoint {
     Messages,
     /// `POST /v1/messages/count_tokens` — wire-reference §3.6.
     CountTokens,
+    /// `POST /v1/images/generations` — spec §4.5.
+    ImageGenerations,
+    /// `POST /v1/images/edits` — spec §4.6.
+    ImageEdits,
     /// `GET /v1/models` — spec §4.1.
     Models,
     /// `GET /v1/models/{id}` — wire-reference §5.
@@ -33,6 +37,8 @@ impl Endpoint {
             "/v1/chat/completions" => Self::Chat,
             "/v1/messages" => Self::Messages,
             "/v1/messages/count_tokens" => Self::CountTokens,
+            "/v1/images/generations" => Self::ImageGenerations,
+            "/v1/images/edits" => Self::ImageEdits,
             "/v1/models" => Self::Models,
             _ => match path.strip_prefix("/v1/models/") {
                 Some(id) if !id.is_empty() && !id.contains('/') => Self::Model(id.to_owned()),
@@ -56,13 +62,14 @@ impl Endpoint {
         match self {
             Self::Responses | Self::Chat => Some(Scope::Text),
             Self::Messages | Self::CountTokens => Some(Scope::Messages),
+            Self::ImageGenerations | Self::ImageEdits => Some(Scope::Images),
             Self::Models | Self::Model(_) => None,
         }
     }
 
     /// Whether `x-api-key` is read beside `Authorization`.
     pub(crate) fn takes_x_api_key(&self) -> bool {
-        !matches!(self, Self::Responses | Self::Chat)
+        matches!(self, Self::Messages | Self::CountTokens | Self::Models | Self::Model(_))
     }
 
     /// A name from a closed list, for logs and metrics.
@@ -72,6 +79,8 @@ impl Endpoint {
             Self::Chat => "chat_completions",
             Self::Messages => "messages",
             Self::CountTokens => "count_tokens",
+            Self::ImageGenerations => "image_generations",
+            Self::ImageEdits => "image_edits",
             Self::Models => "models",
             Self::Model(_) => "model",
         }

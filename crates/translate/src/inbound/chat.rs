@@ -1,8 +1,8 @@
 //! Chat Completions (wire-reference §2, §9).
 
 use chat::{
-    AssistantMessage, Completion, Encoder, Event, FinishReason, Fold, Head, Message, Part, Request, ResponseFormat, Tool,
-    ToolCall, ToolChoiceObject, ToolMode, Usage, ValidRequest,
+    AssistantMessage, Completion, Encoder, Event, FinishReason, Fold, Head, Message, Part, Request, ResponseFormat,
+    Tool, ToolCall, ToolChoiceObject, ToolMode, Usage, ValidRequest,
 };
 use engine::{
     AssistantPart, Format, Reasoning, Sampling, Stop, TextEvent, TextRequest, ToolChoice, ToolResult, Turn, UserPart,
@@ -43,7 +43,8 @@ impl Dialect for Chat {
     }
 
     fn encoder(request: &ValidRequest, stamp: &Stamp) -> Encoder {
-        let head = Head { id: wire::id("chatcmpl", stamp.bits), created: stamp.created_at, model: request.model.clone() };
+        let head =
+            Head { id: wire::id("chatcmpl", stamp.bits), created: stamp.created_at, model: request.model.clone() };
         // A plain reply tells its usage always.
         Encoder::new(head, request.includes_usage() || !request.streams())
     }

@@ -1,8 +1,8 @@
 //! Messages (wire-reference §3, §9).
 
 use engine::{
-    AssistantPart, Effort, Format, ImageSource, Reasoning, Sampling, Stop, TextEvent, TextRequest, ToolChoice, ToolResult,
-    Turn, UserPart,
+    AssistantPart, Effort, Format, ImageSource, Reasoning, Sampling, Stop, TextEvent, TextRequest, ToolChoice,
+    ToolResult, Turn, UserPart,
 };
 use messages::{
     Encoder, Event, Fold, Head, InputBlock, InputMessage, Message, OutputFormat, Request, Role, Source, StopReason,

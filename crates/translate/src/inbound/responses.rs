@@ -1,6 +1,8 @@
 //! Responses (wire-reference §1, §9).
 
-use engine::{AssistantPart, Format, Reasoning, Sampling, Stop, TextEvent, TextRequest, ToolChoice, ToolResult, Turn, UserPart};
+use engine::{
+    AssistantPart, Format, Reasoning, Sampling, Stop, TextEvent, TextRequest, ToolChoice, ToolResult, Turn, UserPart,
+};
 use responses::{
     Echo, Encoder, Event, Finish, Fold, Head, IncompleteReason, InputTokensDetails, Item, Message, OutputTokensDetails,
     Part, ReasoningPart, Request, Response, Role, Tool, ToolChoiceObject, ToolMode, Usage, ValidRequest,
@@ -126,11 +128,14 @@ fn turns(request: &Request) -> Result<(Vec<Turn>, Vec<String>), ApiError> {
 fn add_turn(item: &Item, path: &str, turns: &mut Vec<Turn>, dropped: &mut Vec<String>) -> Result<(), ApiError> {
     match item {
         Item::Message(message) => turns.push(turn(message, path)?),
-        Item::FunctionCall(call) => add_said(turns, AssistantPart::Call(engine::ToolCall {
-            id: call.call_id.clone(),
-            name: call.name.clone(),
-            arguments: call.arguments.clone(),
-        })),
+        Item::FunctionCall(call) => add_said(
+            turns,
+            AssistantPart::Call(engine::ToolCall {
+                id: call.call_id.clone(),
+                name: call.name.clone(),
+                arguments: call.arguments.clone(),
+            }),
+        ),
         Item::FunctionCallOutput(result) => turns.push(Turn::Tool(ToolResult {
             call_id: result.call_id.clone(),
             content: parts(&result.output, &format!("{path}.output"))?,
@@ -215,9 +220,7 @@ fn parts(content: &TextOr<Part>, path: &str) -> Result<Vec<UserPart>, ApiError> 
 fn part(part: &Part, path: &str) -> Result<UserPart, ApiError> {
     match part {
         Part::InputText(part) | Part::OutputText(part) | Part::Text(part) => Ok(UserPart::Text(part.text.clone())),
-        Part::Image(part) => {
-            Ok(shared::image(part.image_url.as_deref().unwrap_or_default(), part.detail.clone()))
-        }
+        Part::Image(part) => Ok(shared::image(part.image_url.as_deref().unwrap_or_default(), part.detail.clone())),
         Part::File(part) => {
             let data = part.file_data.as_deref().unwrap_or_default();
             shared::file(data, part.filename.clone(), &format!("{path}.file_data"))
@@ -251,7 +254,10 @@ fn tool_choice(request: &Request, tools: &mut Vec<engine::Tool>) -> Result<ToolC
         None => ToolChoice::Auto,
         Some(WordOr::Word(ToolMode::None)) => ToolChoice::None,
         Some(WordOr::Word(ToolMode::Required)) if tools.is_empty() => {
-            return Err(shared::unsupported("tool_choice", "Only functions can be called by this model, and there is none."));
+            return Err(shared::unsupported(
+                "tool_choice",
+                "Only functions can be called by this model, and there is none.",
+            ));
         }
         Some(WordOr::Word(ToolMode::Required)) => ToolChoice::Required,
         Some(WordOr::Word(_)) => ToolChoice::Auto,

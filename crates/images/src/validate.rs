@@ -1,0 +1,181 @@
+//! Every rule that a request must keep, beyond the types of its fields (spec §4.5, §4.6, §7; wire-reference §4.1, §4.2).
+
+use std::ops::Deref;
+
+use wire::{Code, DataUrl, Path, Problem, Violations};
+
+use crate::request::{Background, Edit, Generation, Mask, OutputFormat, Quality, Reference};
+
+/// A request for generations that keeps every rule; it comes from [`Generation::validate`] alone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ValidGeneration(Generation);
+
+/// A request for edits that keeps every rule; it comes from [`Edit::validate`] alone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ValidEdit(Edit);
+
+impl Deref for ValidGeneration {
+    type Target = Generation;
+
+    fn deref(&self) -> &Generation {
+        &self.0
+    }
+}
+
+impl Deref for ValidEdit {
+    type Target = Edit;
+
+    fn deref(&self) -> &Edit {
+        &self.0
+    }
+}
+
+impl Generation {
+    /// Holds the request against every rule.
+    ///
+    /// # Errors
+    /// Every rule that it breaks, with paths.
+    pub fn validate(self) -> Result<ValidGeneration, Violations> {
+        let mut found = Violations::default();
+        check_generation(&self, &mut found);
+        found.or(ValidGeneration(self))
+    }
+}
+
+impl Edit {
+    /// Holds the request against every rule. That a mask has the size of its picture shows when both are decoded.
+    ///
+    /// # Errors
+    /// Every rule that it breaks, with paths.
+    pub fn validate(self) -> Result<ValidEdit, Violations> {
+        let mut found = Violations::default();
+        check_generation(&self.generation, &mut found);
+        check_references(&self, &mut found);
+        if let Some(mask) = &self.mask {
+            check_mask(mask, &mut found);
+        }
+        found.or(ValidEdit(self))
+    }
+}
+
+fn check_generation(request: &Generation, found: &mut Violations) {
+    let root = Path::ROOT;
+    check_prompt(&request.prompt, &root.key("prompt"), found);
+    if request.model.as_deref() == Some("") {
+        found.invalid(&root.key("model"), "Invalid 'model': expected the id of a model, but got an empty string.");
+    }
+    found.check_integer(&root.key("n"), request.n, 1, 10);
+    found.check_integer(&root.key("output_compression"), request.output_compression, 0, 100);
+    found.check_integer(&root.key("partial_images"), request.partial_images, 0, 3);
+    if let Some(size) = request.size.as_deref().filter(|size| !is_size(size)) {
+        let size: String = size.chars().take(MAX_ECHO).collect();
+        let sentence = format!("Invalid 'size': '{size}'. Expected 'auto' or <width>x<height>, such as '1024x1024'.");
+        found.invalid(&root.key("size"), sentence);
+    }
+    check_words(request, found);
+}
+
+fn check_prompt(prompt: &str, path: &Path<'_>, found: &mut Violations) {
+    let length = prompt.chars().count();
+    if prompt.is_empty() {
+        found.invalid(path, "Invalid 'prompt': expected a text, but got an empty string.");
+    } else if length > MAX_PROMPT {
+        found.add(path, Problem::StringTooLong { maximum: MAX_PROMPT, found: length });
+    }
+}
+
+fn check_words(request: &Generation, found: &mut Violations) {
+    let root = Path::ROOT;
+    if let Some(word) = request.quality.as_ref().filter(|word| !word.is_known()) {
+        found.unknown_word(&root.key("quality"), word.as_str(), Quality::KNOWN);
+    }
+    if let Some(word) = request.background.as_ref().filter(|word| !word.is_known()) {
+        found.unknown_word(&root.key("background"), word.as_str(), Background::KNOWN);
+    }
+    if let Some(word) = request.output_format.as_ref().filter(|word| !word.is_known()) {
+        let accepted = OutputFormat::KNOWN.join("', '");
+        let word: String = word.as_str().chars().take(MAX_ECHO).collect();
+        let sentence = format!("Unsupported 'output_format': '{word}'. Supported values are: '{accepted}'.");
+        found.unsupported(&root.key("output_format"), Code::UnsupportedValue, sentence);
+    }
+    if (&request.background, &request.output_format) == (&Some(Background::Transparent), &Some(OutputFormat::Jpeg)) {
+        let sentence = "Invalid 'background': JPEG has no transparency; choose the output_format 'png' or 'webp'.";
+        found.invalid(&root.key("background"), sentence);
+    }
+    if request.response_format.as_ref().is_some_and(|word| !word.is_known()) {
+        let sentence = "Unsupported 'response_format': pictures travel as 'b64_json'.";
+        found.unsupported(&root.key("response_format"), Code::UnsupportedValue, sentence);
+    }
+}
+
+fn check_references(request: &Edit, found: &mut Violations) {
+    let path = Path::ROOT.key("images");
+    let images = request.images.as_deref().unwrap_or_default();
+    match (&request.image, images) {
+        (Some(url), _) if request.images.is_none() => check_url(&Path::ROOT.key("image"), url, found),
+        (_, []) => {
+            let sentence = "At least one reference image is required.";
+            found.unsupported(&path, Code::MissingRequiredParameter, sentence);
+        }
+        _ => found.check_length(&path, images.len(), MAX_REFERENCES),
+    }
+    for (i, image) in images.iter().enumerate() {
+        let path = path.index(i);
+        if is_stored(image, &path, "a data URL or a public HTTPS URL", found) {
+            continue;
+        }
+        match &image.image_url {
+            Some(url) => check_url(&path.key("image_url"), url, found),
+            None => found.missing(&path.key("image_url")),
+        }
+    }
+}
+
+fn check_mask(mask: &Mask, found: &mut Violations) {
+    let path = Path::ROOT.key("mask");
+    if mask.file_id.is_some() {
+        let sentence = "mask.file_id is not supported; send image_url.";
+        return found.unsupported(&path.key("file_id"), Code::UnsupportedParameter, sentence);
+    }
+    let Some(url) = &mask.image_url else { return found.missing(&path.key("image_url")) };
+    let is_png = DataUrl::parse(url).is_ok_and(|url| url.media_type == "image/png" && url.check().is_ok());
+    if !is_png {
+        found.invalid(&path, "Invalid 'mask': expected a base64 Data URL of a PNG in its image_url.");
+    }
+}
+
+/// Whether a picture is told as a stored file, which is recorded.
+fn is_stored(image: &Reference, path: &Path<'_>, instead: &str, found: &mut Violations) -> bool {
+    if image.file_id.is_some() {
+        let path = path.key("file_id");
+        let sentence = format!("{path} is not supported; send image_url with {instead}.");
+        found.unsupported(&path, Code::UnsupportedParameter, sentence);
+    }
+    image.file_id.is_some()
+}
+
+fn check_url(path: &Path<'_>, url: &str, found: &mut Violations) {
+    let media_type = DataUrl::parse(url).map(|url| url.media_type);
+    if media_type.is_ok_and(|media_type| !REFERENCE_TYPES.contains(&media_type)) {
+        let accepted = REFERENCE_TYPES.join(", ");
+        return found.invalid(path, format!("Invalid Data URL in '{path}': expected one of {accepted}."));
+    }
+    wire::check_image_url(path, url, found);
+}
+
+/// `auto`, or two numbers of pixels of 2 to 5 digits.
+fn is_size(size: &str) -> bool {
+    let is_number = |number: &str| {
+        (2..=5).contains(&number.len()) && !number.starts_with('0') && number.bytes().all(|c| c.is_ascii_digit())
+    };
+    size == "auto" || size.split_once('x').is_some_and(|(width, height)| is_number(width) && is_number(height))
+}
+
+/// The longest prompt, in characters.
+const MAX_PROMPT: usize = 32_000;
+/// The most pictures to start from.
+const MAX_REFERENCES: usize = 16;
+/// The encodings of pictures to start from.
+const REFERENCE_TYPES: [&str; 3] = ["image/png", "image/jpeg", "image/webp"];
+/// So much of a caller's own word is repeated to them.
+const MAX_ECHO: usize = 64;

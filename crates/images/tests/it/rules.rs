@@ -1,0 +1,99 @@
+//! Each rule, with the code and the path of what breaks it.
+
+use serde_json::{Value, json};
+use sluicegate_images::{Edit, Generation};
+use wire::{ApiError, Violations};
+
+const PNG: &str = "data:image/png;base64,iVBORw0KGgo=";
+
+fn told(found: Violations) -> (String, String, String) {
+    let error = ApiError::from(found);
+    (error.code.to_owned(), error.param.unwrap_or_default(), error.message)
+}
+
+fn generation(change: Value) -> Result<(), (String, String, String)> {
+    let mut body = json!({"prompt": "A boat"});
+    body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+    let read = Generation::read(body.to_string().as_bytes()).map_err(told)?;
+    read.validate().map(drop).map_err(told)
+}
+
+fn edit(body: Value) -> Result<(), (String, String, String)> {
+    let read = Edit::read(body.to_string().as_bytes()).map_err(told)?;
+    read.validate().map(drop).map_err(told)
+}
+
+#[track_caller]
+fn assert_refused(found: Result<(), (String, String, String)>, code: &str, param: &str) {
+    let (found_code, found_param, message) = found.unwrap_err();
+    assert_eq!((found_code.as_str(), found_param.as_str()), (code, param), "{message}");
+}
+
+#[test]
+fn settings_have_their_ranges_and_words() {
+    for (change, code, param) in [
+        (json!({"prompt": ""}), "invalid_value", "prompt"),
+        (json!({"prompt": null}), "invalid_type", "prompt"),
+        (json!({"prompt": "x".repeat(32_001)}), "string_above_max_length", "prompt"),
+        (json!({"n": 0}), "integer_below_min_value", "n"),
+        (json!({"n": 11}), "integer_above_max_value", "n"),
+        (json!({"n": "1"}), "invalid_type", "n"),
+        (json!({"partial_images": -1}), "integer_below_min_value", "partial_images"),
+        (json!({"partial_images": 4}), "integer_above_max_value", "partial_images"),
+        (json!({"output_compression": 101}), "integer_above_max_value", "output_compression"),
+        (json!({"size": "big"}), "invalid_value", "size"),
+        (json!({"size": "0x10"}), "invalid_value", "size"),
+        (json!({"size": "1024X1024"}), "invalid_value", "size"),
+        (json!({"size": "100000x10"}), "invalid_value", "size"),
+        (json!({"quality": "best"}), "invalid_value", "quality"),
+        (json!({"background": "blue"}), "invalid_value", "background"),
+        (json!({"background": "transparent", "output_format": "jpeg"}), "invalid_value", "background"),
+        (json!({"output_format": "gif"}), "unsupported_value", "output_format"),
+        (json!({"response_format": "url"}), "unsupported_value", "response_format"),
+        (json!({"model": ""}), "invalid_value", "model"),
+        (json!({"stream": "true"}), "invalid_type", "stream"),
+    ] {
+        assert_refused(generation(change), code, param);
+    }
+    for change in [
+        json!({"n": 10, "partial_images": 3, "stream": true, "size": "auto", "quality": "xhigh"}),
+        json!({"n": 1.0, "size": "1254x1254", "response_format": "b64_json", "style": "vivid", "seed": 7}),
+        json!({"background": "transparent", "output_format": "webp", "output_compression": 0}),
+        json!({"n": null, "size": null, "model": null}),
+    ] {
+        assert_eq!(generation(change.clone()), Ok(()), "{change}");
+    }
+}
+
+#[test]
+fn an_edit_starts_from_pictures() {
+    let with = |images: Value| edit(json!({"prompt": "x", "images": images}));
+    for (found, code, param) in [
+        (edit(json!({"prompt": "x"})), "missing_required_parameter", "images"),
+        (with(json!([])), "missing_required_parameter", "images"),
+        (edit(json!({"images": [{"image_url": PNG}]})), "missing_required_parameter", "prompt"),
+        (with(json!([{}])), "missing_required_parameter", "images[0].image_url"),
+        (with(json!([{"image_url": PNG}, {"file_id": "f"}])), "unsupported_parameter", "images[1].file_id"),
+        (with(json!([{"image_url": "http://a.example/x.png"}])), "invalid_value", "images[0].image_url"),
+        (with(json!([{"image_url": "data:image/gif;base64,R0lGOA=="}])), "invalid_value", "images[0].image_url"),
+        (with(json!([{"image_url": "data:image/png;base64,?"}])), "invalid_value", "images[0].image_url"),
+        (with(json!(vec![json!({"image_url": PNG}); 17])), "array_above_max_length", "images"),
+        (with(json!({"image_url": PNG})), "invalid_type", "images"),
+        (edit(json!({"prompt": "x", "image": "ftp://a.example"})), "invalid_value", "image"),
+    ] {
+        assert_refused(found, code, param);
+    }
+    assert_eq!(edit(json!({"prompt": "x", "image": PNG})), Ok(()));
+    assert_eq!(with(json!([{"image_url": PNG}, {"image_url": "https://a.example/x.png"}])), Ok(()));
+}
+
+#[test]
+fn a_mask_is_a_png_within_the_request() {
+    let with = |mask: Value| edit(json!({"prompt": "x", "images": [{"image_url": PNG}], "mask": mask}));
+    assert_eq!(with(json!({"image_url": PNG})), Ok(()));
+    assert_refused(with(json!({"file_id": "f"})), "unsupported_parameter", "mask.file_id");
+    assert_refused(with(json!({})), "missing_required_parameter", "mask.image_url");
+    for url in ["https://a.example/mask.png", "data:image/jpeg;base64,/9j/", "data:image/png;base64,?"] {
+        assert_refused(with(json!({ "image_url": url })), "invalid_value", "mask");
+    }
+}
