@@ -48,12 +48,13 @@ pub(crate) async fn run(config: Config, from_file: bool) -> Result<(), ConfigErr
 
 #[cfg(feature = "local")]
 async fn load_engine(config: &Config) -> Result<Option<Arc<dyn TextEngine>>, ConfigError> {
+    let usual = local::Options::default();
     let options = local::Options {
         model: config.local.model.clone(),
-        threads: config.local.threads,
-        generations: config.local.generations,
+        threads: config.local.threads.unwrap_or(usual.threads),
+        generations: config.local.generations.unwrap_or(usual.generations),
         timeout: Some(config.limits.request_timeout),
-        ..local::Options::default()
+        ..usual
     };
     let loaded = tokio::task::spawn_blocking(move || local::Local::load(options)).await;
     match loaded {
@@ -139,7 +140,7 @@ fn write_greeting(
     let Some(address) = addresses.first() else { return Ok(()) };
     for Made { scope, variable, key } in made {
         let key = key.expose();
-        writeln!(out, "\n# A {} key, made for this run. To keep it, set it before the start.", scope.as_str())?;
+        writeln!(out, "\n# A key for {}, made for this run. To keep it, set it before the start.", scope.as_str())?;
         writeln!(out, "export {variable}={key}")?;
         if let Some((path, body)) = example(*scope) {
             writeln!(out, "curl http://{address}{path} -H 'Authorization: Bearer {key}' \\")?;

@@ -5,7 +5,8 @@ use catalog::{Model, Protocol};
 use engine::{Generation, TextEvent, TextStream};
 use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
-use http_body_util::BodyExt;
+use http_body::Frame;
+use http_body_util::{BodyExt, StreamBody};
 use tokio::time::{Instant, timeout_at};
 use translate::inbound::{Answer, Dialect, Reply, Stamp};
 use wire::ApiError;
@@ -34,7 +35,7 @@ pub(crate) trait TextEndpoint: Dialect + 'static {
     /// The model that a request names, and whether it asks for a stream.
     fn asks(request: &Self::Unchecked) -> (&str, bool);
 
-    /// Judges a request by the rules of its model, the strictest where the model is not known.
+    /// Judges a request by the rules of its model.
     fn judge(request: Self::Unchecked, model: Option<&Model>) -> Result<Self::Request, ApiError>;
 }
 
@@ -133,7 +134,9 @@ fn over_the_limit<D: TextEndpoint>(
     }
     let mut bytes = Vec::new();
     Answer::<D>::new(valid, stamp).fail(&error, &mut bytes);
-    Ok(stream(http_body_util::Full::new(Bytes::from(bytes))))
+    // Without a length, as every stream.
+    let whole = futures_util::stream::iter([Ok(Frame::data(Bytes::from(bytes)))]);
+    Ok(stream(StreamBody::new(whole)))
 }
 
 pub(crate) fn refuse(error: &engine::EngineError) -> Refusal {

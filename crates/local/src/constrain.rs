@@ -1,0 +1,216 @@
+//! Grammars that an answer must follow: JSON of a schema, or one of some words.
+
+use std::sync::Arc;
+
+use engine::EngineError;
+use llguidance::api::TopLevelGrammar;
+use llguidance::{Matcher, ParserFactory};
+use serde_json::{Map, Value, json};
+use toktrie::{SimpleVob, TokEnv, TokenId};
+
+use crate::tokenizer::Tokenizer;
+
+/// Makes constraints for one vocabulary.
+pub(crate) struct Grammars {
+    factory: ParserFactory,
+}
+
+/// Where a generation stands in its grammar.
+#[derive(Clone)]
+pub(crate) struct Constraint {
+    matcher: Matcher,
+}
+
+impl Grammars {
+    pub(crate) fn new(tokenizer: &Tokenizer) -> Result<Self, String> {
+        let env: TokEnv = Arc::new(tokenizer.clone());
+        let mut factory = ParserFactory::new_simple(&env).map_err(|why| why.to_string())?;
+        factory.quiet();
+        Ok(Self { factory })
+    }
+
+    /// Any JSON object.
+    pub(crate) fn json_object(&self) -> Result<Constraint, EngineError> {
+        let member = json!({ "$ref": "#/$defs/value" });
+        let value = json!({ "anyOf": [
+            { "type": "string" },
+            { "type": "number" },
+            { "type": "boolean" },
+            { "type": "null" },
+            { "type": "array", "items": member },
+            { "type": "object", "additionalProperties": member },
+        ] });
+        let object = json!({ "type": "object", "additionalProperties": member, "$defs": { "value": value } });
+        self.json(&object, false, "The JSON object format")
+    }
+
+    /// JSON of a schema. If it need not fit exactly, words of the schema that are not known are passed over.
+    ///
+    /// # Errors
+    /// When there is no grammar for it; the complaint begins with `what`, the name of the schema.
+    pub(crate) fn json(&self, schema: &Value, strict: bool, what: &str) -> Result<Constraint, EngineError> {
+        let mut schema = match schema {
+            Value::Object(members) => members.clone(),
+            _ => Map::new(),
+        };
+        bound_members(&mut schema, Place::Whole);
+        schema.insert("x-guidance".to_owned(), options(!strict));
+        self.constraint(TopLevelGrammar::from_json_schema(schema.into()), what)
+    }
+
+    /// One of some words, as it stands.
+    pub(crate) fn choice(&self, words: &[&str]) -> Result<Constraint, EngineError> {
+        let quoted: Vec<String> = words.iter().map(|word| Value::from(*word).to_string()).collect();
+        let grammar = TopLevelGrammar::from_lark(format!("start: {}", quoted.join(" | ")));
+        self.constraint(grammar, "The list of function names")
+    }
+
+    fn constraint(&self, grammar: TopLevelGrammar, what: &str) -> Result<Constraint, EngineError> {
+        let parser = self.factory.create_parser(grammar).map_err(|why| {
+            let why = why.to_string();
+            let line = why.lines().next().unwrap_or_default();
+            EngineError::Unsupported { param: None, reason: format!("{what} cannot be followed: {line}.") }
+        })?;
+        Ok(Constraint { matcher: Matcher::new(Ok(parser)) })
+    }
+}
+
+impl Constraint {
+    /// Takes what can only go on in one way, and tells it.
+    pub(crate) fn forced(&mut self) -> Vec<TokenId> {
+        if self.is_done() { Vec::new() } else { self.matcher.consume_ff_tokens() }
+    }
+
+    /// The tokens that may come next; the end among them where the grammar may end.
+    pub(crate) fn allowed(&mut self) -> Result<SimpleVob, EngineError> {
+        self.matcher.compute_mask_or_eos().map_err(internal)
+    }
+
+    pub(crate) fn take(&mut self, token: TokenId) -> Result<(), EngineError> {
+        self.matcher.consume_token(token).map_err(internal)
+    }
+
+    /// Whether nothing more may come.
+    pub(crate) fn is_done(&self) -> bool {
+        self.matcher.is_stopped() && !self.matcher.is_error()
+    }
+}
+
+fn internal(why: impl std::fmt::Display) -> EngineError {
+    EngineError::Internal(format!("the grammar: {}", why.to_string().lines().next().unwrap_or_default()))
+}
+
+/// How the grammar of a schema is written: in one line, with the spaces that models are used to.
+fn options(lenient: bool) -> Value {
+    json!({ "whitespace_flexible": false, "key_separator": ": ", "item_separator": ", ", "lenient": lenient })
+}
+
+/// Where in a schema a subschema stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// It alone says what the value is.
+    Whole,
+    /// Others say it with it.
+    Part,
+}
+
+/// Gives an end to what the schema leaves endless: texts, lists and members that nobody asked for.
+///
+/// What fits the narrower schema fits the caller's.
+fn bound(schema: &mut Value, place: Place) {
+    if let Value::Object(members) = schema {
+        bound_members(members, place);
+    }
+}
+
+fn bound_members(members: &mut Map<String, Value>, place: Place) {
+    let free = !["enum", "const", "$ref"].iter().any(|key| members.contains_key(*key));
+    if free && is(members, "string") && !["pattern", "format"].iter().any(|key| members.contains_key(*key)) {
+        cap(members, "maxLength", "minLength", MAX_LENGTH);
+    }
+    if free && is(members, "array") {
+        cap(members, "maxItems", "minItems", MAX_ITEMS);
+    }
+    let combined = ["allOf", "anyOf", "oneOf", "$ref", "patternProperties"];
+    let whole = place == Place::Whole && !combined.iter().any(|key| members.contains_key(*key));
+    if whole && members.get("properties").and_then(Value::as_object).is_some_and(|known| !known.is_empty()) {
+        members.entry("additionalProperties").or_insert(Value::Bool(false));
+    }
+    for key in ["properties", "patternProperties", "$defs", "definitions"] {
+        let inner = members.get_mut(key).and_then(Value::as_object_mut);
+        inner.into_iter().flat_map(Map::values_mut).for_each(|schema| bound(schema, Place::Whole));
+    }
+    for key in ["items", "additionalProperties"] {
+        members.get_mut(key).into_iter().for_each(|schema| bound(schema, Place::Whole));
+    }
+    for (key, place) in [("prefixItems", Place::Whole), ("allOf", Place::Part), ("anyOf", place), ("oneOf", place)] {
+        let inner = members.get_mut(key).and_then(Value::as_array_mut);
+        inner.into_iter().flatten().for_each(|schema| bound(schema, place));
+    }
+}
+
+/// Whether the schema says that the value may be of this type.
+fn is(members: &Map<String, Value>, kind: &str) -> bool {
+    match members.get("type") {
+        Some(Value::String(found)) => found == kind,
+        Some(Value::Array(found)) => found.iter().any(|found| found == kind),
+        _ => false,
+    }
+}
+
+fn cap(members: &mut Map<String, Value>, most: &str, least: &str, value: u64) {
+    let least = members.get(least).and_then(Value::as_u64).unwrap_or(0);
+    members.entry(most).or_insert_with(|| value.max(least).into());
+}
+
+/// The longest text, in characters, where the caller names no length.
+const MAX_LENGTH: u64 = 200;
+
+/// The longest list where the caller names no length.
+const MAX_ITEMS: u64 = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bounded(mut schema: Value) -> Value {
+        bound(&mut schema, Place::Whole);
+        schema
+    }
+
+    #[test]
+    fn what_has_no_end_gets_one() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "name": { "type": ["string", "null"] },
+                "tags": { "type": "array", "minItems": 9, "items": { "type": "string", "maxLength": 5 } },
+            },
+        });
+        let expected = json!({
+            "type": "object",
+            "properties": {
+                "name": { "type": ["string", "null"], "maxLength": 200 },
+                "tags": {
+                    "type": "array", "minItems": 9, "maxItems": 9,
+                    "items": { "type": "string", "maxLength": 5 },
+                },
+            },
+            "additionalProperties": false,
+        });
+        assert_eq!(bounded(schema), expected);
+    }
+
+    #[test]
+    fn what_is_bounded_or_combined_stays() {
+        for schema in [
+            json!({ "type": "string", "enum": ["a"] }),
+            json!({ "type": "string", "format": "date" }),
+            json!({ "allOf": [{ "properties": { "a": { "type": "integer" } } }] }),
+            json!({ "properties": { "a": true }, "additionalProperties": true }),
+            json!({ "const": { "type": "string" } }),
+        ] {
+            assert_eq!(bounded(schema.clone()), schema);
+        }
+    }
+}

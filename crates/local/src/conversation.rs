@@ -1,0 +1,243 @@
+//! A request's turns as the lines of a context and a question on it, the form that a small model follows best.
+
+use std::collections::HashMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use engine::{AssistantPart, EngineError, ImageSource, TextRequest, ToolCall, ToolResult, Turn, UserPart};
+
+use crate::picture;
+
+/// What is said to the model, before it is put into a prompt.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Conversation {
+    /// What stands above it all.
+    pub(crate) instructions: String,
+    /// What was said and done before the last question, oldest first.
+    pub(crate) history: Vec<String>,
+    /// What belongs to the last question: pictures, files, results of calls.
+    pub(crate) facts: Vec<String>,
+    /// What the user said last.
+    pub(crate) question: String,
+    /// The beginning of the answer, if the caller wrote it.
+    pub(crate) begun: String,
+    /// Whether the last thing that happened is that a call brought a result.
+    pub(crate) has_result: bool,
+}
+
+impl Conversation {
+    /// # Errors
+    /// When a turn holds what cannot be read.
+    pub(crate) fn read(request: &TextRequest) -> Result<Self, EngineError> {
+        let mut found = Self::default();
+        let mut calls = HashMap::new();
+        let turns = match request.turns.split_last() {
+            Some((Turn::Assistant(parts), turns)) => {
+                found.begun = said(parts);
+                turns
+            }
+            _ => &request.turns,
+        };
+        for turn in turns {
+            found.take(turn, &mut calls)?;
+        }
+        if found.question.is_empty() && found.facts.is_empty() && found.history.is_empty() {
+            found.question = std::mem::take(&mut found.instructions);
+        }
+        Ok(found)
+    }
+
+    /// Whether there is nothing but a question.
+    pub(crate) fn is_lone(&self) -> bool {
+        self.instructions.is_empty() && self.history.is_empty() && self.facts.is_empty()
+    }
+
+    fn take<'r>(&mut self, turn: &'r Turn, calls: &mut HashMap<&'r str, &'r ToolCall>) -> Result<(), EngineError> {
+        match turn {
+            Turn::System(text) => add(&mut self.instructions, text),
+            Turn::User(parts) => self.user(parts)?,
+            Turn::Assistant(parts) => self.assistant(parts, calls),
+            Turn::Tool(result) => self.result(result, calls.get(result.call_id.as_str()).copied())?,
+        }
+        Ok(())
+    }
+
+    /// Neighbouring turns of the user are one question; one after an answer begins anew.
+    fn user(&mut self, parts: &[UserPart]) -> Result<(), EngineError> {
+        if self.has_result {
+            self.close();
+        }
+        let said = say(parts, &mut self.facts)?;
+        add(&mut self.question, &said);
+        Ok(())
+    }
+
+    fn assistant<'r>(&mut self, parts: &'r [AssistantPart], calls: &mut HashMap<&'r str, &'r ToolCall>) {
+        for part in parts {
+            if let AssistantPart::Call(call) = part {
+                calls.insert(&call.id, call);
+            }
+        }
+        let said = said(parts);
+        let calls = parts.iter().any(|part| matches!(part, AssistantPart::Call(_)));
+        match (said.is_empty(), calls) {
+            (true, _) => {}
+            // The question is not answered yet.
+            (false, true) => self.facts.push(format!("Assistant: {said}")),
+            (false, false) => {
+                self.close();
+                self.history.push(format!("Assistant: {said}"));
+            }
+        }
+    }
+
+    fn result(&mut self, result: &ToolResult, call: Option<&ToolCall>) -> Result<(), EngineError> {
+        let said = say(&result.content, &mut self.facts)?;
+        let of = call.map_or("a function".to_owned(), |call| format!("{}({})", call.name, call.arguments.trim()));
+        let verb = if result.is_error { "failed with" } else { "is" };
+        self.facts.push(format!("The result of {of} {verb}: {said}"));
+        self.has_result = true;
+        Ok(())
+    }
+
+    /// What was the last question becomes history.
+    fn close(&mut self) {
+        if !self.question.is_empty() {
+            self.history.push(format!("User: {}", std::mem::take(&mut self.question)));
+        }
+        self.history.append(&mut self.facts);
+        self.has_result = false;
+    }
+}
+
+/// What some parts say; what they show goes to the facts.
+fn say(parts: &[UserPart], facts: &mut Vec<String>) -> Result<String, EngineError> {
+    let mut said = String::new();
+    for part in parts {
+        match part {
+            UserPart::Text(text) => add(&mut said, text),
+            UserPart::Image { source, .. } => facts.push(image(source)?),
+            UserPart::File { name, media_type, data } => facts.push(file(name.as_deref(), media_type, data)?),
+        }
+    }
+    Ok(said)
+}
+
+fn image(source: &ImageSource) -> Result<String, EngineError> {
+    match source {
+        ImageSource::Inline { data, .. } => {
+            picture::describe(data).map_err(|why| unsupported(format!("The image cannot be read: {why}.")))
+        }
+        ImageSource::Url(_) => {
+            Err(unsupported("The image is given by its address; this model takes images as base64 alone.".to_owned()))
+        }
+    }
+}
+
+fn file(name: Option<&str>, media_type: &str, data: &str) -> Result<String, EngineError> {
+    let name = name.unwrap_or("file");
+    let kind = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    if !kind.starts_with("text/") && kind != "application/json" {
+        let reason = format!("The file '{name}' is '{media_type}'; this model takes 'text/…' and 'application/json'.");
+        return Err(unsupported(reason));
+    }
+    let bytes = STANDARD.decode(data);
+    let bytes = bytes.map_err(|why| unsupported(format!("The file '{name}' is not base64: {why}.")))?;
+    let text = String::from_utf8(bytes).map_err(|_| unsupported(format!("The file '{name}' is not UTF-8 text.")))?;
+    Ok(format!("The file {name} says:\n{}", text.trim_end()))
+}
+
+fn unsupported(reason: String) -> EngineError {
+    EngineError::Unsupported { param: None, reason }
+}
+
+/// The text of an answer.
+fn said(parts: &[AssistantPart]) -> String {
+    let mut said = String::new();
+    for part in parts {
+        if let AssistantPart::Text(text) | AssistantPart::Refusal(text) = part {
+            add(&mut said, text);
+        }
+    }
+    said
+}
+
+/// Adds a paragraph.
+fn add(text: &mut String, more: &str) {
+    if !text.is_empty() && !more.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(more);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn user(text: &str) -> Turn {
+        Turn::User(vec![UserPart::Text(text.to_owned())])
+    }
+
+    fn assistant(text: &str) -> Turn {
+        Turn::Assistant(vec![AssistantPart::Text(text.to_owned())])
+    }
+
+    fn read(turns: Vec<Turn>) -> Result<Conversation, EngineError> {
+        Conversation::read(&TextRequest { turns, ..TextRequest::default() })
+    }
+
+    #[test]
+    fn a_lone_question_is_nothing_else() {
+        let found = read(vec![user("Hi"), user("there")]).unwrap();
+        assert_eq!((found.question.as_str(), found.is_lone()), ("Hi\nthere", true));
+    }
+
+    #[test]
+    fn what_came_before_the_last_question_is_history() {
+        let turns =
+            vec![Turn::System("Be brief.".to_owned()), user("I am Ada."), assistant("Hello."), user("Who am I?")];
+        let found = read(turns).unwrap();
+        assert_eq!(found.instructions, "Be brief.");
+        assert_eq!(found.history, ["User: I am Ada.", "Assistant: Hello."]);
+        assert_eq!(found.question, "Who am I?");
+    }
+
+    #[test]
+    fn a_result_is_told_with_its_call() {
+        let call = ToolCall { id: "1".to_owned(), name: "add".to_owned(), arguments: "{\"a\": 1}".to_owned() };
+        let content = vec![UserPart::Text("2".to_owned())];
+        let result = ToolResult { call_id: "1".to_owned(), content, is_error: false };
+        let turns = vec![user("One more?"), Turn::Assistant(vec![AssistantPart::Call(call)]), Turn::Tool(result)];
+        let found = read(turns.clone()).unwrap();
+        assert_eq!(found.facts, ["The result of add({\"a\": 1}) is: 2"]);
+        assert_eq!((found.question.as_str(), found.has_result), ("One more?", true));
+        let found = read([turns, vec![assistant("Two."), user("Thanks")]].concat()).unwrap();
+        let history = ["User: One more?", "The result of add({\"a\": 1}) is: 2", "Assistant: Two."];
+        assert_eq!((found.history.as_slice(), found.has_result), (history.map(str::to_owned).as_slice(), false));
+    }
+
+    #[test]
+    fn an_answer_at_the_end_is_the_beginning_of_the_next() {
+        let found = read(vec![user("Count."), assistant("One, two,")]).unwrap();
+        assert_eq!((found.question.as_str(), found.begun.as_str()), ("Count.", "One, two,"));
+        assert!(found.is_lone());
+    }
+
+    #[test]
+    fn a_text_file_is_read_and_another_refused() {
+        let file = |media_type: &str| {
+            let (name, media_type) = (Some("a.txt".to_owned()), media_type.to_owned());
+            vec![Turn::User(vec![UserPart::File { name, media_type, data: "aGk=".to_owned() }])]
+        };
+        assert_eq!(read(file("text/plain; charset=utf-8")).unwrap().facts, ["The file a.txt says:\nhi"]);
+        let refused = read(file("application/pdf")).unwrap_err().to_string();
+        assert!(refused.starts_with("The file 'a.txt' is 'application/pdf';"), "{refused}");
+    }
+
+    #[test]
+    fn an_address_of_an_image_is_refused() {
+        let source = ImageSource::Url("https://example.org/a.png".to_owned());
+        let refused = read(vec![Turn::User(vec![UserPart::Image { source, detail: None }])]).unwrap_err();
+        assert!(matches!(refused, EngineError::Unsupported { .. }));
+    }
+}

@@ -1,0 +1,124 @@
+//! The weights' container, GGUF, read with mistrust: a damaged file is an error, never a panic or a flood of memory.
+
+use std::fs::File;
+use std::io::{Cursor, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use candle_core::Device;
+use candle_core::quantized::QTensor;
+use candle_core::quantized::gguf_file::{Content, Value};
+
+use crate::weights::{self, LoadError};
+
+/// An open GGUF file whose header is sound: each tensor that it lists lies within the file.
+pub(crate) struct Gguf {
+    path: PathBuf,
+    file: File,
+    content: Content,
+}
+
+impl Gguf {
+    pub(crate) fn open(path: &Path) -> Result<Self, LoadError> {
+        let mut file = weights::open(path)?;
+        let unreadable = |source| LoadError::Unreadable { path: path.to_owned(), source };
+        let length = file.metadata().map_err(unreadable)?.len();
+        let mut head = Vec::new();
+        file.by_ref().take(HEADER).read_to_end(&mut head).map_err(unreadable)?;
+        let content = header(&head, length).map_err(|reason| LoadError::Damaged { path: path.to_owned(), reason })?;
+        Ok(Self { path: path.to_owned(), file, content })
+    }
+
+    pub(crate) fn content(&self) -> &Content {
+        &self.content
+    }
+
+    /// A whole number of the metadata that must be there.
+    pub(crate) fn number(&self, key: &str) -> Result<usize, LoadError> {
+        let value = self.content.metadata.get(key).and_then(|value| value.to_u64().ok());
+        value.and_then(|value| value.try_into().ok()).ok_or_else(|| self.damaged(format!("no whole number '{key}'")))
+    }
+
+    /// A fraction of the metadata, if it is there.
+    pub(crate) fn fraction(&self, key: &str) -> Option<f32> {
+        self.content.metadata.get(key)?.to_f32().ok()
+    }
+
+    /// A text of the metadata, if it is there.
+    pub(crate) fn text(&self, key: &str) -> Option<&str> {
+        self.content.metadata.get(key)?.to_string().ok().map(String::as_str)
+    }
+
+    /// A list of the metadata; empty if it is not there.
+    pub(crate) fn list(&self, key: &str) -> &[Value] {
+        self.content.metadata.get(key).and_then(|value| value.to_vec().ok()).map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn has(&self, tensor: &str) -> bool {
+        self.content.tensor_infos.contains_key(tensor)
+    }
+
+    /// A tensor, which must be of this shape.
+    pub(crate) fn tensor(&mut self, name: &str, shape: &[usize]) -> Result<QTensor, LoadError> {
+        let found = self.content.tensor_infos.get(name).map(|info| info.shape.dims().to_vec());
+        match found {
+            None => return Err(self.damaged(format!("there is no tensor '{name}'"))),
+            Some(found) if found != shape => {
+                return Err(self.damaged(format!("tensor '{name}' is {found:?}, not {shape:?}")));
+            }
+            Some(_) => {}
+        }
+        self.content
+            .tensor(&mut self.file, name, &Device::Cpu)
+            .map_err(|why| self.damaged(format!("tensor '{name}': {}", line(&why))))
+    }
+
+    pub(crate) fn damaged(&self, reason: String) -> LoadError {
+        LoadError::Damaged { path: self.path.clone(), reason }
+    }
+
+    pub(crate) fn unsupported(&self, reason: String) -> LoadError {
+        LoadError::Unsupported { path: self.path.clone(), reason }
+    }
+}
+
+/// Reads the header at the beginning of a file of `length` bytes.
+///
+/// The parser sees no more than the head of the file, which bounds what a false length in it can claim.
+pub(crate) fn header(head: &[u8], length: u64) -> Result<Content, String> {
+    if !head.starts_with(MAGIC) {
+        return Err("it does not begin with 'GGUF'".to_owned());
+    }
+    // The parser divides by an alignment that the file states.
+    let parsed = catch_unwind(AssertUnwindSafe(|| Content::read(&mut Cursor::new(head))));
+    let content = match parsed {
+        Ok(Ok(content)) => content,
+        Ok(Err(why)) => return Err(format!("its header does not parse: {}", line(&why))),
+        Err(_) => return Err("its header makes no sense".to_owned()),
+    };
+    for name in content.tensor_infos.keys() {
+        if end(&content, name).is_none_or(|end| end > length) {
+            return Err(format!("tensor '{name}' reaches beyond its end of {length} bytes"));
+        }
+    }
+    Ok(content)
+}
+
+/// Where in the file a tensor ends, if any file could hold it.
+fn end(content: &Content, tensor: &str) -> Option<u64> {
+    let info = content.tensor_infos.get(tensor)?;
+    let count = info.shape.dims().iter().try_fold(1_u64, |count, dim| count.checked_mul(*dim as u64))?;
+    let blocks = count / info.ggml_dtype.block_size() as u64;
+    let bytes = blocks.checked_mul(info.ggml_dtype.type_size() as u64)?;
+    content.tensor_data_offset.checked_add(info.offset)?.checked_add(bytes)
+}
+
+/// The library's complaint without its backtrace.
+fn line(why: &dyn std::error::Error) -> String {
+    why.to_string().lines().next().unwrap_or_default().to_owned()
+}
+
+const MAGIC: &[u8] = b"GGUF";
+
+/// The most bytes of a file that its header is sought in; a vocabulary of 250,000 tokens takes 16 million.
+const HEADER: u64 = 1 << 25;

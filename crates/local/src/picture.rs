@@ -1,0 +1,181 @@
+//! What can be said of a picture without eyes: its size, its format, its colours.
+
+use std::io::Cursor;
+use std::panic::catch_unwind;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use image::{DynamicImage, ImageFormat, ImageReader, Limits};
+
+/// One sentence or two on a picture that is given as base64, or why it cannot be read.
+pub(crate) fn describe(data: &str) -> Result<String, String> {
+    let bytes = STANDARD.decode(data).map_err(|why| format!("it is not base64: {why}"))?;
+    // The decoders of damaged pictures have been known to panic.
+    let (format, picture) = catch_unwind(|| decode(&bytes)).map_err(|_| "it is damaged".to_owned())??;
+    let name = format.extensions_str().first().copied().unwrap_or("picture").to_uppercase();
+    let (width, height) = (picture.width(), picture.height());
+    Ok(format!("The image is a {width}x{height} {name}, {}", colours(&picture)))
+}
+
+/// The pixels; the header is believed before any of them is decoded.
+fn decode(bytes: &[u8]) -> Result<(ImageFormat, DynamicImage), String> {
+    let reader = || ImageReader::new(Cursor::new(bytes)).with_guessed_format().map_err(|why| why.to_string());
+    let head = reader()?;
+    let format = head.format().ok_or("it is neither GIF, JPEG, PNG nor WebP")?;
+    let (width, height) = head.into_dimensions().map_err(|why| why.to_string())?;
+    if width > MAX_SIDE || height > MAX_SIDE || u64::from(width) * u64::from(height) > MAX_PIXELS {
+        return Err(format!("it is {width}x{height}; at most {MAX_SIDE} a side and {MAX_PIXELS} pixels are taken"));
+    }
+    let mut reader = reader()?;
+    let mut limits = Limits::default();
+    limits.max_image_width = Some(MAX_SIDE);
+    limits.max_image_height = Some(MAX_SIDE);
+    limits.max_alloc = Some(MAX_PIXELS * 16);
+    reader.limits(limits);
+    let picture = reader.decode().map_err(|why| why.to_string())?;
+    Ok((format, picture))
+}
+
+/// The colour that most pixels have, another if it is much of the picture, and whether pixels are missing.
+fn colours(picture: &DynamicImage) -> String {
+    let pixels = picture.thumbnail(SAMPLE, SAMPLE).into_rgba8();
+    let mut heaps = [Heap::default(); COLOURS.len()];
+    let mut seen = 0;
+    for pixel in pixels.pixels() {
+        let [red, green, blue, opacity] = pixel.0;
+        if opacity >= 128 {
+            heaps[nearest([red, green, blue])].add([red, green, blue]);
+            seen += 1;
+        }
+    }
+    let mut order: Vec<usize> = (0..heaps.len()).collect();
+    order.sort_by_key(|index| std::cmp::Reverse(heaps[*index].count));
+    let [first, second] = [order[0], order[1]];
+    if seen == 0 {
+        return "fully transparent.".to_owned();
+    }
+    let mut text = format!("dominant colour {} ({}).", COLOURS[first].0, heaps[first].mean());
+    if heaps[second].count * 5 >= seen {
+        text += &format!(" It also has {} ({}).", COLOURS[second].0, heaps[second].mean());
+    }
+    if seen < u64::from(pixels.width()) * u64::from(pixels.height()) {
+        text += " Parts of it are transparent.";
+    }
+    text
+}
+
+/// The pixels of one name.
+#[derive(Clone, Copy, Default)]
+struct Heap {
+    count: u64,
+    sums: [u64; 3],
+}
+
+impl Heap {
+    fn add(&mut self, colour: [u8; 3]) {
+        self.count += 1;
+        for (sum, part) in self.sums.iter_mut().zip(colour) {
+            *sum += u64::from(part);
+        }
+    }
+
+    fn mean(&self) -> String {
+        let [red, green, blue] = self.sums.map(|sum| sum / self.count.max(1));
+        format!("#{red:02x}{green:02x}{blue:02x}")
+    }
+}
+
+/// The index of the named colour that lies nearest.
+fn nearest(colour: [u8; 3]) -> usize {
+    let distance =
+        |named: [u8; 3]| -> u32 { named.iter().zip(colour).map(|(a, b)| u32::from(a.abs_diff(b)).pow(2)).sum() };
+    (0..COLOURS.len()).min_by_key(|index| distance(COLOURS[*index].1)).unwrap_or(0)
+}
+
+const MAX_SIDE: u32 = 8192;
+
+const MAX_PIXELS: u64 = 33_500_000;
+
+/// Colours are looked for in a picture shrunk to this.
+const SAMPLE: u32 = 128;
+
+/// The names that people use, after CSS Color 4 §6.1.
+const COLOURS: [(&str, [u8; 3]); 19] = [
+    ("black", [0, 0, 0]),
+    ("white", [255, 255, 255]),
+    ("grey", [128, 128, 128]),
+    ("light grey", [211, 211, 211]),
+    ("red", [255, 0, 0]),
+    ("dark red", [139, 0, 0]),
+    ("green", [0, 128, 0]),
+    ("green", [0, 255, 0]),
+    ("blue", [0, 0, 255]),
+    ("dark blue", [0, 0, 128]),
+    ("light blue", [135, 206, 235]),
+    ("yellow", [255, 255, 0]),
+    ("orange", [255, 165, 0]),
+    ("purple", [128, 0, 128]),
+    ("magenta", [255, 0, 255]),
+    ("pink", [255, 192, 203]),
+    ("cyan", [0, 255, 255]),
+    ("brown", [139, 69, 19]),
+    ("beige", [245, 245, 220]),
+];
+
+#[cfg(test)]
+mod tests {
+    use image::{Rgba, RgbaImage};
+
+    use super::*;
+
+    fn encoded(picture: RgbaImage, format: ImageFormat) -> String {
+        let mut bytes = Cursor::new(Vec::new());
+        let picture = DynamicImage::from(picture);
+        let written = match format {
+            ImageFormat::Jpeg => picture.into_rgb8().write_to(&mut bytes, format),
+            _ => picture.write_to(&mut bytes, format),
+        };
+        written.unwrap();
+        STANDARD.encode(bytes.into_inner())
+    }
+
+    #[test]
+    fn a_plain_picture_is_told_by_its_colour() {
+        let red = encoded(RgbaImage::from_pixel(64, 64, Rgba([255, 0, 0, 255])), ImageFormat::Png);
+        assert_eq!(describe(&red).unwrap(), "The image is a 64x64 PNG, dominant colour red (#ff0000).");
+    }
+
+    #[test]
+    fn the_bytes_tell_the_format() {
+        let blue = encoded(RgbaImage::from_pixel(9, 5, Rgba([0, 0, 254, 255])), ImageFormat::Jpeg);
+        let told = describe(&blue).unwrap();
+        assert!(told.starts_with("The image is a 9x5 JPG, dominant colour blue (#0000f"), "{told}");
+    }
+
+    #[test]
+    fn much_of_another_colour_and_holes_are_told() {
+        let flag = RgbaImage::from_fn(30, 30, |_, y| match y {
+            0..15 => Rgba([0, 0, 0, 255]),
+            15..25 => Rgba([255, 255, 255, 255]),
+            _ => Rgba([0, 0, 0, 0]),
+        });
+        let told = describe(&encoded(flag, ImageFormat::Png)).unwrap();
+        assert_eq!(
+            told,
+            "The image is a 30x30 PNG, dominant colour black (#000000). It also has white (#ffffff). \
+             Parts of it are transparent."
+        );
+        let nothing = encoded(RgbaImage::new(2, 2), ImageFormat::Png);
+        assert_eq!(describe(&nothing).unwrap(), "The image is a 2x2 PNG, fully transparent.");
+    }
+
+    #[test]
+    fn what_is_no_picture_is_refused() {
+        assert!(describe("?").unwrap_err().starts_with("it is not base64"));
+        assert_eq!(describe("aGVsbG8=").unwrap_err(), "it is neither GIF, JPEG, PNG nor WebP");
+        let wide = encoded(RgbaImage::new(8193, 1), ImageFormat::Png);
+        assert!(describe(&wide).unwrap_err().starts_with("it is 8193x1; at most 8192 a side"));
+        let whole = STANDARD.decode(encoded(RgbaImage::new(50, 50), ImageFormat::Png)).unwrap();
+        assert!(describe(&STANDARD.encode(&whole[..whole.len() / 2])).is_err());
+    }
+}

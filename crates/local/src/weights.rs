@@ -1,0 +1,129 @@
+//! The weights that the engine answers with: which file, where it lives, and whether it is whole.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+use thiserror::Error;
+
+/// The name of the default weights: SmolLM2-135M-Instruct (Apache-2.0, English), blocks in Q4_1.
+pub const NAME: &str = "SmolLM2-135M-Instruct.Q4_1.gguf";
+
+/// The size of the default weights in bytes.
+pub const BYTES: u64 = 98_362_432;
+
+/// The SHA-256 of the default weights, in lower-case hexadecimal.
+pub const SHA256: &str = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53";
+
+/// Why there is no engine: one line that names the file and what to do.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// There is no file.
+    #[error("no model weights at {}: run `cargo xtask fetch-model`", path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file cannot be read.
+    #[error("cannot read the model weights {}: {source}; `cargo xtask fetch-model` brings them anew", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The file is cut short, altered, or no GGUF at all.
+    #[error("the model weights {} are damaged: {reason}; `cargo xtask fetch-model` brings them anew", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it, and where.
+        reason: String,
+    },
+    /// The file is sound, but of a kind that this engine does not run.
+    #[error("the model weights {} cannot be run: {reason}; `cargo xtask fetch-model` brings ones that can", path.display())]
+    Unsupported {
+        /// The file.
+        path: PathBuf,
+        /// What was found, and what is accepted.
+        reason: String,
+    },
+    /// A setting that cannot be kept.
+    #[error("{0}")]
+    Setting(String),
+}
+
+/// Where the weights are looked for: `$SLUICEGATE_MODEL`, else [`NAME`] in the user's cache.
+#[must_use]
+pub fn default_path() -> PathBuf {
+    let named = std::env::var_os("SLUICEGATE_MODEL").filter(|path| !path.is_empty());
+    named.map_or_else(|| cache().join(NAME), PathBuf::from)
+}
+
+/// The folder of the user's cache in which the default weights are kept: `$XDG_CACHE_HOME/sluicegate`, else
+/// `~/.cache/sluicegate` (XDG Base Directory Specification).
+#[must_use]
+pub fn cache() -> PathBuf {
+    let xdg = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = xdg.unwrap_or_else(|| std::env::home_dir().unwrap_or_default().join(".cache"));
+    cache.join("sluicegate")
+}
+
+/// Whether `path` holds the default weights, to the last bit.
+///
+/// # Errors
+/// When it does not: missing, unreadable, of another size or of another sum.
+pub fn verify(path: &Path) -> Result<(), LoadError> {
+    let mut file = open(path)?;
+    let unreadable = |source| LoadError::Unreadable { path: path.to_owned(), source };
+    let damaged = |reason| LoadError::Damaged { path: path.to_owned(), reason };
+    let found = file.metadata().map_err(unreadable)?.len();
+    if found != BYTES {
+        return Err(damaged(format!("{found} bytes, of {BYTES} expected")));
+    }
+    let sum = sha256(&mut file).map_err(unreadable)?;
+    if sum != SHA256 {
+        return Err(damaged(format!("its SHA-256 is {sum}, not {SHA256}")));
+    }
+    Ok(())
+}
+
+/// Opens the file, telling a missing one from an unreadable one.
+pub(crate) fn open(path: &Path) -> Result<File, LoadError> {
+    File::open(path).map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => LoadError::Missing { path: path.to_owned() },
+        _ => LoadError::Unreadable { path: path.to_owned(), source },
+    })
+}
+
+fn sha256(file: &mut File) -> io::Result<String> {
+    let mut hasher = Sha256::new();
+    let mut block = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut block)? {
+            0 => break,
+            read => hasher.update(&block[..read]),
+        }
+    }
+    Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_file_is_told_with_its_path_and_the_command() {
+        let told = verify(Path::new("/nowhere/model.gguf")).unwrap_err().to_string();
+        assert_eq!(told, "no model weights at /nowhere/model.gguf: run `cargo xtask fetch-model`");
+    }
+
+    #[test]
+    fn another_file_is_damaged() {
+        let told = verify(Path::new(env!("CARGO_MANIFEST_PATH"))).unwrap_err().to_string();
+        assert!(told.contains("are damaged: ") && told.contains(" bytes, of 98362432 expected"), "{told}");
+        assert!(told.ends_with("`cargo xtask fetch-model` brings them anew"), "{told}");
+    }
+}

@@ -1,0 +1,118 @@
+//! Function calls.
+
+use engine::{AssistantPart, EngineError, Stop, TextEngine, TextRequest, Tool, ToolCall, ToolChoice, ToolResult};
+use engine::{Turn, UserPart};
+use serde_json::{Value, json};
+
+use super::{LOCAL, Told, ask, talk, tell, user};
+
+fn weather() -> Tool {
+    let parameters = json!({
+        "type": "object",
+        "properties": {
+            "city": { "type": "string" },
+            "unit": { "type": "string", "enum": ["celsius", "fahrenheit"] },
+        },
+        "required": ["city", "unit"],
+    });
+    tool("get_weather", "Get the current weather of a city", Some(parameters))
+}
+
+fn tool(name: &str, description: &str, parameters: Option<Value>) -> Tool {
+    let parameters = parameters.map(Into::into);
+    Tool { name: name.to_owned(), description: Some(description.to_owned()), parameters, strict: None }
+}
+
+fn tools() -> Vec<Tool> {
+    vec![tool("stop_clock", "Stop the clock", None), weather()]
+}
+
+fn with(tool_choice: ToolChoice, question: &str) -> TextRequest {
+    TextRequest { tools: tools(), tool_choice, max_output_tokens: Some(256), ..ask(question) }
+}
+
+/// The arguments of a whole call.
+fn called(told: &Told, name: &str) -> Value {
+    assert_eq!(told.stop, Some(Stop::ToolCalls), "{told:?}");
+    let (id, found) = told.call.as_ref().unwrap();
+    assert_eq!(found, name);
+    let random = id.strip_prefix("call_").unwrap();
+    assert!(random.len() == 24 && random.chars().all(|letter| letter.is_ascii_alphanumeric()), "{id}");
+    serde_json::from_str(&told.arguments).unwrap()
+}
+
+fn is_weather(arguments: &Value) -> bool {
+    let unit = arguments["unit"].as_str().unwrap();
+    arguments["city"].is_string() && ["celsius", "fahrenheit"].contains(&unit)
+}
+
+#[tokio::test]
+async fn a_named_function_is_called() {
+    let named = ToolChoice::Named("get_weather".to_owned());
+    let told = tell(with(named, "Tell me a joke.")).await.unwrap();
+    assert!(is_weather(&called(&told, "get_weather")), "{told:?}");
+    assert!(told.text.is_empty());
+}
+
+#[tokio::test]
+async fn a_function_without_parameters_gets_an_empty_object() {
+    let told = tell(with(ToolChoice::Named("stop_clock".to_owned()), "Stop!")).await.unwrap();
+    assert_eq!(called(&told, "stop_clock"), json!({}));
+}
+
+#[tokio::test]
+async fn some_function_is_called_if_one_must_be() {
+    let told = tell(with(ToolChoice::Required, "Hello there.")).await.unwrap();
+    let (_, name) = told.call.clone().unwrap();
+    assert!(called(&told, &name).is_object());
+}
+
+#[tokio::test]
+async fn a_question_for_a_function_calls_it() {
+    let told = tell(with(ToolChoice::Auto, "What is the weather in Paris?")).await.unwrap();
+    let arguments = called(&told, "get_weather");
+    assert!(is_weather(&arguments) && arguments["city"].as_str().unwrap().contains("Paris"), "{told:?}");
+}
+
+#[tokio::test]
+async fn another_question_is_answered() {
+    let told = tell(with(ToolChoice::Auto, "What is two plus two?")).await.unwrap();
+    assert!(told.call.is_none() && !told.text.is_empty(), "{told:?}");
+    let told = tell(with(ToolChoice::None, "What is the weather in Paris?")).await.unwrap();
+    assert!(told.call.is_none() && !told.text.is_empty(), "{told:?}");
+}
+
+#[tokio::test]
+async fn a_slight_likeness_is_decided_by_the_model() {
+    let told = tell(with(ToolChoice::Auto, "Which city is the capital of France?")).await.unwrap();
+    assert_eq!(told.call.is_some(), told.stop == Some(Stop::ToolCalls), "{told:?}");
+}
+
+#[tokio::test]
+async fn a_result_is_told() {
+    let (id, name) = ("call_1".to_owned(), "get_weather".to_owned());
+    let arguments = "{\"city\": \"Paris\", \"unit\": \"celsius\"}".to_owned();
+    let content = vec![UserPart::Text("{\"temperature\": 17, \"sky\": \"cloudy\"}".to_owned())];
+    let turns = vec![
+        user("What is the weather in Paris?"),
+        Turn::Assistant(vec![AssistantPart::Call(ToolCall { id: id.clone(), name, arguments })]),
+        Turn::Tool(ToolResult { call_id: id, content, is_error: false }),
+    ];
+    let told = tell(TextRequest { tools: tools(), ..talk(turns) }).await.unwrap();
+    assert!(told.text.contains("17") || told.text.contains("cloudy"), "{told:?}");
+}
+
+#[tokio::test]
+async fn arguments_that_the_cap_cuts_are_not_finished() {
+    let named = ToolChoice::Named("get_weather".to_owned());
+    let told = tell(TextRequest { max_output_tokens: Some(2), ..with(named, "Paris?") }).await.unwrap();
+    assert_eq!((told.stop, told.usage.output), (Some(Stop::MaxTokens), 2));
+}
+
+#[tokio::test]
+async fn a_function_that_is_not_there_is_refused() {
+    let refused = LOCAL.start(with(ToolChoice::Named("fly".to_owned()), "Fly!")).await.err().unwrap();
+    let EngineError::Unsupported { param, reason } = refused else { panic!("{refused:?}") };
+    assert_eq!(param.as_deref(), Some("tool_choice"));
+    assert_eq!(reason, "The function 'fly' that must be called is none of the tools.");
+}
