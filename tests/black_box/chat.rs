@@ -43,7 +43,9 @@ fn nameless(mut reply: Value) -> Value {
     reply["id"].take();
     reply["created"].take();
     for choice in reply["choices"].as_array_mut().unwrap() {
-        for call in choice["message"]["tool_calls"].as_array_mut().into_iter().flatten() {
+        // Asked for by index, an absent member would become null.
+        let calls = choice["message"].get_mut("tool_calls").and_then(Value::as_array_mut);
+        for call in calls.into_iter().flatten() {
             call["id"].take();
         }
     }

@@ -122,7 +122,7 @@ fn newest(tokenizer: &Tokenizer, lines: &[String], mut room: usize) -> Vec<Strin
 /// The user's message: a plain question, or a context with a question on it.
 fn message(said: &Conversation, task: Task<'_>, plan: &str) -> String {
     if said.is_lone() && plan.is_empty() && matches!(task, Task::Answer) {
-        return said.question.clone();
+        return lone(&said.question);
     }
     let mut lines: Vec<&str> = Vec::new();
     lines.extend((!said.instructions.is_empty()).then_some(said.instructions.as_str()));
@@ -134,6 +134,15 @@ fn message(said: &Conversation, task: Task<'_>, plan: &str) -> String {
     let context = if lines.is_empty() { String::new() } else { format!("Context:\n{}\n\n", lines.join("\n")) };
     let closing = closing(task, !lines.is_empty());
     format!("{context}Question from the user: {}\n{closing}", said.question)
+}
+
+/// A lone question or remark. What is asked is told to be answered: with a bare "What is the capital of France?" the
+/// model is as ready to go on in French.
+fn lone(text: &str) -> String {
+    match text.trim_end().ends_with('?') {
+        true => format!("Question from the user: {text}\nAnswer the question."),
+        false => text.to_owned(),
+    }
 }
 
 /// The list of functions that a task is about.
