@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::Response;
+use crate::client::{Response, changed};
 use crate::server::{Server, TEXT};
 use crate::stream;
 
@@ -11,11 +11,8 @@ const PATH: &str = "/v1/chat/completions";
 pub(crate) const RED: &str = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAFklEQVR42mP4z8BAEmIY1TCqYfhqAACQ+f8B8u7oVwAAAABJRU5ErkJggg==";
 
 fn body(change: Value) -> Value {
-    let mut body = json!({"model": "alt-flash", "reasoning_effort": "none", "temperature": 0, "max_tokens": 48});
-    for (name, value) in change.as_object().expect("an object") {
-        body[name] = value.clone();
-    }
-    body
+    let base = json!({"model": "alt-flash", "reasoning_effort": "none", "temperature": 0, "max_tokens": 48});
+    changed(base, &change)
 }
 
 /// Asks plainly and streamed; both replies, checked to be well-formed and equal but for what names them.

@@ -171,5 +171,13 @@ impl Request {
     }
 }
 
+/// A body with some of its members changed.
+pub(crate) fn changed(mut body: Value, change: &Value) -> Value {
+    for (name, value) in change.as_object().expect("an object") {
+        body[name] = value.clone();
+    }
+    body
+}
+
 /// Longer than anything takes: a guard against hanging, not a measure.
 const GUARD: Duration = Duration::from_secs(120);

@@ -3,18 +3,15 @@
 use serde_json::{Value, json};
 
 use crate::chat::RED;
-use crate::client::Request;
+use crate::client::{Request, changed};
 use crate::server::{MESSAGES, Server};
 use crate::stream;
 
 const PATH: &str = "/v1/messages";
 
 fn body(change: Value) -> Value {
-    let mut body = json!({"model": "msg-sonnet-5", "temperature": 0, "max_tokens": 48});
-    for (name, value) in change.as_object().expect("an object") {
-        body[name] = value.clone();
-    }
-    body
+    let base = json!({"model": "msg-sonnet-5", "temperature": 0, "max_tokens": 48});
+    changed(base, &change)
 }
 
 /// Asks plainly and streamed; both replies, checked to be well-formed and equal but for what names them.

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::chat::RED;
+use crate::client::changed;
 use crate::server::{Server, TEXT};
 use crate::stream;
 
@@ -10,11 +11,8 @@ const PATH: &str = "/v1/responses";
 
 fn body(change: Value) -> Value {
     let effort = json!({"effort": "none"});
-    let mut body = json!({"model": "alt-flash", "reasoning": effort, "temperature": 0, "max_output_tokens": 48});
-    for (name, value) in change.as_object().expect("an object") {
-        body[name] = value.clone();
-    }
-    body
+    let base = json!({"model": "alt-flash", "reasoning": effort, "temperature": 0, "max_output_tokens": 48});
+    changed(base, &change)
 }
 
 /// Asks plainly and streamed; both replies, checked to be well-formed and equal but for what names them.

@@ -40,11 +40,12 @@ const STEPS: &[Step] = &[
     ("tests", || test::run(&[])),
 ];
 
-/// The crates that people use without the rest, each with its own features only.
+/// The crates that people use without the rest: each is built, tested and documented with its own features only.
 fn each_alone() -> Outcome {
     for room in deps::present(&workspace::metadata()?).filter(|room| room.stands_alone()) {
         let package = format!("sluicegate-{}", room.name);
-        step(process::cargo("check").args(["--locked", "--all-targets", "--package", &package]))?;
+        step(process::cargo("test").args(["--locked", "--quiet", "--package", &package]))?;
+        step(process::cargo("doc").args(["--locked", "--quiet", "--no-deps", "--package", &package]))?;
     }
     Ok(())
 }

@@ -1,7 +1,5 @@
 //! Every rule that a request must keep, beyond the types of its fields (spec §4.3, §7; wire-reference §2.1–2.2).
 
-use std::ops::Deref;
-
 use wire::{Code, Path, TextOr, Violations, check_image_url};
 
 use crate::request::{
@@ -20,24 +18,10 @@ pub struct Rules {
     pub web_search: bool,
 }
 
-/// A request that keeps every rule; it comes from [`Request::validate`] alone.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ValidRequest(Request);
-
-impl ValidRequest {
-    /// The request itself.
-    #[must_use]
-    pub fn into_inner(self) -> Request {
-        self.0
-    }
-}
-
-impl Deref for ValidRequest {
-    type Target = Request;
-
-    fn deref(&self) -> &Request {
-        &self.0
-    }
+wire::valid! {
+    /// A request that keeps every rule; it comes from [`Request::validate`] alone.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct ValidRequest(Request);
 }
 
 impl Request {

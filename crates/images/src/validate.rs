@@ -1,33 +1,19 @@
 //! Every rule that a request must keep, beyond the types of its fields (spec §4.5, §4.6, §7; wire-reference §4.1, §4.2).
 
-use std::ops::Deref;
-
 use wire::{Code, DataUrl, Path, Problem, Violations};
 
 use crate::request::{Background, Edit, Generation, Mask, OutputFormat, Quality, Reference};
 
-/// A request for generations that keeps every rule; it comes from [`Generation::validate`] alone.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ValidGeneration(Generation);
-
-/// A request for edits that keeps every rule; it comes from [`Edit::validate`] alone.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ValidEdit(Edit);
-
-impl Deref for ValidGeneration {
-    type Target = Generation;
-
-    fn deref(&self) -> &Generation {
-        &self.0
-    }
+wire::valid! {
+    /// A request for generations that keeps every rule; it comes from [`Generation::validate`] alone.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct ValidGeneration(Generation);
 }
 
-impl Deref for ValidEdit {
-    type Target = Edit;
-
-    fn deref(&self) -> &Edit {
-        &self.0
-    }
+wire::valid! {
+    /// A request for edits that keeps every rule; it comes from [`Edit::validate`] alone.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct ValidEdit(Edit);
 }
 
 impl Generation {

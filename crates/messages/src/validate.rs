@@ -1,7 +1,5 @@
 //! Every rule that a request must keep, beyond the types of its fields (spec §4.4; wire-reference §3.1–3.2).
 
-use std::ops::Deref;
-
 use wire::{Code, DataUrl, Path, Problem, TextOr, Violations};
 
 use crate::request::{
@@ -17,44 +15,16 @@ pub struct Rules {
     pub cache_warming: bool,
 }
 
-/// A request for a message that keeps every rule; it comes from [`Request::validate`] alone.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ValidRequest(Request);
-
-impl ValidRequest {
-    /// The request itself.
-    #[must_use]
-    pub fn into_inner(self) -> Request {
-        self.0
-    }
+wire::valid! {
+    /// A request for a message that keeps every rule; it comes from [`Request::validate`] alone.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct ValidRequest(Request);
 }
 
-impl Deref for ValidRequest {
-    type Target = Request;
-
-    fn deref(&self) -> &Request {
-        &self.0
-    }
-}
-
-/// A request for a count of tokens that keeps every rule; it comes from [`Request::validate_for_count`] alone.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ValidCount(Request);
-
-impl ValidCount {
-    /// The request itself.
-    #[must_use]
-    pub fn into_inner(self) -> Request {
-        self.0
-    }
-}
-
-impl Deref for ValidCount {
-    type Target = Request;
-
-    fn deref(&self) -> &Request {
-        &self.0
-    }
+wire::valid! {
+    /// A request for a count of tokens that keeps every rule; it comes from [`Request::validate_for_count`] alone.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct ValidCount(Request);
 }
 
 impl Request {

@@ -3,8 +3,6 @@
 mod input;
 mod tools;
 
-use std::ops::Deref;
-
 use wire::{Code, Object, Path, Problem, Violations};
 
 use self::input::check_input;
@@ -19,24 +17,10 @@ pub struct Rules {
     pub string_input: bool,
 }
 
-/// A request that keeps every rule; it comes from [`Request::validate`] alone.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ValidRequest(Request);
-
-impl ValidRequest {
-    /// The request itself.
-    #[must_use]
-    pub fn into_inner(self) -> Request {
-        self.0
-    }
-}
-
-impl Deref for ValidRequest {
-    type Target = Request;
-
-    fn deref(&self) -> &Request {
-        &self.0
-    }
+wire::valid! {
+    /// A request that keeps every rule; it comes from [`Request::validate`] alone.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct ValidRequest(Request);
 }
 
 impl Request {

@@ -85,6 +85,7 @@ impl Decoder {
     }
 
     /// Takes the next bytes of the stream. They are looked at when events are asked for.
+    #[inline]
     pub fn feed(&mut self, input: Bytes) {
         if !self.failed {
             self.lines.feed(input);
@@ -166,6 +167,7 @@ impl Decoder {
     }
 
     /// Takes in the line of the open block at `line`; whether it ends an event.
+    #[inline]
     fn read(&mut self, line: Range<usize>) -> bool {
         if line.is_empty() {
             return self.ends_event();
@@ -185,6 +187,7 @@ impl Decoder {
     }
 
     /// The block is whole; whether it is an event: if it has data.
+    #[inline]
     fn ends_event(&mut self) -> bool {
         if let Some(id) = self.fields.id.take() {
             self.last_event_id = String::from_utf8_lossy(&self.lines.block()[id]).into_owned();
@@ -197,12 +200,14 @@ impl Decoder {
         has_data
     }
 
+    #[inline]
     fn lend(&mut self) -> Event<'_> {
         self.lent = true;
         Event::new(self)
     }
 
     /// Ends the loan of the event that was lent last.
+    #[inline]
     fn take_back(&mut self) {
         if std::mem::take(&mut self.lent) {
             self.fields = Fields::default();

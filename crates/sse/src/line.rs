@@ -16,6 +16,7 @@ pub(crate) enum Field {
 }
 
 /// The field that `line` sets, and where in the line the value begins.
+#[inline]
 pub(crate) fn field(line: &[u8]) -> (Field, usize) {
     let (field, name) = match line {
         [b'd', b'a', b't', b'a', ..] => (Field::Data, 4),

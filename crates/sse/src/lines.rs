@@ -65,6 +65,7 @@ impl Lines {
         Self { limits, ..Self::default() }
     }
 
+    #[inline]
     pub(crate) fn feed(&mut self, input: Bytes) {
         let is_done = self.start == self.chunk.len() && self.queue.is_empty();
         if is_done && self.place != Place::AfterCr {
@@ -121,6 +122,7 @@ impl Lines {
     }
 
     /// The block as far as its lines have been read.
+    #[inline]
     pub(crate) fn block(&self) -> &[u8] {
         if self.carry.is_empty() { &self.chunk[self.start..self.at] } else { &self.carry }
     }
@@ -134,6 +136,7 @@ impl Lines {
     }
 
     /// Ends the block and forgets it.
+    #[inline]
     pub(crate) fn skip(&mut self) {
         self.carry.clear();
         if self.carry.capacity() > ROOM {
@@ -163,6 +166,7 @@ impl Lines {
     }
 
     /// Ends the open line, whose end is `chunk[index]`.
+    #[inline]
     fn end_line(&mut self, index: usize) -> Result<Range<usize>, DecodeError> {
         let mut line = self.line..self.position(index);
         self.check(line.end)?;
@@ -186,6 +190,7 @@ impl Lines {
     }
 
     /// Carries what the chunk holds of the block, and lets go of the chunk.
+    #[inline]
     fn end_chunk(&mut self) -> Result<(), DecodeError> {
         self.check(self.position(self.chunk.len()))?;
         self.carry_to(self.chunk.len());
@@ -193,6 +198,7 @@ impl Lines {
         Ok(())
     }
 
+    #[inline]
     fn next_chunk(&mut self) -> bool {
         let Some(chunk) = self.queue.pop_front() else { return false };
         self.chunk = chunk;
@@ -209,12 +215,14 @@ impl Lines {
     }
 
     /// The position in the block of `chunk[index]`.
+    #[inline]
     fn position(&self, index: usize) -> usize {
         self.carry.len() + index - self.start
     }
 
     /// Whether the open line may reach `end`. Of two limits passed, the one that comes first in the stream is told,
     /// however the input was cut.
+    #[inline]
     fn check(&self, end: usize) -> Result<(), DecodeError> {
         let Limits { line, event } = self.limits;
         let line_end = self.line.saturating_add(line);
@@ -228,6 +236,7 @@ impl Lines {
     }
 
     /// Carries `chunk[start..end]`.
+    #[inline]
     fn carry_to(&mut self, end: usize) {
         let more = &self.chunk[self.start..end];
         let needed = self.carry.len() + more.len();

@@ -12,6 +12,7 @@ mod shape;
 #[cfg(feature = "proptest")]
 pub mod strategy;
 mod tagged;
+mod valid;
 mod violation;
 
 pub use data_url::{DataUrl, DataUrlError, check_image_url};

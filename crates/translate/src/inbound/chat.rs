@@ -43,8 +43,11 @@ impl Dialect for Chat {
     }
 
     fn encoder(request: &ValidRequest, stamp: &Stamp) -> Encoder {
-        let head =
-            Head { id: format!("chatcmpl-{:032x}", stamp.bits), created: stamp.created_at, model: request.model.clone() };
+        let head = Head {
+            id: format!("chatcmpl-{:032x}", stamp.bits),
+            created: stamp.created_at,
+            model: request.model.clone(),
+        };
         // A plain reply tells its usage always.
         Encoder::new(head, request.includes_usage() || !request.streams())
     }
