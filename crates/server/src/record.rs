@@ -1,6 +1,7 @@
 //! What one request came to: told once, to the log and to the metrics, when the last of it is gone.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use engine::Usage;
 use tokio::time::Instant;
@@ -131,8 +132,13 @@ impl Drop for Record {
             outcome = outcome.as_str(),
             input_tokens = self.usage.map(|usage| usage.input),
             output_tokens = self.usage.map(|usage| usage.output),
-            first_event_ms = self.first_event.map(|at| at.duration_since(self.started).as_secs_f64() * 1e3),
-            took_ms = took.as_secs_f64() * 1e3,
+            first_event_ms = self.first_event.map(|at| milliseconds(at.duration_since(self.started))),
+            took_ms = milliseconds(took),
         );
     }
+}
+
+/// A time in milliseconds, to the microsecond.
+fn milliseconds(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e6).round() / 1e3
 }

@@ -19,7 +19,8 @@
 /// }
 ///
 /// let valid = validate::Request { model: "m".into() }.validate().unwrap();
-/// assert_eq!((valid.model.as_str(), valid.into_inner().model.len()), ("m", 1));
+/// assert_eq!(valid.model, "m");
+/// assert_eq!(valid.into_inner().model, "m");
 /// ```
 #[macro_export]
 macro_rules! valid {

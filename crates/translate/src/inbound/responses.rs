@@ -127,6 +127,9 @@ fn turns(request: &Request) -> Result<(Vec<Turn>, Vec<String>), ApiError> {
 
 fn add_turn(item: &Item, path: &str, turns: &mut Vec<Turn>, dropped: &mut Vec<String>) -> Result<(), ApiError> {
     match item {
+        Item::Message(Message { role: Role::Assistant, content, .. }) => {
+            said(content).into_iter().for_each(|part| add_said(turns, part));
+        }
         Item::Message(message) => turns.push(turn(message, path)?),
         Item::FunctionCall(call) => add_said(
             turns,
@@ -176,7 +179,6 @@ fn turn(message: &Message, path: &str) -> Result<Turn, ApiError> {
     let path = format!("{path}.content");
     Ok(match message.role {
         Role::System | Role::Developer => Turn::System(plain(&message.content)),
-        Role::Assistant => Turn::Assistant(said(&message.content)),
         _ => Turn::User(parts(&message.content, &path)?),
     })
 }

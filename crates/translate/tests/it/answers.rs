@@ -1,0 +1,107 @@
+//! Whatever a model does, each client gets a stream within its grammar with one end, and the plain reply is its fold.
+
+use engine::{Stop, TextEvent, Usage};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use sluicegate_translate::inbound::{Answer, Chat, Dialect, Messages, Reply, Responses};
+use sse::Decoder;
+use wire::ApiError;
+
+use crate::{NOW, chat_request, messages_request, responses_request, stamp};
+
+fn event() -> impl Strategy<Value = TextEvent> {
+    let words = "[a-z\u{e9}\u{2028}\"\\\\\r\n{}: ]{0,6}";
+    prop_oneof![
+        words.prop_map(TextEvent::Text),
+        words.prop_map(TextEvent::Reasoning),
+        words.prop_map(TextEvent::ReasoningSignature),
+        words.prop_map(TextEvent::Refusal),
+        (0..9_u8, "[a-z_]{1,6}").prop_map(|(number, name)| TextEvent::Call { id: format!("call_{number}"), name }),
+        words.prop_map(TextEvent::Arguments),
+    ]
+}
+
+fn stop() -> impl Strategy<Value = Stop> {
+    let stops = vec![Stop::End, Stop::MaxTokens, Stop::ContextFull, Stop::ToolCalls, Stop::Refused, Stop::Paused];
+    prop_oneof![prop::sample::select(stops), "[a-z]{1,4}".prop_map(Stop::StopText)]
+}
+
+/// The bytes of a stream in which a model does this.
+fn stream<D: Dialect>(request: &D::Request, events: &[TextEvent], failure: Option<&ApiError>) -> Vec<u8> {
+    let (mut answer, mut out) = (Answer::<D>::new(request, &stamp()), Vec::new());
+    answer.open(&mut out);
+    for event in events {
+        answer.event(event.clone(), NOW, &mut out);
+        answer.keep_alive(&mut out);
+    }
+    if let Some(failure) = failure {
+        answer.fail(failure, &mut out);
+    }
+    out
+}
+
+/// The data of each event.
+fn data(stream: &[u8]) -> Vec<String> {
+    let (mut decoder, mut data) = (Decoder::new(), Vec::new());
+    decoder.feed(stream.to_vec().into());
+    while let Some(event) = decoder.poll() {
+        data.push(event.unwrap().data().into_owned());
+    }
+    decoder.finish().unwrap();
+    data
+}
+
+/// Reads a stream through its protocol's grammar: its reply as JSON, or none if it failed as it should.
+macro_rules! folded {
+    ($protocol:ident, $stream:expr) => {{
+        let events: Vec<_> = data($stream).iter().map(|data| $protocol::Event::read(data).unwrap()).collect();
+        assert_eq!(events.iter().filter(|event| event.is_terminal()).count(), 1, "one end");
+        let mut fold = $protocol::Fold::new();
+        events.iter().for_each(|event| fold.push(event).unwrap());
+        match fold.finish() {
+            Ok(reply) => Some(serde_json::to_value(reply).unwrap()),
+            Err($protocol::StreamError::Failed(_)) => None,
+            Err(error) => panic!("{error}"),
+        }
+    }};
+}
+
+fn reply<D: Dialect>(request: &D::Request, events: &[TextEvent]) -> Option<serde_json::Value> {
+    let mut reply = Reply::<D>::new(request, &stamp());
+    events.iter().for_each(|event| reply.event(event.clone(), NOW));
+    reply.finish().map(|reply| serde_json::to_value(reply).unwrap())
+}
+
+proptest! {
+    #[test]
+    fn the_plain_reply_is_the_fold_of_the_stream(mut events in vec(event(), 0..10), stop in stop()) {
+        events.push(TextEvent::Finished { stop, usage: Some(Usage { input: 3, output: 4, ..Usage::default() }) });
+        let request = responses_request();
+        let folded = folded!(responses, &stream::<Responses>(&request, &events, None));
+        prop_assert!(folded.is_some());
+        prop_assert_eq!(folded, reply::<Responses>(&request, &events));
+        let request = chat_request();
+        let folded = folded!(chat, &stream::<Chat>(&request, &events, None));
+        prop_assert!(folded.is_some());
+        prop_assert_eq!(folded, reply::<Chat>(&request, &events));
+        let request = messages_request();
+        let folded = folded!(messages, &stream::<Messages>(&request, &events, None));
+        prop_assert!(folded.is_some());
+        prop_assert_eq!(folded, reply::<Messages>(&request, &events));
+    }
+
+    #[test]
+    fn a_failure_is_told_once_and_is_no_reply(events in vec(event(), 0..10)) {
+        let failure = ApiError::server_error();
+        prop_assert_eq!(folded!(responses, &stream::<Responses>(&responses_request(), &events, Some(&failure))), None);
+        prop_assert_eq!(folded!(chat, &stream::<Chat>(&chat_request(), &events, Some(&failure))), None);
+        prop_assert_eq!(folded!(messages, &stream::<Messages>(&messages_request(), &events, Some(&failure))), None);
+    }
+
+    #[test]
+    fn what_a_model_did_not_finish_is_no_reply(events in vec(event(), 0..10)) {
+        prop_assert_eq!(reply::<Responses>(&responses_request(), &events), None);
+        prop_assert_eq!(reply::<Chat>(&chat_request(), &events), None);
+        prop_assert_eq!(reply::<Messages>(&messages_request(), &events), None);
+    }
+}

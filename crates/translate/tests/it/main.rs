@@ -1,0 +1,32 @@
+//! Translation held against its tables, and the laws that hold for whatever a model does.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
+
+mod answers;
+mod ends;
+mod requests;
+
+use sluicegate_translate::inbound::Stamp;
+
+/// What an answer is about, in all tests.
+fn stamp() -> Stamp {
+    Stamp { bits: 7, created_at: NOW }
+}
+
+/// A request for a message, as each protocol says it.
+fn responses_request() -> responses::ValidRequest {
+    let body = br#"{"model":"m","input":[{"role":"user","content":"Hi."}],"tools":[{"type":"function","name":"f"}]}"#;
+    responses::Request::read(body).unwrap().validate(&responses::Rules::default()).unwrap()
+}
+
+fn chat_request() -> chat::ValidRequest {
+    let body = br#"{"model":"m","messages":[{"role":"user","content":"Hi."}],"stream_options":{"include_usage":true}}"#;
+    chat::Request::read(body).unwrap().validate(&chat::Rules::default()).unwrap()
+}
+
+fn messages_request() -> messages::ValidRequest {
+    let body = br#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"Hi."}]}"#;
+    messages::Request::read(body).unwrap().validate(&messages::Rules::default()).unwrap()
+}
+
+const NOW: i64 = 1_789_000_000;

@@ -1,0 +1,71 @@
+//! The same request said in two protocols is the same in neutral words.
+
+use engine::{AssistantPart, TextRequest, Turn};
+use serde_json::Value;
+use sluicegate_translate::inbound::{Chat, Dialect, Messages, Responses};
+
+/// A request in neutral words, without what the other protocol has no word for.
+fn neutral(protocol: &str, body: &Value) -> TextRequest {
+    let body = body.to_string();
+    let inbound = match protocol {
+        "responses" => {
+            let request = responses::Request::read(body.as_bytes()).unwrap();
+            Responses::request(request.validate(&responses::Rules::default()).unwrap())
+        }
+        "chat" => {
+            let request = chat::Request::read(body.as_bytes()).unwrap();
+            Chat::request(request.validate(&chat::Rules::default()).unwrap())
+        }
+        _ => {
+            let request = messages::Request::read(body.as_bytes()).unwrap();
+            Messages::request(request.validate(&messages::Rules::default()).unwrap())
+        }
+    };
+    let mut request = inbound.unwrap().request;
+    request.tools.iter_mut().for_each(|tool| tool.strict = None);
+    request.parallel_calls = request.parallel_calls.filter(|parallel| !parallel);
+    for turn in &mut request.turns {
+        let Turn::Assistant(said) = turn else { continue };
+        for part in said {
+            if let AssistantPart::Reasoning { signature, .. } = part {
+                *signature = None;
+            }
+        }
+    }
+    request
+}
+
+#[track_caller]
+fn assert_same(fixture: &str) {
+    let fixture: Value = serde_json::from_str(fixture).unwrap();
+    let side = |protocol: &str, body: &str| neutral(fixture[protocol].as_str().unwrap(), &fixture[body]);
+    let (from, to) = (side("from", "input"), side("to", "output"));
+    assert!(from.turns.len() >= 4, "{from:?}");
+    assert_eq!(from, to);
+}
+
+#[test]
+fn responses_and_chat() {
+    assert_same(include_str!("fixtures/translate-responses-to-chat.json"));
+}
+
+#[test]
+fn responses_and_messages() {
+    assert_same(include_str!("fixtures/translate-responses-to-messages.json"));
+}
+
+#[test]
+fn messages_and_chat() {
+    assert_same(include_str!("fixtures/translate-messages-to-chat.json"));
+}
+
+#[test]
+fn what_has_no_neutral_word_is_dropped_by_name_or_refused() {
+    let read = |body: &str| responses::Request::read(body.as_bytes()).unwrap().validate(&responses::Rules::default());
+    let hosted = r#"{"model":"m","input":[{"role":"user","content":"Hi."}],"tools":[{"type":"web_search"}]}"#;
+    assert_eq!(Responses::request(read(hosted).unwrap()).unwrap().dropped, ["tools[0]"]);
+    let needed = r#"{"model":"m","input":[{"role":"user","content":"Hi."},
+        {"type":"custom_tool_call","call_id":"c","name":"n","input":"x"}]}"#;
+    let error = Responses::request(read(needed).unwrap()).unwrap_err();
+    assert_eq!((error.code, error.param.as_deref()), ("unsupported_value", Some("input[1].type")));
+}
