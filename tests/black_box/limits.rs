@@ -104,3 +104,13 @@ fn two_hundred_clients_that_vanish_leave_nothing_behind() {
     let after = (0..LIMIT).map(|index| long(index, true).send(server.address()));
     assert!(after.enumerate().all(|(index, response)| fate(index, true, &response) == Fate::Served));
 }
+
+#[test]
+fn a_stream_that_takes_too_long_is_told_that_it_failed() {
+    let server = Server::configured("[limits]\nrequest_timeout = \"300ms\"\n");
+    let body = json!({"model": "alt-flash", "input": "Tell a long story.", "stream": true, "max_output_tokens": 4000});
+    let response = server.post(TEXT, "/v1/responses", &body);
+    let failure = stream::responses(&response).failure();
+    assert!(failure.contains("\"server_error\""), "{failure}");
+    server.await_quiet();
+}

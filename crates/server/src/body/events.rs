@@ -165,3 +165,6 @@ pub(crate) fn outcome_of_stop(stop: &Stop) -> Outcome {
         _ => Outcome::Completed,
     }
 }
+
+#[cfg(test)]
+mod tests;

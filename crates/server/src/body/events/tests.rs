@@ -1,0 +1,136 @@
+//! Streams under a paused clock: silence, failure, and the end of client, engine and process.
+
+use std::sync::Arc;
+
+use futures_util::stream::{self, StreamExt};
+use http_body_util::BodyExt;
+use tokio::sync::oneshot;
+use translate::inbound::{Dialect, Messages, Responses, Stamp};
+
+use super::*;
+use crate::limit::Limiter;
+use crate::metrics::Metrics;
+use crate::serve::Lifecycle;
+
+const SILENCE: Duration = Duration::from_secs(15);
+const LONGEST: Duration = Duration::from_secs(40);
+
+/// What a stream lies in.
+struct House {
+    limiter: Limiter,
+    lifecycle: Lifecycle,
+}
+
+impl House {
+    fn new() -> Self {
+        Self { limiter: Limiter::new(1, 1, ["key"].into_iter()), lifecycle: Lifecycle::new() }
+    }
+
+    fn events<D: Dialect>(&self, request: &D::Request, source: TextStream) -> Events<D> {
+        let stamp = Stamp { bits: 1, created_at: 0 };
+        let timing = Timing { silence: SILENCE, deadline: Instant::now() + LONGEST };
+        let record = Record::new(Arc::new(Metrics::new()), "req_1".to_owned());
+        let permit = self.limiter.take("key").expect("a permit is there");
+        Events::new(source, Answer::new(request, &stamp), &timing, self.lifecycle.cut(), record, permit)
+    }
+
+    fn responses(&self, source: TextStream) -> Events<Responses> {
+        let body = br#"{"model":"m","input":[{"role":"user","content":"Hi."}]}"#;
+        let request = responses::Request::read(body).expect("a request");
+        self.events(&request.validate(&responses::Rules::default()).expect("a valid one"), source)
+    }
+
+    fn messages(&self, source: TextStream) -> Events<Messages> {
+        let body = br#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"Hi."}]}"#;
+        let request = messages::Request::read(body).expect("a request");
+        self.events(&request.validate(&messages::Rules::default()).expect("a valid one"), source)
+    }
+}
+
+/// An engine that says this and then nothing more.
+fn saying(events: Vec<Result<TextEvent, EngineError>>) -> TextStream {
+    Box::pin(stream::iter(events))
+}
+
+/// An engine that is silent until it is dropped, of which it tells.
+fn silent(dropped: oneshot::Sender<()>) -> TextStream {
+    Box::pin(stream::once(async move {
+        let _told_when_dropped = dropped;
+        std::future::pending().await
+    }))
+}
+
+fn text(text: &str) -> Result<TextEvent, EngineError> {
+    Ok(TextEvent::Text(text.to_owned()))
+}
+
+/// The rest of a stream, and how it ended.
+async fn rest<D: Dialect>(events: &mut Pin<Box<Events<D>>>) -> (String, Option<Outcome>) {
+    let mut all = String::new();
+    while let Some(frame) = events.frame().await {
+        let data = frame.expect("streams do not fail").into_data().expect("data");
+        all.push_str(std::str::from_utf8(&data).expect("text"));
+    }
+    (all, events.as_mut().project().record.outcome)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_stream_says_that_it_is_alive_and_fails_at_its_deadline() {
+    let house = House::new();
+    let (dropped, _gone) = oneshot::channel();
+    let mut events = Box::pin(house.responses(silent(dropped)));
+    let begun = Instant::now();
+    let (all, outcome) = rest(&mut events).await;
+    assert_eq!(begun.elapsed(), LONGEST);
+    assert_eq!(all.matches(": keep-alive\n\n").count(), 2, "{all}");
+    assert!(all.ends_with("}\n\n") && all.contains("\"code\":\"server_error\""), "{all}");
+    assert_eq!(all.matches("event: response.failed").count(), 1);
+    assert_eq!((outcome, house.limiter.taken()), (Some(Outcome::Timeout), 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_message_is_kept_alive_by_pings() {
+    let house = House::new();
+    let (dropped, _gone) = oneshot::channel();
+    let (all, _) = rest(&mut Box::pin(house.messages(silent(dropped)))).await;
+    assert_eq!(all.matches("event: ping\n").count(), 2, "{all}");
+    assert_eq!(all.matches("event: error\n").count(), 1, "{all}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_engine_that_fails_or_breaks_off_has_not_succeeded() {
+    for (end, outcome) in [
+        (vec![text("Hel"), Err(EngineError::Internal("a secret cause".to_owned()))], Outcome::EngineError),
+        (vec![text("Hel")], Outcome::Truncated),
+        (vec![], Outcome::Truncated),
+    ] {
+        let house = House::new();
+        let (all, found) = rest(&mut Box::pin(house.responses(saying(end)))).await;
+        assert_eq!(found, Some(outcome));
+        assert_eq!(all.matches("event: response.failed").count(), 1, "{all}");
+        assert!(!all.contains("response.completed") && !all.contains("secret"), "{all}");
+        assert_eq!(house.limiter.taken(), 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_comes_after_the_end_is_not_told() {
+    let house = House::new();
+    let finished = Ok(TextEvent::Finished { stop: Stop::End, usage: None });
+    let source = saying(vec![text("Hello."), finished]).chain(saying(vec![text("more")]));
+    let (all, outcome) = rest(&mut Box::pin(house.responses(Box::pin(source)))).await;
+    assert_eq!((outcome, all.matches("event: response.completed").count()), (Some(Outcome::Completed), 1));
+    assert!(!all.contains("more"), "{all}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_goes_away_stops_the_engine_and_gives_its_permit_back() {
+    let house = House::new();
+    let (dropped, gone) = oneshot::channel();
+    let mut events = Box::pin(house.responses(silent(dropped)));
+    assert!(events.frame().await.is_some(), "the opening events go out at once");
+    assert_eq!(house.limiter.taken(), 1);
+    drop(events);
+    assert!(gone.await.is_err(), "the engine was dropped");
+    assert_eq!(house.limiter.taken(), 0);
+}
