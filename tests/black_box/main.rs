@@ -16,6 +16,7 @@ mod limits;
 mod messages;
 mod models;
 mod refusals;
+mod reload;
 mod responses;
 mod shutdown;
 mod start;

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ pub(crate) struct Server {
     pub(crate) admin: Option<SocketAddr>,
     /// What it wrote on standard error so far.
     pub(crate) log: Arc<Mutex<String>>,
-    _config: Option<Scratch>,
+    config: Option<Scratch>,
 }
 
 impl Server {
@@ -74,11 +74,16 @@ impl Server {
         }
         // What it prints later must not fill the pipe.
         std::thread::spawn(move || lines.for_each(drop));
-        Self { child, addresses, admin, log, _config: config }
+        Self { child, addresses, admin, log, config }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
         self.addresses[0]
+    }
+
+    /// The file that it was started with.
+    pub(crate) fn config_path(&self) -> &Path {
+        &self.config.as_ref().expect("a server with a file").0
     }
 
     pub(crate) fn post(&self, key: &str, path: &str, body: &Value) -> Response {

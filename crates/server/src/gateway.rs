@@ -25,15 +25,15 @@ use crate::config::Limits;
 use crate::endpoints::{images, models, text};
 use crate::limit::Limiter;
 use crate::metrics::Metrics;
+use crate::policy::Policies;
 use crate::record::{Outcome, Record};
 use crate::refusal::Refusal;
 use crate::route::{Endpoint, style};
 use crate::serve::Lifecycle;
 
-/// Everything that answering a request needs. Nothing in it changes while it serves.
+/// Everything that answering a request needs.
 pub(crate) struct Gateway {
-    pub(crate) keys: KeyRing,
-    pub(crate) catalog: Catalog,
+    pub(crate) policies: Policies,
     pub(crate) limits: Limits,
     pub(crate) limiter: Limiter,
     pub(crate) budget: Budget,
@@ -46,6 +46,7 @@ pub(crate) struct Gateway {
 /// A request whose key was admitted, on its way through an endpoint.
 pub(crate) struct Admitted<'a, B> {
     pub(crate) gateway: &'a Gateway,
+    pub(crate) catalog: &'a Catalog,
     pub(crate) key: &'a Entry,
     pub(crate) request: Request<B>,
     pub(crate) record: &'a mut Option<Record>,
@@ -116,7 +117,8 @@ impl Gateway {
         B: http_body::Body<Data = Bytes>,
     {
         let endpoint = Endpoint::of(request.method(), request.uri().path())?;
-        let key = self.admit(&endpoint, request.headers())?;
+        let policy = self.policies.current();
+        let key = admit(&policy.keys, &endpoint, request.headers())?;
         if let Some(record) = record {
             record.route = endpoint.name();
             record.key = Some(key.name.clone());
@@ -124,7 +126,7 @@ impl Gateway {
         if let Some(scope) = endpoint.scope().filter(|scope| !key.scopes.contains(*scope)) {
             return Err(Refusal::capability(scope.as_str()));
         }
-        let admitted = Admitted { gateway: self, key, request, record };
+        let admitted = Admitted { gateway: self, catalog: &policy.catalog, key, request, record };
         match endpoint {
             Endpoint::Responses => text::answer::<translate::inbound::Responses, B>(admitted).await,
             Endpoint::Chat => text::answer::<translate::inbound::Chat, B>(admitted).await,
@@ -137,14 +139,6 @@ impl Gateway {
         }
     }
 
-    /// The key that a request shows, when it opens anything.
-    fn admit(&self, endpoint: &Endpoint, headers: &HeaderMap) -> Result<&Entry, Refusal> {
-        let all = |name: &HeaderName| headers.get_all(name).into_iter().map(HeaderValue::as_bytes).collect::<Vec<_>>();
-        let second = if endpoint.takes_x_api_key() { all(&X_API_KEY) } else { Vec::new() };
-        let shown = Credentials::from_headers(all(&AUTHORIZATION), second).map_err(refuse_key)?;
-        self.keys.admit(&shown, clock::unix_seconds()).map_err(refuse_key)
-    }
-
     fn add_common_headers(&self, headers: &mut HeaderMap, id: &str) {
         if let Ok(id) = HeaderValue::from_str(id) {
             headers.insert(HeaderName::from_static("x-request-id"), id.clone());
@@ -155,6 +149,14 @@ impl Gateway {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
     }
+}
+
+/// The key that a request shows, when it opens anything.
+fn admit<'k>(keys: &'k KeyRing, endpoint: &Endpoint, headers: &HeaderMap) -> Result<&'k Entry, Refusal> {
+    let all = |name: &HeaderName| headers.get_all(name).into_iter().map(HeaderValue::as_bytes).collect::<Vec<_>>();
+    let second = if endpoint.takes_x_api_key() { all(&X_API_KEY) } else { Vec::new() };
+    let shown = Credentials::from_headers(all(&AUTHORIZATION), second).map_err(refuse_key)?;
+    keys.admit(&shown, clock::unix_seconds()).map_err(refuse_key)
 }
 
 fn refuse_key(denied: Denied) -> Refusal {

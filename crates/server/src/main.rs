@@ -11,6 +11,7 @@ mod limit;
 mod log;
 mod metrics;
 mod openapi;
+mod policy;
 mod record;
 mod refusal;
 mod route;
@@ -102,13 +103,13 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<(), ConfigError> {
     match command {
         Command::Serve { config, listen, admin } => {
-            let from_file = config.is_some();
+            let file = config.clone();
             let mut config = load(config)?;
             if !listen.is_empty() {
                 config.listen = listen;
             }
             config.admin = admin.or(config.admin);
-            serve(config, from_file)
+            serve(config, file)
         }
         Command::Check { config } => {
             let config = Config::load(&config)?;
@@ -145,11 +146,11 @@ fn load(path: Option<PathBuf>) -> Result<Config, ConfigError> {
     }
 }
 
-fn serve(config: Config, from_file: bool) -> Result<(), ConfigError> {
+fn serve(config: Config, file: Option<PathBuf>) -> Result<(), ConfigError> {
     let _written_out_at_the_end = log::start();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| ConfigError::one(format!("cannot start: {error}")))?;
-    let served = runtime.block_on(start::run(config, from_file));
+    let served = runtime.block_on(start::run(config, file));
     // Generations that are still running notice that nobody listens; nobody waits for them.
     runtime.shutdown_background();
     served

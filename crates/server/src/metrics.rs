@@ -25,6 +25,7 @@ pub(crate) struct Metrics {
     in_flight: Gauge,
     connections: Gauge,
     panics: Counter,
+    reloads: Family<ReloadLabels, Counter>,
     uptime: Gauge<f64, AtomicU64>,
 }
 
@@ -46,6 +47,11 @@ struct TokenLabels {
     direction: &'static str,
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ReloadLabels {
+    outcome: &'static str,
+}
+
 impl Metrics {
     /// Metrics of a gateway that has done nothing yet.
     pub(crate) fn new() -> Self {
@@ -58,6 +64,7 @@ impl Metrics {
             in_flight: Gauge::default(),
             connections: Gauge::default(),
             panics: Counter::default(),
+            reloads: Family::default(),
             uptime: Gauge::default(),
         };
         metrics.register();
@@ -73,6 +80,7 @@ impl Metrics {
         registry.register_with_unit("request_duration", help, Unit::Seconds, self.duration.clone());
         registry.register("in_flight", "Permits that are out", self.in_flight.clone());
         registry.register("connections", "Open client connections", self.connections.clone());
+        registry.register("config_reloads", "Times that the configuration was read again", self.reloads.clone());
         registry.register("panics", "Panics that were caught", self.panics.clone());
         registry.register_with_unit("uptime", "Since the start", Unit::Seconds, self.uptime.clone());
     }
@@ -98,6 +106,10 @@ impl Metrics {
 
     pub(crate) fn connection_closed(&self) {
         self.connections.dec();
+    }
+
+    pub(crate) fn reloaded(&self, taken: bool) {
+        self.reloads.get_or_create(&ReloadLabels { outcome: if taken { "taken" } else { "refused" } }).inc();
     }
 
     pub(crate) fn panicked(&self) {

@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use auth::Scope;
@@ -13,28 +14,26 @@ use tokio::time::Instant;
 use crate::body::upload::Budget;
 use crate::config::{Config, ConfigError};
 use crate::gateway::Gateway;
-use crate::keys::{self, Keys, Made};
+use crate::keys::Made;
 use crate::limit::Limiter;
 use crate::metrics::Metrics;
+use crate::policy::{self, Policies, Policy};
 use crate::serve::{Lifecycle, Stop, serve};
 
 /// Starts, serves until a signal comes, and stops in order.
-pub(crate) async fn run(config: Config, from_file: bool) -> Result<(), ConfigError> {
+pub(crate) async fn run(config: Config, file: Option<PathBuf>) -> Result<(), ConfigError> {
     // Signals are caught from the first moment on, so that a stop during the start is a stop too.
     let mut signals = Signals::catch()?;
-    let keys = keys::gather(&config, from_file)?;
-    let catalog = config.catalog()?;
+    let (policy, made) = Policy::read(&config, file.is_some())?;
     let listeners = bind(&config.listen).await?;
     let admin = bind(config.admin.as_slice()).await?.pop();
     let local = load_engine(&config).await?;
     let addresses: Vec<_> = listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
-    let Keys { ring, made } = keys;
     let limits = config.limits;
     let gateway = Gateway {
-        limiter: Limiter::new(limits.concurrency, limits.concurrency_per_key, ring.entries().map(|entry| &*entry.name)),
+        limiter: Limiter::new(limits.concurrency, limits.concurrency_per_key),
         budget: Budget::new(limits.body_memory.as_u64()),
-        keys: ring,
-        catalog,
+        policies: Policies::new(policy),
         limits,
         local,
         metrics: Arc::new(Metrics::new()),
@@ -42,7 +41,12 @@ pub(crate) async fn run(config: Config, from_file: bool) -> Result<(), ConfigErr
         started: Instant::now(),
     };
     greet(&addresses, admin.as_ref().and_then(|admin| admin.local_addr().ok()), &made);
-    serve(Arc::new(gateway), listeners, admin, signals.next()).await;
+    let gateway = Arc::new(gateway);
+    let following = file.map(|path| tokio::spawn(policy::follow(path, Arc::clone(&gateway))));
+    serve(gateway, listeners, admin, signals.next()).await;
+    if let Some(following) = following {
+        following.abort();
+    }
     Ok(())
 }
 

@@ -40,10 +40,10 @@ async fn answer<B>(
 where
     B: http_body::Body<Data = Bytes>,
 {
-    let Admitted { gateway, key, request, record } = admitted;
+    let Admitted { gateway, catalog, key, request, record } = admitted;
     let upload = text::body(request, &gateway.limits, &gateway.budget).await?;
     let id = asked(&upload.bytes).map_err(ApiError::from)?.unwrap_or_else(|| DEFAULT_IMAGE_MODEL.to_owned());
-    gateway.catalog.serves(&id, protocol)?;
+    catalog.serves(&id, protocol)?;
     if !key.may_use(&id) {
         return Err(Refusal::model(&id));
     }

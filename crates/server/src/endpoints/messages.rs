@@ -36,11 +36,11 @@ pub(crate) async fn count_tokens<B>(admitted: Admitted<'_, B>) -> Result<Respons
 where
     B: http_body::Body<Data = Bytes>,
 {
-    let Admitted { gateway, key, request, record } = admitted;
+    let Admitted { gateway, catalog, key, request, record } = admitted;
     let upload = text::body(request, &gateway.limits, &gateway.budget).await?;
     let valid = Request::read(&upload.bytes).and_then(Request::validate_for_count).map_err(refusal)?;
     drop(upload);
-    let model = gateway.catalog.serves(&valid.model, Protocol::Messages)?;
+    let model = catalog.serves(&valid.model, Protocol::Messages)?;
     if !key.may_use(&model.id) {
         return Err(Refusal::model(&model.id));
     }

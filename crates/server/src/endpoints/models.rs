@@ -12,13 +12,13 @@ use crate::refusal::Refusal;
 /// The models that the key may use.
 pub(crate) fn list<B>(admitted: &Admitted<'_, B>) -> Result<Response<Body>, Refusal> {
     let page = page(admitted.request.uri().query().unwrap_or_default())?;
-    let list = admitted.gateway.catalog.list(&page, |model| may_see(admitted, model));
+    let list = admitted.catalog.list(&page, |model| may_see(admitted, model));
     json(&list.map_err(ApiError::from)?)
 }
 
 /// One of them.
 pub(crate) fn retrieve<B>(admitted: &Admitted<'_, B>, id: &str) -> Result<Response<Body>, Refusal> {
-    json(&admitted.gateway.catalog.retrieve(id, |model| may_see(admitted, model))?)
+    json(&admitted.catalog.retrieve(id, |model| may_see(admitted, model))?)
 }
 
 /// A key sees what its patterns name, whatever its capability: clients ask for the list with any of their keys.

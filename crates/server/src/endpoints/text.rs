@@ -46,14 +46,14 @@ where
     B: http_body::Body<Data = Bytes>,
 {
     let deadline = Instant::now() + admitted.gateway.limits.request_timeout;
-    let Admitted { gateway, key, request, record } = admitted;
+    let Admitted { gateway, catalog, key, request, record } = admitted;
     let upload = body(request, &gateway.limits, &gateway.budget).await?;
     let unchecked = D::read(&upload.bytes)?;
     drop(upload);
     let (id, streams) = D::asks(&unchecked);
-    let (id, model) = (id.to_owned(), gateway.catalog.find(id));
+    let (id, model) = (id.to_owned(), catalog.find(id));
     let valid = D::judge(unchecked, model)?;
-    let model = gateway.catalog.serves(&id, D::PROTOCOL)?;
+    let model = catalog.serves(&id, D::PROTOCOL)?;
     if !key.may_use(&id) {
         return Err(Refusal::model(&id));
     }

@@ -23,7 +23,7 @@ struct House {
 
 impl House {
     fn new() -> Self {
-        Self { limiter: Limiter::new(1, 1, ["key"].into_iter()), lifecycle: Lifecycle::new() }
+        Self { limiter: Limiter::new(1, 1), lifecycle: Lifecycle::new() }
     }
 
     fn events<D: Dialect>(&self, request: &D::Request, source: TextStream) -> Events<D> {

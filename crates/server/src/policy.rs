@@ -1,0 +1,94 @@
+//! Who may ask for what: the part of a configuration that can change while the gateway serves.
+//!
+//! It is read again on SIGHUP and when the file changes. A request keeps the policy that it began with; a file that
+//! is wrong changes nothing.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, SystemTime};
+
+use auth::KeyRing;
+use catalog::Catalog;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::sleep;
+
+use crate::config::{Config, ConfigError};
+use crate::gateway::Gateway;
+use crate::keys::{self, Keys, Made};
+
+/// Keys and models.
+pub(crate) struct Policy {
+    pub(crate) keys: KeyRing,
+    pub(crate) catalog: Catalog,
+}
+
+/// The policy in force.
+pub(crate) struct Policies(RwLock<Arc<Policy>>);
+
+impl Policy {
+    /// The policy of a configuration, and the keys that were made for it.
+    pub(crate) fn read(config: &Config, from_file: bool) -> Result<(Self, Vec<Made>), ConfigError> {
+        let Keys { ring, made } = keys::gather(config, from_file)?;
+        Ok((Self { keys: ring, catalog: config.catalog()? }, made))
+    }
+}
+
+impl Policies {
+    /// Puts the first policy in force.
+    pub(crate) fn new(policy: Policy) -> Self {
+        Self(RwLock::new(Arc::new(policy)))
+    }
+
+    /// The policy in force now.
+    pub(crate) fn current(&self) -> Arc<Policy> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn replace(&self, policy: Policy) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(policy);
+    }
+}
+
+/// Reads the file again on each SIGHUP and each change of it, for ever.
+pub(crate) async fn follow(path: PathBuf, gateway: Arc<Gateway>) {
+    let Ok(mut hangup) = signal(SignalKind::hangup()) else { return };
+    let mut seen = state(&path).ok();
+    loop {
+        tokio::select! {
+            _ = hangup.recv() => {}
+            () = changed(&path, seen) => {}
+        }
+        seen = state(&path).ok();
+        match Config::load(&path).and_then(|config| Policy::read(&config, true)) {
+            Ok((policy, _)) => {
+                tracing::info!(keys = policy.keys.entries().count(), "keys and models were read again");
+                gateway.policies.replace(policy);
+                gateway.metrics.reloaded(true);
+            }
+            Err(error) => {
+                tracing::error!(%error, "the changed configuration is wrong: keys and models stay as they were");
+                gateway.metrics.reloaded(false);
+            }
+        }
+    }
+}
+
+/// Waits until the file is another one than was seen last. One that is gone is waited for.
+async fn changed(path: &Path, seen: Option<(SystemTime, u64)>) {
+    loop {
+        sleep(GLANCE).await;
+        if state(path).is_ok_and(|found| Some(found) != seen) {
+            return;
+        }
+    }
+}
+
+/// By what a change of the file is noticed.
+fn state(path: &Path) -> io::Result<(SystemTime, u64)> {
+    let found = std::fs::metadata(path)?;
+    Ok((found.modified()?, found.len()))
+}
+
+/// How often the file is looked at.
+const GLANCE: Duration = Duration::from_millis(500);

@@ -1,0 +1,59 @@
+//! Keys and models that change while the gateway serves.
+
+use std::fs;
+
+use crate::server::{Server, await_that};
+
+const OLD: &str = "sg_the_old_key_0000000000000000000000";
+const NEW: &str = "sg_the_new_key_0000000000000000000000";
+
+fn with_key(key: &str) -> String {
+    let hash = auth::KeyHash::of(&auth::Key::parse(key.as_bytes()).unwrap());
+    format!("[[keys]]\nname = \"only\"\nhash = \"{hash}\"\nscopes = [\"text\"]\n")
+}
+
+fn status(server: &Server, key: &str) -> u16 {
+    server.get(key, "/v1/models").status
+}
+
+/// Puts another file in its place in one step, as deployments do.
+fn replace(server: &Server, text: &str) {
+    let path = server.config_path();
+    let next = path.with_extension("next");
+    fs::write(&next, text).unwrap();
+    fs::rename(&next, path).unwrap();
+}
+
+#[test]
+fn a_changed_file_changes_keys_and_models() {
+    let server = Server::configured(&with_key(OLD));
+    assert_eq!((status(&server, OLD), status(&server, NEW)), (200, 401));
+    let models = "[[models]]\nid = \"mine\"\nfamily = \"text\"\nprotocols = [\"responses\"]\n";
+    replace(&server, &(with_key(NEW) + models));
+    await_that("the new key is taken", || status(&server, NEW) == 200);
+    assert_eq!(status(&server, OLD), 401, "what was revoked is refused");
+    assert_eq!(server.get(NEW, "/v1/models").json()["data"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_wrong_file_changes_nothing_and_is_told() {
+    let server = Server::configured(&with_key(OLD));
+    for wrong in ["[limits", "colour = \"red\"\n", "[[models]]\nid = \"\"\nfamily = \"text\"\nprotocols = []\n"] {
+        let before = server.log.lock().unwrap().len();
+        replace(&server, &(with_key(NEW) + wrong));
+        server.signal("HUP");
+        await_that("it is told", || {
+            server.log.lock().unwrap()[before..].contains("the changed configuration is wrong")
+        });
+        assert_eq!((status(&server, OLD), status(&server, NEW)), (200, 401), "{wrong}");
+    }
+}
+
+#[test]
+fn a_hangup_reads_the_file_again() {
+    let server = Server::configured(&with_key(OLD));
+    let before = server.log.lock().unwrap().len();
+    server.signal("HUP");
+    await_that("it was read", || server.log.lock().unwrap()[before..].contains("keys and models were read again"));
+    assert_eq!(status(&server, OLD), 200);
+}
