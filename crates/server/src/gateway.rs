@@ -23,17 +23,18 @@ use crate::body::upload::Budget;
 use crate::clock;
 use crate::config::Limits;
 use crate::endpoints::{images, models, text};
+use crate::lifecycle::Lifecycle;
 use crate::limit::Limiter;
 use crate::metrics::Metrics;
+use crate::outcome::Outcome;
 use crate::policy::Policies;
-use crate::record::{Outcome, Record};
+use crate::record::Record;
 use crate::refusal::Refusal;
 use crate::route::{Endpoint, style};
-use crate::serve::Lifecycle;
 
 /// Everything that answering a request needs.
 pub(crate) struct Gateway {
-    pub(crate) policies: Policies,
+    pub(crate) policies: Arc<Policies>,
     pub(crate) limits: Limits,
     pub(crate) limiter: Limiter,
     pub(crate) budget: Budget,

@@ -12,7 +12,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::record::Outcome;
+use crate::outcome::Outcome;
 
 /// Every metric of the gateway, all named `sluicegate_…`.
 #[derive(Debug)]

@@ -14,8 +14,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::sleep;
 
 use crate::config::{Config, ConfigError};
-use crate::gateway::Gateway;
 use crate::keys::{self, Keys, Made};
+use crate::metrics::Metrics;
 
 /// Keys and models.
 pub(crate) struct Policy {
@@ -51,7 +51,7 @@ impl Policies {
 }
 
 /// Reads the file again on each SIGHUP and each change of it, for ever.
-pub(crate) async fn follow(path: PathBuf, gateway: Arc<Gateway>) {
+pub(crate) async fn follow(path: PathBuf, policies: Arc<Policies>, metrics: Arc<Metrics>) {
     let Ok(mut hangup) = signal(SignalKind::hangup()) else { return };
     let mut seen = state(&path).ok();
     loop {
@@ -63,12 +63,12 @@ pub(crate) async fn follow(path: PathBuf, gateway: Arc<Gateway>) {
         match Config::load(&path).and_then(|config| Policy::read(&config, true)) {
             Ok((policy, _)) => {
                 tracing::info!(keys = policy.keys.entries().count(), "keys and models were read again");
-                gateway.policies.replace(policy);
-                gateway.metrics.reloaded(true);
+                policies.replace(policy);
+                metrics.reloaded(true);
             }
             Err(error) => {
                 tracing::error!(%error, "the changed configuration is wrong: keys and models stay as they were");
-                gateway.metrics.reloaded(false);
+                metrics.reloaded(false);
             }
         }
     }

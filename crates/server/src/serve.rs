@@ -17,58 +17,13 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
 use crate::admin;
 use crate::gateway::Gateway;
+use crate::lifecycle::Phase;
 use crate::stall::Guarded;
-
-/// How far the process is on its way out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Phase {
-    Serving,
-    LameDuck,
-    Draining,
-    Cut,
-}
-
-/// Tells everything that answers how far the process is on its way out.
-#[derive(Clone, Debug)]
-pub(crate) struct Lifecycle(watch::Sender<Phase>);
-
-/// Comes when streams that are still open must end.
-#[derive(Debug)]
-pub(crate) struct Cut(watch::Receiver<Phase>);
-
-impl Lifecycle {
-    /// A process that serves.
-    pub(crate) fn new() -> Self {
-        Self(watch::Sender::new(Phase::Serving))
-    }
-
-    /// Whether it is on its way out.
-    pub(crate) fn is_stopping(&self) -> bool {
-        *self.0.borrow() > Phase::Serving
-    }
-
-    /// What comes when open streams must end.
-    pub(crate) fn cut(&self) -> Cut {
-        Cut(self.0.subscribe())
-    }
-
-    fn enter(&self, phase: Phase) {
-        self.0.send_replace(phase);
-    }
-}
-
-impl Cut {
-    /// Waits for it.
-    pub(crate) async fn wait(mut self) {
-        // An error means that the whole process is being taken down, which is a cut too.
-        let _ = self.0.wait_for(|phase| *phase == Phase::Cut).await;
-    }
-}
 
 /// How a process is asked to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

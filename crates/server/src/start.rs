@@ -15,10 +15,11 @@ use crate::body::upload::Budget;
 use crate::config::{Config, ConfigError};
 use crate::gateway::Gateway;
 use crate::keys::Made;
+use crate::lifecycle::Lifecycle;
 use crate::limit::Limiter;
 use crate::metrics::Metrics;
 use crate::policy::{self, Policies, Policy};
-use crate::serve::{Lifecycle, Stop, serve};
+use crate::serve::{Stop, serve};
 
 /// Starts, serves until a signal comes, and stops in order.
 pub(crate) async fn run(config: Config, file: Option<PathBuf>) -> Result<(), ConfigError> {
@@ -33,7 +34,7 @@ pub(crate) async fn run(config: Config, file: Option<PathBuf>) -> Result<(), Con
     let gateway = Gateway {
         limiter: Limiter::new(limits.concurrency, limits.concurrency_per_key),
         budget: Budget::new(limits.body_memory.as_u64()),
-        policies: Policies::new(policy),
+        policies: Arc::new(Policies::new(policy)),
         limits,
         local,
         metrics: Arc::new(Metrics::new()),
@@ -42,7 +43,8 @@ pub(crate) async fn run(config: Config, file: Option<PathBuf>) -> Result<(), Con
     };
     greet(&addresses, admin.as_ref().and_then(|admin| admin.local_addr().ok()), &made);
     let gateway = Arc::new(gateway);
-    let following = file.map(|path| tokio::spawn(policy::follow(path, Arc::clone(&gateway))));
+    let following = file
+        .map(|path| tokio::spawn(policy::follow(path, Arc::clone(&gateway.policies), Arc::clone(&gateway.metrics))));
     serve(gateway, listeners, admin, signals.next()).await;
     if let Some(following) = following {
         following.abort();

@@ -19,9 +19,10 @@ use translate::inbound::{Answer, Dialect};
 use wire::ApiError;
 
 use crate::clock;
+use crate::lifecycle::Cut;
 use crate::limit::Permit;
-use crate::record::{Outcome, Record};
-use crate::serve::Cut;
+use crate::outcome::Outcome;
+use crate::record::Record;
 
 pin_project! {
     /// The answer of an engine in the client's protocol, event by event.

@@ -17,7 +17,8 @@ use crate::body::events::{Events, Timing, outcome_of, outcome_of_stop};
 use crate::body::upload::{self, Upload};
 use crate::clock;
 use crate::gateway::Admitted;
-use crate::record::{Outcome, Record};
+use crate::outcome::Outcome;
+use crate::record::Record;
 use crate::refusal::Refusal;
 
 /// A text endpoint: how its requests are read, judged and refused.

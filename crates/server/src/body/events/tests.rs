@@ -8,9 +8,9 @@ use tokio::sync::oneshot;
 use translate::inbound::{Dialect, Messages, Responses, Stamp};
 
 use super::*;
+use crate::lifecycle::{Lifecycle, Phase};
 use crate::limit::Limiter;
 use crate::metrics::Metrics;
-use crate::serve::Lifecycle;
 
 const SILENCE: Duration = Duration::from_secs(15);
 const LONGEST: Duration = Duration::from_secs(40);
@@ -95,6 +95,17 @@ async fn a_silent_message_is_kept_alive_by_pings() {
     let (all, _) = rest(&mut Box::pin(house.messages(silent(dropped)))).await;
     assert_eq!(all.matches("event: ping\n").count(), 2, "{all}");
     assert_eq!(all.matches("event: error\n").count(), 1, "{all}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_ends_tells_its_open_streams() {
+    let house = House::new();
+    let (dropped, _gone) = oneshot::channel();
+    let mut events = Box::pin(house.responses(silent(dropped)));
+    assert!(events.frame().await.is_some(), "it is open");
+    house.lifecycle.enter(Phase::Cut);
+    let (all, outcome) = rest(&mut events).await;
+    assert_eq!((outcome, all.matches("event: response.failed").count()), (Some(Outcome::Shutdown), 1));
 }
 
 #[tokio::test(start_paused = true)]

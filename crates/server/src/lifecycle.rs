@@ -1,0 +1,54 @@
+//! How far the process is on its way out, told to everything that answers.
+
+use tokio::sync::watch;
+
+/// How far the process is on its way out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    /// Nobody asked it to stop.
+    Serving,
+    /// It still accepts, and is not ready.
+    LameDuck,
+    /// It accepts no more; open answers go on.
+    Draining,
+    /// Open streams must end.
+    Cut,
+}
+
+/// Tells everything that answers how far the process is on its way out.
+#[derive(Clone, Debug)]
+pub(crate) struct Lifecycle(watch::Sender<Phase>);
+
+/// Comes when streams that are still open must end.
+#[derive(Debug)]
+pub(crate) struct Cut(watch::Receiver<Phase>);
+
+impl Lifecycle {
+    /// A process that serves.
+    pub(crate) fn new() -> Self {
+        Self(watch::Sender::new(Phase::Serving))
+    }
+
+    /// Whether it is on its way out.
+    pub(crate) fn is_stopping(&self) -> bool {
+        *self.0.borrow() > Phase::Serving
+    }
+
+    /// What comes when open streams must end.
+    pub(crate) fn cut(&self) -> Cut {
+        Cut(self.0.subscribe())
+    }
+
+    /// Goes on to the next phase.
+    pub(crate) fn enter(&self, phase: Phase) {
+        self.0.send_replace(phase);
+    }
+}
+
+impl Cut {
+    /// Waits for it.
+    pub(crate) async fn wait(mut self) {
+        // An error means that the whole process is being taken down, which is a cut too.
+        let _ = self.0.wait_for(|phase| *phase == Phase::Cut).await;
+    }
+}
