@@ -129,10 +129,11 @@ fn message(said: &Conversation, task: Task<'_>, plan: &str) -> String {
     lines.extend(said.history.iter().chain(&said.facts).map(String::as_str));
     let functions = functions(task);
     lines.extend((!functions.is_empty()).then_some(functions.as_str()));
+    let has_context = !lines.is_empty();
     let plan = if plan.is_empty() { String::new() } else { format!("Plan: {plan}") };
     lines.extend((!plan.is_empty()).then_some(plan.as_str()));
     let context = if lines.is_empty() { String::new() } else { format!("Context:\n{}\n\n", lines.join("\n")) };
-    let closing = closing(task, !lines.is_empty());
+    let closing = closing(task, has_context);
     format!("{context}Question from the user: {}\n{closing}", said.question)
 }
 
