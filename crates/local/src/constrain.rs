@@ -29,19 +29,9 @@ impl Grammars {
         Ok(Self { factory })
     }
 
-    /// Any JSON object.
+    /// Any JSON object, of few members a level: a small model does not come to an end by itself.
     pub(crate) fn json_object(&self) -> Result<Constraint, EngineError> {
-        let member = json!({ "$ref": "#/$defs/value" });
-        let value = json!({ "anyOf": [
-            { "type": "string" },
-            { "type": "number" },
-            { "type": "boolean" },
-            { "type": "null" },
-            { "type": "array", "items": member },
-            { "type": "object", "additionalProperties": member },
-        ] });
-        let object = json!({ "type": "object", "additionalProperties": member, "$defs": { "value": value } });
-        self.json(&object, false, "The JSON object format")
+        self.constraint(TopLevelGrammar::from_lark(JSON_OBJECT.to_owned()), "The JSON object format")
     }
 
     /// JSON of a schema. If it need not fit exactly, words of the schema that are not known are passed over.
@@ -162,6 +152,18 @@ fn cap(members: &mut Map<String, Value>, most: &str, least: &str, value: u64) {
     let least = members.get(least).and_then(Value::as_u64).unwrap_or(0);
     members.entry(most).or_insert_with(|| value.max(least).into());
 }
+
+/// A JSON object with at most 8 members, and lists with at most 8 entries, at each level.
+const JSON_OBJECT: &str = r#"
+start: object
+object: "{" (pair (", " pair){0,7})? "}"
+array: "[" (value (", " value){0,7})? "]"
+pair: key ": " value
+value: object | array | text | plain
+key: %json { "type": "string", "minLength": 1, "maxLength": 40 }
+text: %json { "type": "string", "maxLength": 200 }
+plain: %json { "anyOf": [{ "type": "number" }, { "type": "boolean" }, { "type": "null" }] }
+"#;
 
 /// The longest text, in characters, where the caller names no length.
 const MAX_LENGTH: u64 = 200;
