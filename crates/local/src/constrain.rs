@@ -58,7 +58,7 @@ impl Grammars {
     fn constraint(&self, grammar: TopLevelGrammar, what: &str) -> Result<Constraint, EngineError> {
         let parser = self.factory.create_parser(grammar).map_err(|why| {
             let why = why.to_string();
-            let line = why.lines().next().unwrap_or_default();
+            let line = why.lines().next().unwrap_or_default().trim_end_matches('.');
             EngineError::Unsupported { param: None, reason: format!("{what} cannot be followed: {line}.") }
         })?;
         Ok(Constraint { matcher: Matcher::new(Ok(parser)) })

@@ -47,7 +47,8 @@ impl Refusal {
 
     /// No key was shown.
     pub(crate) fn missing_key() -> Self {
-        ApiError::new(ErrorKind::Authentication, "missing_api_key", "No API key was provided.").into()
+        let sentence = "No API key was provided. Send it as 'Authorization: Bearer <key>'.";
+        ApiError::new(ErrorKind::Authentication, "missing_api_key", sentence).into()
     }
 
     /// The key shown opens nothing: unknown, revoked and expired ones are not told apart.
@@ -77,8 +78,9 @@ impl Refusal {
     }
 
     /// A body that is not JSON by its own account.
-    pub(crate) fn media_type() -> Self {
-        let sentence = "Content-Type must be application/json.";
+    pub(crate) fn media_type(found: &str) -> Self {
+        let found: String = found.chars().take(MAX_ECHO).collect();
+        let sentence = format!("Content-Type must be application/json, but it is '{found}'.");
         ApiError::new(ErrorKind::UnsupportedMediaType, "unsupported_media_type", sentence).into()
     }
 

@@ -115,7 +115,11 @@ fn check_media_type(headers: &HeaderMap) -> Result<(), Refusal> {
     let Some(value) = headers.get(CONTENT_TYPE) else { return Ok(()) };
     let media_type = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
     let media_type = media_type.to_ascii_lowercase();
-    if media_type == "application/json" || media_type.ends_with("+json") { Ok(()) } else { Err(Refusal::media_type()) }
+    if media_type == "application/json" || media_type.ends_with("+json") {
+        Ok(())
+    } else {
+        Err(Refusal::media_type(&media_type))
+    }
 }
 
 /// The answer to a request for which there is no permit (spec §7).
