@@ -180,4 +180,4 @@ pub(crate) fn changed(mut body: Value, change: &Value) -> Value {
 }
 
 /// Longer than anything takes: a guard against hanging, not a measure.
-const GUARD: Duration = Duration::from_secs(300);
+const GUARD: Duration = Duration::from_secs(120);

@@ -1,7 +1,6 @@
 //! Tokens per second of the embedded model: reading a prompt, and writing after it.
 
 #![allow(clippy::disallowed_methods, reason = "a bench reads the clock")]
-#![allow(clippy::print_stdout, reason = "a bench prints what it found")]
 
 use std::time::{Duration, Instant};
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use engine::{EngineError, Stop, TextEvent, Usage};
-use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::mpsc::Sender;
 
 use crate::pool::Job;
 use crate::prepare::{Prepared, Shape};
@@ -19,7 +19,7 @@ use crate::writer::{Ended, Halt, Writer, now};
 use crate::{Engine, tools};
 
 /// What a generation tells.
-pub(crate) type Events = UnboundedSender<Result<TextEvent, EngineError>>;
+pub(crate) type Events = Sender<Result<TextEvent, EngineError>>;
 
 /// A generation that waits for its place. Dropping the other end of `events` cancels it.
 pub(crate) struct Generate {
@@ -44,12 +44,12 @@ impl Job for Generate {
             Err(Halt::Cancelled) => Err(closed()),
         };
         // Nobody may be left to hear it.
-        let _ = self.events.send(last);
+        let _ = self.events.try_send(last);
     }
 
     fn refuse(self: Box<Self>) {
         // As above.
-        let _ = self.events.send(Err(closed()));
+        let _ = self.events.try_send(Err(closed()));
     }
 }
 
@@ -167,7 +167,7 @@ impl<'g> Run<'g> {
         let events = &self.job.events;
         let id = self.writer.sampler.id("call");
         // Cancelled is noticed at the next token.
-        let _ = events.send(Ok(TextEvent::Call { id, name: function.name.clone() }));
+        let _ = events.try_send(Ok(TextEvent::Call { id, name: function.name.clone() }));
         let prompt = self.prompt(Task::Arguments(function));
         let (mut outlet, cap) = (Outlet::new(&[]), self.left());
         let ended = self.writer.write(&prompt, Some(function.arguments.clone()), cap, |bytes| {
@@ -214,7 +214,7 @@ pub(crate) fn closed() -> EngineError {
 fn tell(events: &Events, event: fn(String) -> TextEvent, text: String) {
     if !text.is_empty() {
         // Cancelled is noticed at the next token.
-        let _ = events.send(Ok(event(text)));
+        let _ = events.try_send(Ok(event(text)));
     }
 }
 

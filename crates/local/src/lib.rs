@@ -117,7 +117,7 @@ impl TextEngine for Local {
         Box::pin(async move {
             let mut prepared = self.prepare(request).await?;
             let dropped = std::mem::take(&mut prepared.dropped);
-            let (events, told) = mpsc::unbounded_channel();
+            let (events, told) = mpsc::channel(self.engine.model.context() + SPARE);
             let (engine, closed) = (Arc::clone(&self.engine), Arc::clone(&self.closed));
             self.writers.submit(Box::new(Generate { engine, prepared, events, timeout: self.timeout, closed }))?;
             Ok(Generation { dropped, events: Box::pin(Events::new(told)) })
@@ -157,3 +157,6 @@ impl Job for Prepare {
         let _ = self.told.send(Err(closed()));
     }
 }
+
+/// Room for the events of an answer beyond one a token: the plan, the calls and the end.
+const SPARE: usize = 256;

@@ -5,18 +5,18 @@ use std::task::{Context, Poll, ready};
 
 use engine::{EngineError, TextEvent};
 use futures_core::Stream;
-use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::mpsc::Receiver;
 
 /// What a generation tells, up to its end or its first error. Dropping it cancels the generation.
 ///
-/// The channel has no bound of its own: what it can hold is bounded by the model's context.
+/// The channel holds one whole answer, so that a slow reader keeps nobody else from the place of its generation.
 pub(crate) struct Events {
     /// Absent after the last event.
-    told: Option<UnboundedReceiver<Result<TextEvent, EngineError>>>,
+    told: Option<Receiver<Result<TextEvent, EngineError>>>,
 }
 
 impl Events {
-    pub(crate) fn new(told: UnboundedReceiver<Result<TextEvent, EngineError>>) -> Self {
+    pub(crate) fn new(told: Receiver<Result<TextEvent, EngineError>>) -> Self {
         Self { told: Some(told) }
     }
 }

@@ -73,10 +73,22 @@ impl From<&ApiError> for ErrorDetail {
         let details = ErrorDetails { error_code: Some(error.code.to_owned()), extra: Object::new() };
         Self {
             kind: error_type(error.kind).to_owned(),
-            message: error.message.clone(),
+            message: sentence(error).to_owned(),
             details: told.then_some(details),
             extra: Object::new(),
         }
+    }
+}
+
+/// What a person is told: for the failures that the vendor of this protocol has too, in the vendor's words.
+fn sentence(error: &ApiError) -> &str {
+    match (error.code, &error.param) {
+        ("invalid_api_key", _) => "invalid x-api-key or bearer token",
+        ("insufficient_permissions", None) => "This key has no permission for this model family.",
+        ("request_too_large", _) => "Request exceeds the maximum size.",
+        ("gateway_concurrency_limit", _) => "Too many parallel requests; reduce parallelism and retry.",
+        ("server_error", _) => "Internal server error",
+        _ => &error.message,
     }
 }
 

@@ -20,7 +20,10 @@ fn every_sort_of_failure_has_its_body() {
             529 => (ErrorKind::Unavailable, "service_unavailable"),
             status => panic!("{status}"),
         };
-        let error = ApiError::new(kind, code, case["body"]["error"]["message"].as_str().unwrap());
+        // Where this protocol has words of its own, ours do not matter.
+        let has_words = [401, 403, 413, 429, 500].contains(&case["status"].as_u64().unwrap());
+        let ours = if has_words { "ours" } else { case["body"]["error"]["message"].as_str().unwrap() };
+        let error = ApiError::new(kind, code, ours);
         let body = ErrorBody::new(&error, "req_<id>");
         assert_eq!(serde_json::to_value(&body).unwrap(), case["body"], "{}", case["when"]);
         assert_eq!(serde_json::from_value::<ErrorBody>(case["body"].clone()).unwrap(), body);
@@ -41,13 +44,10 @@ fn only_the_concurrency_limit_tells_its_code() {
     let limit = Event::Error(StreamFailure { error: (&ApiError::concurrency_limit()).into(), extra: Object::new() });
     assert_eq!(
         limit.data(),
-        r#"{"type":"error","error":{"type":"rate_limit_error","message":"Too many parallel requests; reduce parallelism and try again in 1s.","details":{"error_code":"gateway_concurrency_limit"}}}"#
+        r#"{"type":"error","error":{"type":"rate_limit_error","message":"Too many parallel requests; reduce parallelism and retry.","details":{"error_code":"gateway_concurrency_limit"}}}"#
     );
     let fault = Event::Error(StreamFailure { error: (&ApiError::server_error()).into(), extra: Object::new() });
-    assert_eq!(
-        fault.data(),
-        r#"{"type":"error","error":{"type":"api_error","message":"The server had an error while processing the request."}}"#
-    );
+    assert_eq!(fault.data(), r#"{"type":"error","error":{"type":"api_error","message":"Internal server error"}}"#);
 }
 
 #[test]
