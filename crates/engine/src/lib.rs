@@ -2,6 +2,7 @@
 
 mod error;
 mod event;
+mod image;
 mod request;
 
 use std::pin::Pin;
@@ -11,6 +12,9 @@ use futures_core::future::BoxFuture;
 
 pub use error::EngineError;
 pub use event::{Stop, TextEvent, Usage};
+pub use image::{
+    Background, ImageEdit, ImageEvent, ImageFormat, ImageRequest, ImageTraits, ImageUsage, Pixels, Quality, Size,
+};
 pub use request::{
     AssistantPart, Effort, Format, ImageSource, Reasoning, Sampling, TextRequest, Tool, ToolCall, ToolChoice,
     ToolResult, Turn, UserPart,
@@ -42,3 +46,27 @@ pub struct Generation {
 
 /// The events of one generation.
 pub type TextStream = Pin<Box<dyn Stream<Item = Result<TextEvent, EngineError>> + Send>>;
+
+/// Something that makes pictures.
+///
+/// Dropping what it returned is how a caller cancels: the engine stops before the next picture.
+pub trait ImageEngine: Send + Sync {
+    /// Accepts or refuses a request, and hands out the making of its pictures.
+    ///
+    /// It resolves when the request is known to be one that can be answered: its pictures to start from are decoded,
+    /// its size is settled.
+    fn start(&self, request: ImageRequest) -> BoxFuture<'_, Result<Making, EngineError>>;
+}
+
+/// A request for pictures that was accepted.
+pub struct Making {
+    /// What all its pictures have in common.
+    pub traits: ImageTraits,
+    /// What the engine does, pulled one event at a time.
+    ///
+    /// It ends after the last picture or after the first error. A stream that ends otherwise has failed.
+    pub events: ImageStream,
+}
+
+/// The events of the making of pictures.
+pub type ImageStream = Pin<Box<dyn Stream<Item = Result<ImageEvent, EngineError>> + Send>>;

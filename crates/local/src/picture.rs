@@ -1,39 +1,17 @@
 //! What can be said of a picture without eyes: its size, its format, its colours.
 
-use std::io::Cursor;
-use std::panic::catch_unwind;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use image::{DynamicImage, ImageFormat, ImageReader, Limits};
+use image::DynamicImage;
+use picture::Head;
 
 /// One sentence or two on a picture that is given as base64, or why it cannot be read.
 pub(crate) fn describe(data: &str) -> Result<String, String> {
     let bytes = STANDARD.decode(data).map_err(|why| format!("it is not base64: {why}"))?;
-    // The decoders of damaged pictures have been known to panic.
-    let (format, picture) = catch_unwind(|| decode(&bytes)).map_err(|_| "it is damaged".to_owned())??;
-    let name = format.extensions_str().first().copied().unwrap_or("picture").to_uppercase();
-    let (width, height) = (picture.width(), picture.height());
-    Ok(format!("The image is a {width}x{height} {name}, {}", colours(&picture)))
-}
-
-/// The pixels; the header is believed before any of them is decoded.
-fn decode(bytes: &[u8]) -> Result<(ImageFormat, DynamicImage), String> {
-    let reader = || ImageReader::new(Cursor::new(bytes)).with_guessed_format().map_err(|why| why.to_string());
-    let head = reader()?;
-    let format = head.format().ok_or("it is neither GIF, JPEG, PNG nor WebP")?;
-    let (width, height) = head.into_dimensions().map_err(|why| why.to_string())?;
-    if width > MAX_SIDE || height > MAX_SIDE || u64::from(width) * u64::from(height) > MAX_PIXELS {
-        return Err(format!("it is {width}x{height}; at most {MAX_SIDE} a side and {MAX_PIXELS} pixels are taken"));
-    }
-    let mut reader = reader()?;
-    let mut limits = Limits::default();
-    limits.max_image_width = Some(MAX_SIDE);
-    limits.max_image_height = Some(MAX_SIDE);
-    limits.max_alloc = Some(MAX_PIXELS * 16);
-    reader.limits(limits);
-    let picture = reader.decode().map_err(|why| why.to_string())?;
-    Ok((format, picture))
+    let (head, pixels) =
+        Head::read(&bytes).and_then(|head| Ok((head, picture::decode(&bytes)?))).map_err(|why| why.to_string())?;
+    let Head { format, width, height } = head;
+    Ok(format!("The image is a {width}x{height} {}, {}", format.name(), colours(&pixels)))
 }
 
 /// The colour that most pixels have, another if it is much of the picture, and whether pixels are missing.
@@ -92,10 +70,6 @@ fn nearest(colour: [u8; 3]) -> usize {
     (0..COLOURS.len()).min_by_key(|index| distance(COLOURS[*index].1)).unwrap_or(0)
 }
 
-const MAX_SIDE: u32 = 8192;
-
-const MAX_PIXELS: u64 = 33_500_000;
-
 /// Colours are looked for in a picture shrunk to this.
 const SAMPLE: u32 = 128;
 
@@ -124,7 +98,9 @@ const COLOURS: [(&str, [u8; 3]); 19] = [
 
 #[cfg(test)]
 mod tests {
-    use image::{Rgba, RgbaImage};
+    use std::io::Cursor;
+
+    use image::{ImageFormat, Rgba, RgbaImage};
 
     use super::*;
 
@@ -149,7 +125,7 @@ mod tests {
     fn the_bytes_tell_the_format() {
         let blue = encoded(RgbaImage::from_pixel(9, 5, Rgba([0, 0, 254, 255])), ImageFormat::Jpeg);
         let told = describe(&blue).unwrap();
-        assert!(told.starts_with("The image is a 9x5 JPG, dominant colour blue (#0000f"), "{told}");
+        assert!(told.starts_with("The image is a 9x5 JPEG, dominant colour blue (#0000f"), "{told}");
     }
 
     #[test]

@@ -1,0 +1,114 @@
+//! The pixels of a picture.
+
+use std::io::Cursor;
+use std::panic::catch_unwind;
+
+use image::{DynamicImage, ImageFormat, ImageReader, Limits};
+
+use crate::head::MAX_SCANS;
+use crate::{Format, Head, MAX_PIXELS, MAX_SIDE, Unreadable};
+
+/// Decodes a picture: of an animation its first frame.
+///
+/// This is work for a thread that may block. It takes as much memory as the pixels in the depth of the file.
+///
+/// # Errors
+/// When the bytes are no picture, a damaged one, or one with more pixels than are taken.
+pub fn decode(bytes: &[u8]) -> Result<DynamicImage, Unreadable> {
+    let head = Head::read(bytes)?;
+    if head.format == Format::Jpeg && scans(bytes) > MAX_SCANS {
+        return Err(Unreadable::Scans);
+    }
+    // Decoders have been known to panic over damaged pictures.
+    catch_unwind(|| pixels(bytes, head.format)).map_err(|_| Unreadable::Damaged)?
+}
+
+fn pixels(bytes: &[u8], format: Format) -> Result<DynamicImage, Unreadable> {
+    let mut reader = ImageReader::with_format(Cursor::new(bytes), decoder(format));
+    let mut limits = Limits::default();
+    limits.max_image_width = Some(MAX_SIDE);
+    limits.max_image_height = Some(MAX_SIDE);
+    limits.max_alloc = Some(MAX_PIXELS * LARGEST_PIXEL);
+    reader.limits(limits);
+    let picture = reader.decode().map_err(|_| Unreadable::Damaged)?;
+    let (width, height) = (picture.width(), picture.height());
+    // A header that says one thing to the probe and another to the decoder.
+    if u64::from(width) * u64::from(height) > MAX_PIXELS {
+        return Err(Unreadable::TooLarge { width: width as usize, height: height as usize });
+    }
+    Ok(picture)
+}
+
+fn decoder(format: Format) -> ImageFormat {
+    match format {
+        Format::Png => ImageFormat::Png,
+        Format::Jpeg => ImageFormat::Jpeg,
+        Format::Webp => ImageFormat::WebP,
+        Format::Gif => ImageFormat::Gif,
+    }
+}
+
+/// How many scans a JPEG begins. Its data never holds this marker otherwise; a thumbnail may add one.
+fn scans(bytes: &[u8]) -> usize {
+    memchr::memmem::find_iter(bytes, START_OF_SCAN).count()
+}
+
+/// The marker that begins a scan (ITU-T T.81 §B.2.3).
+const START_OF_SCAN: &[u8] = &[0xff, 0xda];
+/// Bytes of a pixel of four colours with 32 bits each.
+const LARGEST_PIXEL: u64 = 16;
+
+#[cfg(test)]
+mod tests {
+    use image::{Rgba, RgbaImage};
+
+    use super::*;
+
+    fn encoded(width: u32, height: u32, format: ImageFormat) -> Vec<u8> {
+        let picture = DynamicImage::from(RgbaImage::from_pixel(width, height, Rgba([200, 30, 30, 255])));
+        let mut bytes = Cursor::new(Vec::new());
+        let written = match format {
+            ImageFormat::Jpeg => picture.into_rgb8().write_to(&mut bytes, format),
+            _ => picture.write_to(&mut bytes, format),
+        };
+        written.unwrap();
+        bytes.into_inner()
+    }
+
+    #[test]
+    fn header_and_pixels_agree_in_every_format() {
+        for format in [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::WebP, ImageFormat::Gif] {
+            let bytes = encoded(9, 5, format);
+            let (head, picture) = (Head::read(&bytes).unwrap(), decode(&bytes).unwrap());
+            assert_eq!((head.width, head.height), (picture.width(), picture.height()), "{format:?}");
+            assert_eq!(decoder(head.format), format);
+        }
+    }
+
+    #[test]
+    fn a_claim_of_too_many_pixels_is_refused_by_the_header_alone() {
+        let mut bytes = encoded(2, 2, ImageFormat::Png);
+        bytes[16..24].copy_from_slice(&[0, 0, 0xc3, 0x50, 0, 0, 0xc3, 0x50]);
+        let refused = decode(&bytes[..33]).unwrap_err();
+        assert_eq!(refused, Unreadable::TooLarge { width: 50_000, height: 50_000 });
+        assert_eq!(refused.to_string(), "it is 50000x50000; at most 8192 a side and 33500000 pixels in all are taken");
+    }
+
+    #[test]
+    fn what_is_cut_or_no_picture_is_refused() {
+        assert_eq!(decode(b"<svg xmlns='http://www.w3.org/2000/svg'/>").unwrap_err(), Unreadable::Kind);
+        for format in [ImageFormat::Png, ImageFormat::WebP] {
+            let whole = encoded(50, 50, format);
+            for cut in 0..whole.len() - 12 {
+                assert!(decode(&whole[..cut]).is_err(), "{format:?} cut at {cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_jpeg_of_endless_scans_is_refused() {
+        let mut bytes = encoded(8, 8, ImageFormat::Jpeg);
+        bytes.extend(START_OF_SCAN.repeat(MAX_SCANS));
+        assert_eq!(decode(&bytes).unwrap_err(), Unreadable::Scans);
+    }
+}

@@ -1,0 +1,121 @@
+//! What the header of a picture says.
+
+use imagesize::ImageType;
+use thiserror::Error;
+
+/// An encoding of pictures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Format {
+    /// PNG.
+    Png,
+    /// JPEG.
+    Jpeg,
+    /// WebP.
+    Webp,
+    /// GIF.
+    Gif,
+}
+
+/// What the header of a picture says of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Head {
+    /// Its encoding.
+    pub format: Format,
+    /// Pixels from left to right: 1 to [`MAX_SIDE`].
+    pub width: u32,
+    /// Pixels from top to bottom: 1 to [`MAX_SIDE`].
+    pub height: u32,
+}
+
+/// Why bytes are no picture that is taken. Its `Display` completes "the picture cannot be used: ".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Unreadable {
+    /// They begin like none of the formats.
+    #[error("it is neither GIF, JPEG, PNG nor WebP")]
+    Kind,
+    /// They break off or contradict themselves.
+    #[error("it is damaged")]
+    Damaged,
+    /// More pixels than are taken.
+    #[error("it is {width}x{height}; at most {MAX_SIDE} a side and {MAX_PIXELS} pixels in all are taken")]
+    TooLarge {
+        /// From left to right.
+        width: usize,
+        /// From top to bottom.
+        height: usize,
+    },
+    /// A JPEG that refines itself so often that reading it would be work without end.
+    #[error("it has more than {MAX_SCANS} scans")]
+    Scans,
+}
+
+/// The most pixels a side.
+pub const MAX_SIDE: u32 = 8192;
+/// The most pixels in all.
+pub const MAX_PIXELS: u64 = 33_500_000;
+/// The most passes of a progressive JPEG: encoders make about ten.
+pub(crate) const MAX_SCANS: usize = 100;
+
+impl Format {
+    /// Tells the encoding from the first bytes.
+    #[must_use]
+    pub fn sniff(bytes: &[u8]) -> Option<Self> {
+        match imagesize::image_type(bytes).ok()? {
+            ImageType::Png => Some(Self::Png),
+            ImageType::Jpeg => Some(Self::Jpeg),
+            ImageType::Webp => Some(Self::Webp),
+            ImageType::Gif => Some(Self::Gif),
+            _ => None,
+        }
+    }
+
+    /// Its media type.
+    #[must_use]
+    pub const fn media_type(self) -> &'static str {
+        match self {
+            Self::Png => "image/png",
+            Self::Jpeg => "image/jpeg",
+            Self::Webp => "image/webp",
+            Self::Gif => "image/gif",
+        }
+    }
+
+    /// Its name for people.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Png => "PNG",
+            Self::Jpeg => "JPEG",
+            Self::Webp => "WebP",
+            Self::Gif => "GIF",
+        }
+    }
+}
+
+impl Head {
+    /// Reads the header; the pixels are not looked at.
+    ///
+    /// # Errors
+    /// When the bytes are no picture, or one with more pixels than are taken.
+    pub fn read(bytes: &[u8]) -> Result<Self, Unreadable> {
+        let format = Format::sniff(bytes).ok_or(Unreadable::Kind)?;
+        let size = imagesize::blob_size(bytes).map_err(|_| Unreadable::Damaged)?;
+        let too_large = Unreadable::TooLarge { width: size.width, height: size.height };
+        let side = |side: usize| u32::try_from(side).ok().filter(|side| *side <= MAX_SIDE);
+        let (Some(width), Some(height)) = (side(size.width), side(size.height)) else { return Err(too_large) };
+        let head = Self { format, width, height };
+        match head.pixels() {
+            0 => Err(Unreadable::Damaged),
+            1..=MAX_PIXELS => Ok(head),
+            _ => Err(too_large),
+        }
+    }
+
+    /// How many pixels there are in all.
+    #[must_use]
+    pub const fn pixels(self) -> u64 {
+        self.width as u64 * self.height as u64
+    }
+}

@@ -1,0 +1,9 @@
+#![doc = include_str!("../README.md")]
+
+#[cfg(feature = "decode")]
+mod decode;
+mod head;
+
+#[cfg(feature = "decode")]
+pub use decode::decode;
+pub use head::{Format, Head, MAX_PIXELS, MAX_SIDE, Unreadable};
