@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use images::{Edit, Generation};
+use images::{Edit, Generation, Rules};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|body: &[u8]| {
@@ -11,8 +11,8 @@ fuzz_target!(|body: &[u8]| {
     assert_eq!(Edit::read(&written).as_ref(), Ok(&edit), "nothing is lost");
     let generation = Generation::read(body).expect("an edit is a generation with more members");
     assert_eq!((&generation.prompt, generation.n), (&edit.generation.prompt, edit.generation.n));
-    if let Ok(valid) = edit.validate() {
-        assert!(valid.addresses().next().is_some(), "an edit starts from a picture");
-        assert!(generation.validate().is_ok(), "and keeps the rules of a generation");
+    if let Ok(valid) = edit.validate(&Rules::default()) {
+        assert!(valid.sources().next().is_some(), "an edit starts from a picture");
+        assert!(generation.validate(&Rules::default()).is_ok(), "and keeps the rules of a generation");
     }
 });

@@ -38,6 +38,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
+    #[allow(clippy::disallowed_methods, reason = "the server under test is dialled, on loopback")]
     pub(crate) fn open(address: SocketAddr) -> Self {
         let socket = TcpStream::connect(address).expect("the server accepts");
         socket.set_read_timeout(Some(GUARD)).expect("a timeout can be set");

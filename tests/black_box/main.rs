@@ -12,6 +12,8 @@ mod stream;
 mod admin;
 mod auth;
 mod chat;
+mod edits;
+mod images;
 mod limits;
 mod messages;
 mod models;

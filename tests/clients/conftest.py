@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gateway import Gateway, running
+from gateway import IMAGE_KEY, Gateway, running
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from anthropic import Anthropic, AsyncAnthropic
     from openai import AsyncOpenAI, OpenAI
+
+pytest.register_assert_rewrite("pictures")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -44,9 +46,28 @@ def anthropic_client(gateway: Gateway) -> Iterator[Anthropic]:
         yield client
 
 
+@pytest.fixture(scope="session")
+def image_client(gateway: Gateway) -> Iterator[OpenAI]:
+    with gateway.openai(IMAGE_KEY) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def lenient_client(gateway: Gateway) -> Iterator[OpenAI]:
+    """For images of any size: strict reading of the previous major knows three sizes only."""
+    with gateway.openai(IMAGE_KEY, _strict_response_validation=False) as client:
+        yield client
+
+
 @pytest.fixture
 async def async_openai_client(gateway: Gateway) -> AsyncIterator[AsyncOpenAI]:
     async with gateway.async_openai() as client:
+        yield client
+
+
+@pytest.fixture
+async def async_image_client(gateway: Gateway) -> AsyncIterator[AsyncOpenAI]:
+    async with gateway.async_openai(IMAGE_KEY) as client:
         yield client
 
 

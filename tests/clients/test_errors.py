@@ -36,6 +36,11 @@ def chat(**change: Any) -> Call:
     return lambda client, **more: client.chat.completions.create(**ask, **more)
 
 
+def draw(**change: Any) -> Call:
+    ask = {"model": "model-image-2.5-flare", "prompt": "A red circle.", "size": "1024x1024"} | change
+    return lambda client, **more: client.images.generate(**ask, **more)
+
+
 def message(**change: Any) -> Call:
     ask = {"model": "msg-sonnet-5", "messages": STORY_MESSAGES, "max_tokens": 16} | change
     return lambda client, **more: client.messages.create(**ask, **more)
@@ -69,8 +74,8 @@ def check_anthropic(error: anthropic.APIStatusError, kind: str, text: str) -> No
 
 @pytest.mark.parametrize(
     "call",
-    [respond(), respond(stream=True), chat(), chat(stream=True), list_models],
-    ids=["responses", "responses stream", "chat", "chat stream", "models"],
+    [respond(), respond(stream=True), chat(), chat(stream=True), draw(), draw(stream=True), list_models],
+    ids=["responses", "responses stream", "chat", "chat stream", "images", "images stream", "models"],
 )
 def test_openai_wrong_key(gateway: Gateway, call: Call) -> None:
     with gateway.openai(WRONG_KEY) as client, pytest.raises(openai.AuthenticationError) as raised:
@@ -239,9 +244,18 @@ def full_gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
         yield gateway
 
 
-@pytest.mark.parametrize("call", [respond(), chat(), chat(stream=True)], ids=["responses", "chat", "chat stream"])
-def test_openai_over_the_limit(full_gateway: Gateway, call: Call) -> None:
-    with full_gateway.openai() as client, pytest.raises(openai.RateLimitError) as raised:
+@pytest.mark.parametrize(
+    ("call", "key"),
+    [
+        pytest.param(respond(), TEXT_KEY, id="responses"),
+        pytest.param(chat(), TEXT_KEY, id="chat"),
+        pytest.param(chat(stream=True), TEXT_KEY, id="chat stream"),
+        pytest.param(draw(), IMAGE_KEY, id="images"),
+        pytest.param(draw(stream=True), IMAGE_KEY, id="images stream"),
+    ],
+)
+def test_openai_over_the_limit(full_gateway: Gateway, call: Call, key: str) -> None:
+    with full_gateway.openai(key) as client, pytest.raises(openai.RateLimitError) as raised:
         call(client)
     check_openai(raised.value, "rate_limit_error", LIMIT)
     assert 1 <= int(raised.value.response.headers["retry-after"]) <= 30

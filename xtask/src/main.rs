@@ -2,9 +2,11 @@
 
 mod bench;
 mod ci;
+mod clients;
 mod deps;
 mod fetch_model;
 mod fuzz;
+mod gateway;
 mod layers;
 mod lockfile;
 mod process;
@@ -39,6 +41,7 @@ fn chore(mut args: Vec<OsString>) -> Outcome {
         Some("serve") => serve::run(&args),
         Some("test") => test::run(&args),
         Some("ci") => nothing(&args).and_then(|()| ci::run()),
+        Some("clients") => clients::node(&args),
         Some("fetch-model") => nothing(&args).and_then(|()| fetch_model::run()),
         Some("bench") => bench::run(&args),
         Some("fuzz") => fuzz::run(&args),
@@ -69,6 +72,7 @@ usage: cargo xtask <chore>
   serve [ARGS…]       bring the model if it is absent, build in release, run `sluicegate serve ARGS…`
   test [ARGS…]        bring the model if it is absent, run every test; ARGS go to `cargo test`
   ci                  everything that has to pass: format, lints, tables, docs, licences, fuzz targets, tests
+  clients [ARGS…]     run the official Node SDKs against the gateway; ARGS go to `node --test`
   fetch-model         bring the weights of the embedded text engine into the user's cache
   bench [ARGS…]       run the benches; ARGS go to the bench programs
   fuzz [--minutes N] [--keep] [TARGET]

@@ -9,15 +9,13 @@ use crate::{Outcome, fetch_model, process, workspace};
 pub(crate) fn run(args: &[OsString]) -> Outcome {
     fetch_model::run()?;
     process::run(process::cargo("build").args(["--release", "--locked", "--package", "sluicegate-server"]))?;
-    let program = workspace::target()?.join("release").join(format!("sluicegate{}", std::env::consts::EXE_SUFFIX));
-    become_program(Command::new(program).arg("serve").args(args))
+    become_program(Command::new(workspace::program("release")?).arg("serve").args(args))
 }
 
 /// Builds and becomes `sluicegate openapi`; the document does not depend on a model.
 pub(crate) fn openapi() -> Outcome {
     process::run(process::cargo("build").args(["--locked", "--quiet", "--package", "sluicegate-server"]))?;
-    let program = workspace::target()?.join("debug").join(format!("sluicegate{}", std::env::consts::EXE_SUFFIX));
-    become_program(Command::new(program).arg("openapi"))
+    become_program(Command::new(workspace::program("debug")?).arg("openapi"))
 }
 
 /// Puts the program in our place, so that signals and its exit status are its own.

@@ -24,3 +24,8 @@ pub(crate) fn metadata() -> Outcome<Metadata> {
 pub(crate) fn target() -> Outcome<PathBuf> {
     Ok(metadata()?.target_directory.into())
 }
+
+/// The gateway's binary as a profile's build leaves it.
+pub(crate) fn program(profile: &str) -> Outcome<PathBuf> {
+    Ok(target()?.join(profile).join(format!("sluicegate{}", std::env::consts::EXE_SUFFIX)))
+}

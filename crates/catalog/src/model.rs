@@ -76,6 +76,12 @@ impl Model {
     pub fn messages_rules(&self) -> messages::Rules {
         messages::Rules::default()
     }
+
+    /// The rules of Images that it bends: none.
+    #[must_use]
+    pub fn images_rules(&self) -> images::Rules {
+        images::Rules::default()
+    }
 }
 
 /// A family of models.

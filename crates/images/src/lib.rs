@@ -1,7 +1,19 @@
 #![doc = include_str!("../README.md")]
 
+mod encode;
+mod event;
+mod form;
 mod request;
+mod response;
+mod source;
+mod stream;
 mod validate;
 
+pub use encode::{Encoder, Settled};
+pub use event::{Completed, Event, EventError, Preview};
+pub use form::{Form, PartKind, part};
 pub use request::{Background, Edit, Generation, Mask, OutputFormat, Quality, Reference, ResponseFormat};
-pub use validate::{ValidEdit, ValidGeneration};
+pub use response::{Image, Reply, Response, TokensDetails, Usage};
+pub use source::Source;
+pub use stream::{Fold, Grammar, Offence, Operation, StreamError};
+pub use validate::{Rules, ValidEdit, ValidGeneration};

@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wire::{Object, Violations};
 
+use crate::source::Source;
+
 /// A request for pictures from a prompt. `null` is the same as absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Generation {
@@ -53,9 +55,9 @@ pub struct Edit {
     /// The pictures to start from: 1 to 16.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub images: Option<Vec<Reference>>,
-    /// Another way to name a single picture: its address. Read when `images` is absent.
+    /// Another way to name a single picture. Read when `images` is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub image: Option<String>,
+    pub image: Option<Source>,
     /// Where it may be changed: the transparent part of a PNG.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mask: Option<Mask>,
@@ -69,13 +71,19 @@ pub struct Edit {
 pub struct Reference {
     /// A Data URL of a PNG, JPEG or WebP, or a public https address.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub image_url: Option<String>,
+    pub image_url: Option<Source>,
     /// A stored file; never served.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_id: Option<String>,
     /// Every other field, as it came.
     #[serde(flatten)]
     pub extra: Object,
+}
+
+impl From<Source> for Reference {
+    fn from(source: Source) -> Self {
+        Self { image_url: Some(source), ..Self::default() }
+    }
 }
 
 /// A mask, told as a [`Reference`] is; a Data URL of a PNG alone is served.
@@ -112,10 +120,26 @@ impl Edit {
         wire::read(body)
     }
 
-    /// The addresses of the pictures to start from, in order.
-    pub fn addresses(&self) -> impl Iterator<Item = &str> {
-        let listed = self.images.iter().flatten().filter_map(|image| image.image_url.as_deref());
-        listed.chain(self.image.as_deref().filter(|_| self.images.is_none()))
+    /// The pictures to start from, in order.
+    pub fn sources(&self) -> impl Iterator<Item = &Source> {
+        let listed = self.images.iter().flatten().filter_map(|image| image.image_url.as_ref());
+        listed.chain(self.image.as_ref().filter(|_| self.images.is_none()))
+    }
+
+    /// Where it may be changed.
+    #[must_use]
+    pub fn mask_source(&self) -> Option<&Source> {
+        self.mask.as_ref()?.image_url.as_ref()
+    }
+
+    /// The request without its pictures, the pictures to start from in order, and the mask.
+    #[must_use]
+    pub fn into_sources(self) -> (Generation, Vec<Source>, Option<Source>) {
+        let sources = match self.images {
+            Some(images) => images.into_iter().filter_map(|image| image.image_url).collect(),
+            None => self.image.into_iter().collect(),
+        };
+        (self.generation, sources, self.mask.and_then(|mask| mask.image_url))
     }
 }
 

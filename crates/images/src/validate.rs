@@ -3,6 +3,23 @@
 use wire::{Code, DataUrl, Path, Problem, Violations};
 
 use crate::request::{Background, Edit, Generation, Mask, OutputFormat, Quality, Reference};
+use crate::source::Source;
+
+/// What one model takes otherwise than another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Rules {
+    /// The most pictures that may be asked for at once: 10, unless a model says less.
+    pub max_count: u32,
+    /// The most pictures to start from: 16, unless a model says less.
+    pub max_references: usize,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self { max_count: MAX_COUNT, max_references: MAX_REFERENCES }
+    }
+}
 
 wire::valid! {
     /// A request for generations that keeps every rule; it comes from [`Generation::validate`] alone.
@@ -21,9 +38,9 @@ impl Generation {
     ///
     /// # Errors
     /// Every rule that it breaks, with paths.
-    pub fn validate(self) -> Result<ValidGeneration, Violations> {
+    pub fn validate(self, rules: &Rules) -> Result<ValidGeneration, Violations> {
         let mut found = Violations::default();
-        check_generation(&self, &mut found);
+        check_generation(&self, rules, &mut found);
         found.or(ValidGeneration(self))
     }
 }
@@ -33,10 +50,10 @@ impl Edit {
     ///
     /// # Errors
     /// Every rule that it breaks, with paths.
-    pub fn validate(self) -> Result<ValidEdit, Violations> {
+    pub fn validate(self, rules: &Rules) -> Result<ValidEdit, Violations> {
         let mut found = Violations::default();
-        check_generation(&self.generation, &mut found);
-        check_references(&self, &mut found);
+        check_generation(&self.generation, rules, &mut found);
+        check_references(&self, rules, &mut found);
         if let Some(mask) = &self.mask {
             check_mask(mask, &mut found);
         }
@@ -44,13 +61,13 @@ impl Edit {
     }
 }
 
-fn check_generation(request: &Generation, found: &mut Violations) {
+fn check_generation(request: &Generation, rules: &Rules, found: &mut Violations) {
     let root = Path::ROOT;
     check_prompt(&request.prompt, &root.key("prompt"), found);
     if request.model.as_deref() == Some("") {
         found.invalid(&root.key("model"), "Invalid 'model': expected the id of a model, but got an empty string.");
     }
-    found.check_integer(&root.key("n"), request.n, 1, 10);
+    found.check_integer(&root.key("n"), request.n, 1, rules.max_count.into());
     found.check_integer(&root.key("output_compression"), request.output_compression, 0, 100);
     found.check_integer(&root.key("partial_images"), request.partial_images, 0, 3);
     if let Some(size) = request.size.as_deref().filter(|size| !is_size(size)) {
@@ -94,16 +111,13 @@ fn check_words(request: &Generation, found: &mut Violations) {
     }
 }
 
-fn check_references(request: &Edit, found: &mut Violations) {
+fn check_references(request: &Edit, rules: &Rules, found: &mut Violations) {
     let path = Path::ROOT.key("images");
     let images = request.images.as_deref().unwrap_or_default();
     match (&request.image, images) {
-        (Some(url), _) if request.images.is_none() => check_url(&Path::ROOT.key("image"), url, found),
-        (_, []) => {
-            let sentence = "At least one reference image is required.";
-            found.unsupported(&path, Code::MissingRequiredParameter, sentence);
-        }
-        _ => found.check_length(&path, images.len(), MAX_REFERENCES),
+        (Some(source), _) if request.images.is_none() => check_source(&Path::ROOT.key("image"), source, found),
+        (_, []) => found.unsupported(&path, Code::MissingRequiredParameter, NO_REFERENCE),
+        _ => found.check_length(&path, images.len(), rules.max_references),
     }
     for (i, image) in images.iter().enumerate() {
         let path = path.index(i);
@@ -111,7 +125,7 @@ fn check_references(request: &Edit, found: &mut Violations) {
             continue;
         }
         match &image.image_url {
-            Some(url) => check_url(&path.key("image_url"), url, found),
+            Some(source) => check_source(&path.key("image_url"), source, found),
             None => found.missing(&path.key("image_url")),
         }
     }
@@ -123,9 +137,8 @@ fn check_mask(mask: &Mask, found: &mut Violations) {
         let sentence = "mask.file_id is not supported; send image_url.";
         return found.unsupported(&path.key("file_id"), Code::UnsupportedParameter, sentence);
     }
-    let Some(url) = &mask.image_url else { return found.missing(&path.key("image_url")) };
-    let is_png = DataUrl::parse(url).is_ok_and(|url| url.media_type == "image/png" && url.check().is_ok());
-    if !is_png {
+    let Some(source) = &mask.image_url else { return found.missing(&path.key("image_url")) };
+    if source.media_type() != Some(PNG) {
         found.invalid(&path, "Invalid 'mask': expected a base64 Data URL of a PNG in its image_url.");
     }
 }
@@ -140,13 +153,18 @@ fn is_stored(image: &Reference, path: &Path<'_>, instead: &str, found: &mut Viol
     image.file_id.is_some()
 }
 
-fn check_url(path: &Path<'_>, url: &str, found: &mut Violations) {
-    let media_type = DataUrl::parse(url).map(|url| url.media_type);
-    if media_type.is_ok_and(|media_type| !REFERENCE_TYPES.contains(&media_type)) {
+fn check_source(path: &Path<'_>, source: &Source, found: &mut Violations) {
+    let media_type = match source {
+        Source::Inline { media_type, .. } => Some(media_type.as_str()),
+        Source::Url(url) => DataUrl::parse(url).ok().map(|url| url.media_type),
+    };
+    if media_type.is_some_and(|media_type| !REFERENCE_TYPES.iter().any(|known| known.eq_ignore_ascii_case(media_type)))
+    {
         let accepted = REFERENCE_TYPES.join(", ");
-        return found.invalid(path, format!("Invalid Data URL in '{path}': expected one of {accepted}."));
+        found.invalid(path, format!("Invalid Data URL in '{path}': expected one of {accepted}."));
+    } else if let Source::Url(url) = source {
+        wire::check_image_url(path, url, found);
     }
-    wire::check_image_url(path, url, found);
 }
 
 /// `auto`, or two numbers of pixels of 2 to 5 digits.
@@ -159,9 +177,15 @@ fn is_size(size: &str) -> bool {
 
 /// The longest prompt, in characters.
 const MAX_PROMPT: usize = 32_000;
+/// The most pictures at once.
+const MAX_COUNT: u32 = 10;
 /// The most pictures to start from.
-const MAX_REFERENCES: usize = 16;
+pub(crate) const MAX_REFERENCES: usize = 16;
+/// Said when there is no picture to start from.
+pub(crate) const NO_REFERENCE: &str = "At least one reference image is required.";
+/// The encoding of masks.
+const PNG: &str = "image/png";
 /// The encodings of pictures to start from.
-const REFERENCE_TYPES: [&str; 3] = ["image/png", "image/jpeg", "image/webp"];
+const REFERENCE_TYPES: [&str; 3] = [PNG, "image/jpeg", "image/webp"];
 /// So much of a caller's own word is repeated to them.
 const MAX_ECHO: usize = 64;

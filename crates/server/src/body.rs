@@ -1,6 +1,9 @@
 //! Bodies of responses, and the reading of bodies of requests.
 
 pub(crate) mod events;
+pub(crate) mod form;
+pub(crate) mod pieces;
+pub(crate) mod plain;
 pub(crate) mod upload;
 
 use std::convert::Infallible;

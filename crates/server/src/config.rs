@@ -1,16 +1,21 @@
 //! The operator's file: TOML, every key known, every mistake told.
 
+mod fetch;
+pub(crate) mod key;
+mod limits;
+
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use auth::{Entry, KeyHash, Pattern, Scope, Scopes};
-use bytesize::ByteSize;
+use auth::Entry;
 use catalog::{Catalog, Model};
-use jiff::civil::Date;
-use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use serde::{Deserialize, Deserializer};
+
+use self::fetch::Fetch;
+use self::key::Key;
+pub(crate) use self::limits::Limits;
 
 /// What an operator may set. The default is a gateway that works without a file.
 #[derive(Clone, Debug, Deserialize)]
@@ -28,6 +33,10 @@ pub(crate) struct Config {
     pub(crate) models: Option<Vec<ModelEntry>>,
     /// The embedded text engine.
     pub(crate) local: Local,
+    /// The embedded image engine.
+    pub(crate) easel: Easel,
+    /// Pictures that requests name by address.
+    pub(crate) fetch: Fetch,
 }
 
 impl Default for Config {
@@ -39,94 +48,10 @@ impl Default for Config {
             keys: Vec::new(),
             models: None,
             local: Local::default(),
+            easel: Easel::default(),
+            fetch: Fetch::default(),
         }
     }
-}
-
-/// How much and how long. Sizes read `"32MiB"`, durations `"600s"`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct Limits {
-    /// Requests answered at once, over all keys; past it `gateway_concurrency_limit`. Default 256.
-    pub(crate) concurrency: usize,
-    /// Requests answered at once for one key. Default 64.
-    pub(crate) concurrency_per_key: usize,
-    /// Open client connections; newcomers wait past it. Default 10,000.
-    pub(crate) connections: usize,
-    /// The head of a request. Default 64 KiB, at least 8 KiB.
-    pub(crate) head: ByteSize,
-    /// A JSON body. Default 32 MiB.
-    pub(crate) json_body: ByteSize,
-    /// All bodies that are being uploaded, together. Default 512 MiB.
-    pub(crate) body_memory: ByteSize,
-    /// For the head of a request, and between requests. Default 30 s.
-    #[serde(deserialize_with = "duration")]
-    pub(crate) head_timeout: Duration,
-    /// Between two pieces of a body. Default 15 s.
-    #[serde(deserialize_with = "duration")]
-    pub(crate) body_idle: Duration,
-    /// For a whole body. Default 120 s.
-    #[serde(deserialize_with = "duration")]
-    pub(crate) body_timeout: Duration,
-    /// For a whole request, as long as the official clients wait. Default 600 s.
-    #[serde(deserialize_with = "duration")]
-    pub(crate) request_timeout: Duration,
-    /// A silent stream says that it is alive after this. Default 15 s.
-    #[serde(deserialize_with = "duration")]
-    pub(crate) keep_alive: Duration,
-    /// A client that takes nothing for this long is given up. Default 30 s.
-    #[serde(deserialize_with = "duration")]
-    pub(crate) write_stall: Duration,
-    /// After SIGTERM it goes on accepting for this long. Default 5 s.
-    #[serde(deserialize_with = "duration")]
-    pub(crate) lame_duck: Duration,
-    /// Then open answers may finish for this long. Default 120 s.
-    #[serde(deserialize_with = "duration")]
-    pub(crate) drain: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            concurrency: 256,
-            concurrency_per_key: 64,
-            connections: 10_000,
-            head: ByteSize::kib(64),
-            json_body: ByteSize::mib(32),
-            body_memory: ByteSize::mib(512),
-            head_timeout: Duration::from_secs(30),
-            body_idle: Duration::from_secs(15),
-            body_timeout: Duration::from_secs(120),
-            request_timeout: Duration::from_secs(600),
-            keep_alive: Duration::from_secs(15),
-            write_stall: Duration::from_secs(30),
-            lame_duck: Duration::from_secs(5),
-            drain: Duration::from_secs(120),
-        }
-    }
-}
-
-impl Limits {
-    /// The size of a JSON body in bytes.
-    pub(crate) fn json_body_bytes(&self) -> usize {
-        usize::try_from(self.json_body.as_u64()).unwrap_or(usize::MAX)
-    }
-
-    /// The size of a head in bytes; hyper takes no less than its own least.
-    pub(crate) fn head_bytes(&self) -> usize {
-        usize::try_from(self.head.as_u64()).unwrap_or(usize::MAX).max(LEAST_HEAD)
-    }
-}
-
-/// One key: its hash, never the key.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Key {
-    name: String,
-    hash: String,
-    scopes: Vec<String>,
-    models: Option<Vec<String>>,
-    expires: Option<String>,
 }
 
 /// One model, by what it promises.
@@ -149,6 +74,15 @@ pub(crate) struct Local {
     pub(crate) generations: Option<usize>,
 }
 
+/// The embedded image engine.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Easel {
+    /// Pictures decoded and drawn at once. Absent: as many as there are cores.
+    #[cfg_attr(not(feature = "easel"), allow(dead_code, reason = "a file may set up what this build leaves out"))]
+    pub(crate) threads: Option<usize>,
+}
+
 /// Why there is no gateway. One line a problem.
 #[derive(Debug)]
 pub(crate) struct ConfigError(Vec<String>);
@@ -160,6 +94,10 @@ impl Config {
         let text = std::fs::read_to_string(path).map_err(|error| ConfigError::one(format!("{name}: {error}")))?;
         let config: Self = toml::from_str(&text).map_err(|error| ConfigError::one(format!("{name}: {error}")))?;
         let mut problems = config.limits.problems();
+        problems.extend(config.fetch.problems());
+        if config.easel.threads == Some(0) {
+            problems.push("easel.threads: must be more than 0".to_owned());
+        }
         if config.listen.is_empty() {
             problems.push("listen: at least one address is needed, such as \"127.0.0.1:8080\"".to_owned());
         }
@@ -187,67 +125,6 @@ impl Config {
             Some(models) => Catalog::new(models.iter().map(|entry| entry.model.clone()).collect()).map_err(ConfigError),
         }
     }
-}
-
-impl Limits {
-    fn problems(&self) -> Vec<String> {
-        let zero = [
-            ("limits.concurrency", self.concurrency == 0),
-            ("limits.concurrency_per_key", self.concurrency_per_key == 0),
-            ("limits.connections", self.connections == 0),
-            ("limits.json_body", self.json_body.as_u64() == 0),
-            ("limits.request_timeout", self.request_timeout.is_zero()),
-            ("limits.keep_alive", self.keep_alive.is_zero()),
-        ];
-        let mut problems: Vec<_> = zero
-            .iter()
-            .filter(|(_, is_zero)| *is_zero)
-            .map(|(name, _)| format!("{name}: must be more than 0"))
-            .collect();
-        if self.body_memory < self.json_body {
-            problems.push("limits.body_memory: must be at least limits.json_body".to_owned());
-        }
-        problems
-    }
-}
-
-impl Key {
-    fn entry(&self) -> Result<Entry, Vec<String>> {
-        let mut problems = Vec::new();
-        let mut note = |problem: String| problems.push(problem);
-        let hash = self.hash.parse::<KeyHash>().map_err(|error| note(format!("hash: {error}"))).ok();
-        let scopes =
-            self.scopes.iter().map(|scope| scope.parse::<Scope>().map_err(|error| note(format!("scopes: {error}"))));
-        let scopes: Scopes = scopes.filter_map(Result::ok).fold(Scopes::default(), |all, one| all.union(one.into()));
-        let models = self.models.as_ref().map(|models| {
-            let patterns =
-                models.iter().map(|model| model.parse::<Pattern>().map_err(|error| note(format!("models: {error}"))));
-            patterns.filter_map(Result::ok).collect()
-        });
-        let expires = match self.expires.as_deref().map(expiry) {
-            None => None,
-            Some(Ok(at)) => Some(at),
-            Some(Err(problem)) => {
-                note(problem);
-                None
-            }
-        };
-        let Some(hash) = hash.filter(|_| problems.is_empty()) else { return Err(problems) };
-        let mut entry = Entry::new(self.name.clone(), hash, scopes);
-        (entry.models, entry.expires) = (models, expires);
-        Ok(entry)
-    }
-}
-
-/// The Unix second from which a key is refused: the end of a day in UTC, or a point in time.
-pub(crate) fn expiry(text: &str) -> Result<i64, String> {
-    if let Ok(at) = text.parse::<Timestamp>() {
-        return Ok(at.as_second());
-    }
-    let next_day = text.parse::<Date>().and_then(Date::tomorrow).and_then(|day| day.to_zoned(TimeZone::UTC));
-    next_day.map(|day| day.timestamp().as_second()).map_err(|_| {
-        format!("expires: '{text}' is neither a date such as 2027-01-31 nor a time such as 2027-01-31T12:00:00Z")
-    })
 }
 
 impl ConfigError {
@@ -283,5 +160,3 @@ fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 /// Where operators are served without a file.
 pub(crate) const DEFAULT_ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9090);
-/// hyper's own least size of a read buffer.
-const LEAST_HEAD: usize = 8192;

@@ -8,13 +8,16 @@ pub(crate) mod responses;
 pub(crate) mod text;
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderValue, Response};
+use bytesize::ByteSize;
+use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use http_body_util::{BodyExt, Full};
 use serde::Serialize;
 use wire::ApiError;
 
 use crate::body::Body;
+use crate::body::upload::{Incoming, Upload};
+use crate::gateway::Gateway;
 use crate::refusal::Refusal;
 
 /// A reply of status 200 whose body is `value` as JSON.
@@ -27,4 +30,54 @@ pub(crate) fn json(value: &impl Serialize) -> Result<Response<Body>, Refusal> {
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok(response)
+}
+
+/// The body of a request that has to be JSON.
+async fn json_body<B>(request: Request<B>, limit: ByteSize, gateway: &Gateway) -> Result<Upload, Refusal>
+where
+    B: http_body::Body<Data = Bytes>,
+{
+    let limit = bytes(limit);
+    check_length(request.headers(), limit)?;
+    let media_type = media_type(request.headers())?;
+    if !is_json(&media_type) {
+        return Err(Refusal::media_type("application/json", &media_type));
+    }
+    Incoming::new(request.into_body(), limit, &gateway.limits, &gateway.budget).whole().await
+}
+
+/// Refuses a body that says itself that it is too large.
+fn check_length(headers: &HeaderMap, limit: usize) -> Result<(), Refusal> {
+    let declared = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if declared.is_some_and(|length| length > limit as u64) { Err(Refusal::too_large()) } else { Ok(()) }
+}
+
+/// The media type of a body that is not compressed, in lower case; JSON without one (wire-reference §0.3).
+fn media_type(headers: &HeaderMap) -> Result<String, Refusal> {
+    if let Some(coding) = headers.get(CONTENT_ENCODING)
+        && !coding.as_bytes().eq_ignore_ascii_case(b"identity")
+    {
+        return Err(Refusal::content_encoding());
+    }
+    let Some(value) = headers.get(CONTENT_TYPE) else { return Ok("application/json".to_owned()) };
+    let media_type = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default();
+    Ok(media_type.trim().to_ascii_lowercase())
+}
+
+fn is_json(media_type: &str) -> bool {
+    media_type == "application/json" || media_type.ends_with("+json")
+}
+
+/// Names what could not be said to the engine.
+fn add_dropped(headers: &mut HeaderMap, dropped: &[String]) {
+    if dropped.is_empty() {
+        return;
+    }
+    if let Ok(value) = HeaderValue::from_str(&dropped.join(", ")) {
+        headers.insert(HeaderName::from_static("x-sluicegate-dropped"), value);
+    }
+}
+
+fn bytes(size: ByteSize) -> usize {
+    usize::try_from(size.as_u64()).unwrap_or(usize::MAX)
 }

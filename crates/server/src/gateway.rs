@@ -12,7 +12,8 @@ use std::task::Poll;
 use auth::{Credentials, Denied, Entry, KeyRing};
 use bytes::Bytes;
 use catalog::Catalog;
-use engine::TextEngine;
+use engine::{ImageEngine, TextEngine};
+use fetch::Fetcher;
 use http::header::{AUTHORIZATION, CONNECTION};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use http_body_util::{BodyExt, Full};
@@ -39,17 +40,20 @@ pub(crate) struct Gateway {
     pub(crate) limiter: Limiter,
     pub(crate) budget: Budget,
     pub(crate) local: Option<Arc<dyn TextEngine>>,
+    pub(crate) easel: Option<Arc<dyn ImageEngine>>,
+    pub(crate) fetcher: Fetcher,
+    /// How many pictures are being fetched, over all and for each key.
+    pub(crate) fetches: Limiter,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) lifecycle: Lifecycle,
     pub(crate) started: Instant,
 }
 
-/// A request whose key was admitted, on its way through an endpoint.
-pub(crate) struct Admitted<'a, B> {
+/// Who asks, once their key was admitted, and what there is to answer with.
+pub(crate) struct Caller<'a> {
     pub(crate) gateway: &'a Gateway,
     pub(crate) catalog: &'a Catalog,
     pub(crate) key: &'a Entry,
-    pub(crate) request: Request<B>,
     pub(crate) record: &'a mut Option<Record>,
 }
 
@@ -57,7 +61,7 @@ impl Gateway {
     /// Answers one request. There is always an answer; every refusal is one.
     pub(crate) async fn answer<B>(&self, request: Request<B>) -> Response<Body>
     where
-        B: http_body::Body<Data = Bytes>,
+        B: http_body::Body<Data = Bytes> + Send,
     {
         let id = wire::id("req", clock::random_bits());
         let style = style(request.uri().path(), request.headers());
@@ -87,7 +91,7 @@ impl Gateway {
     /// As [`Gateway::answer`], with a panic turned into a 500: the process and the connection live on.
     pub(crate) async fn answer_guarded<B>(&self, request: Request<B>) -> Response<Body>
     where
-        B: http_body::Body<Data = Bytes>,
+        B: http_body::Body<Data = Bytes> + Send,
     {
         let style = style(request.uri().path(), request.headers());
         let mut answer = pin!(self.answer(request));
@@ -115,7 +119,7 @@ impl Gateway {
 
     async fn route<B>(&self, request: Request<B>, record: &mut Option<Record>) -> Result<Response<Body>, Refusal>
     where
-        B: http_body::Body<Data = Bytes>,
+        B: http_body::Body<Data = Bytes> + Send,
     {
         let endpoint = Endpoint::of(request.method(), request.uri().path())?;
         let policy = self.policies.current();
@@ -127,16 +131,16 @@ impl Gateway {
         if let Some(scope) = endpoint.scope().filter(|scope| !key.scopes.contains(*scope)) {
             return Err(Refusal::capability(scope.as_str()));
         }
-        let admitted = Admitted { gateway: self, catalog: &policy.catalog, key, request, record };
+        let caller = Caller { gateway: self, catalog: &policy.catalog, key, record };
         match endpoint {
-            Endpoint::Responses => text::answer::<translate::inbound::Responses, B>(admitted).await,
-            Endpoint::Chat => text::answer::<translate::inbound::Chat, B>(admitted).await,
-            Endpoint::Messages => text::answer::<translate::inbound::Messages, B>(admitted).await,
-            Endpoint::CountTokens => crate::endpoints::messages::count_tokens(admitted).await,
-            Endpoint::ImageGenerations => images::generate(admitted).await,
-            Endpoint::ImageEdits => images::edit(admitted).await,
-            Endpoint::Models => models::list(&admitted),
-            Endpoint::Model(id) => models::retrieve(&admitted, &id),
+            Endpoint::Responses => text::answer::<translate::inbound::Responses, B>(caller, request).await,
+            Endpoint::Chat => text::answer::<translate::inbound::Chat, B>(caller, request).await,
+            Endpoint::Messages => text::answer::<translate::inbound::Messages, B>(caller, request).await,
+            Endpoint::CountTokens => crate::endpoints::messages::count_tokens(caller, request).await,
+            Endpoint::ImageGenerations => images::generate(caller, request).await,
+            Endpoint::ImageEdits => images::edit(caller, request).await,
+            Endpoint::Models => models::list(&caller, request.uri().query().unwrap_or_default()),
+            Endpoint::Model(id) => models::retrieve(&caller, &id),
         }
     }
 

@@ -99,7 +99,7 @@ pub(crate) fn announce(
     }
     // What is shown must be taken: the lines are read back as a configuration would be.
     let lines = table.to_string();
-    let read: crate::config::Key = toml::from_str(&lines).map_err(|error| ConfigError::one(error.to_string()))?;
+    let read: crate::config::key::Key = toml::from_str(&lines).map_err(|error| ConfigError::one(error.to_string()))?;
     let config = Config { keys: vec![read], ..Config::default() };
     KeyRing::new(config.entries()?)?;
     Ok(format!(

@@ -10,11 +10,14 @@ mod keys;
 mod lifecycle;
 mod limit;
 mod log;
+#[cfg(all(test, feature = "easel"))]
+mod memory;
 mod metrics;
 mod openapi;
 mod outcome;
 mod policy;
 mod record;
+mod references;
 mod refusal;
 mod route;
 mod serve;

@@ -24,6 +24,7 @@ pub(crate) struct Metrics {
     duration: Histogram,
     in_flight: Gauge,
     connections: Gauge,
+    fetches: Family<FetchLabels, Counter>,
     panics: Counter,
     reloads: Family<ReloadLabels, Counter>,
     uptime: Gauge<f64, AtomicU64>,
@@ -48,6 +49,11 @@ struct TokenLabels {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct FetchLabels {
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct ReloadLabels {
     outcome: &'static str,
 }
@@ -63,6 +69,7 @@ impl Metrics {
             duration: Histogram::new(exponential_buckets(0.001, 2.0, 20)),
             in_flight: Gauge::default(),
             connections: Gauge::default(),
+            fetches: Family::default(),
             panics: Counter::default(),
             reloads: Family::default(),
             uptime: Gauge::default(),
@@ -81,6 +88,7 @@ impl Metrics {
         registry.register("in_flight", "Permits that are out", self.in_flight.clone());
         registry.register("connections", "Open client connections", self.connections.clone());
         registry.register("config_reloads", "Times that the configuration was read again", self.reloads.clone());
+        registry.register("fetches", "Pictures fetched for requests, by outcome", self.fetches.clone());
         registry.register("panics", "Panics that were caught", self.panics.clone());
         registry.register_with_unit("uptime", "Since the start", Unit::Seconds, self.uptime.clone());
     }
@@ -110,6 +118,10 @@ impl Metrics {
 
     pub(crate) fn reloaded(&self, taken: bool) {
         self.reloads.get_or_create(&ReloadLabels { outcome: if taken { "taken" } else { "refused" } }).inc();
+    }
+
+    pub(crate) fn fetched(&self, outcome: &'static str) {
+        self.fetches.get_or_create(&FetchLabels { outcome }).inc();
     }
 
     pub(crate) fn panicked(&self) {

@@ -1,5 +1,7 @@
 //! How answers end.
 
+use engine::{EngineError, Stop};
+
 /// How an answer ended. Exactly one of these is told for each request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Outcome {
@@ -24,6 +26,24 @@ pub(crate) enum Outcome {
 }
 
 impl Outcome {
+    /// How an answer ended whose engine failed.
+    pub(crate) fn of_failure(error: &EngineError) -> Self {
+        match error {
+            EngineError::ContextLength { .. } | EngineError::Unsupported { .. } => Self::Refused,
+            EngineError::Busy => Self::Shed,
+            EngineError::Timeout(_) => Self::Timeout,
+            _ => Self::EngineError,
+        }
+    }
+
+    /// How an answer ended that its model ended.
+    pub(crate) fn of_stop(stop: &Stop) -> Self {
+        match stop {
+            Stop::MaxTokens | Stop::ContextFull => Self::Incomplete,
+            _ => Self::Completed,
+        }
+    }
+
     /// The word for logs and metrics.
     pub(crate) fn as_str(self) -> &'static str {
         match self {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use engine::Usage;
 use tokio::time::Instant;
 
+use crate::body::events::Ending;
 use crate::metrics::Metrics;
 use crate::outcome::Outcome;
 
@@ -59,6 +60,12 @@ impl Record {
             usage: None,
             first_event: None,
         }
+    }
+
+    /// Notes how an answer ended that its engine brought to its end.
+    pub(crate) fn finish(&mut self, ending: Ending) {
+        self.usage = ending.usage;
+        self.end(ending.outcome);
     }
 
     /// Sets the outcome, unless one is set: the first that is known stands.

@@ -77,10 +77,10 @@ impl Refusal {
         ApiError::new(ErrorKind::TooLarge, "request_too_large", sentence).into()
     }
 
-    /// A body that is not JSON by its own account.
-    pub(crate) fn media_type(found: &str) -> Self {
+    /// A body of another kind than is taken, by its own account.
+    pub(crate) fn media_type(accepted: &str, found: &str) -> Self {
         let found: String = found.chars().take(MAX_ECHO).collect();
-        let sentence = format!("Content-Type must be application/json, but it is '{found}'.");
+        let sentence = format!("Content-Type must be {accepted}, but it is '{found}'.");
         ApiError::new(ErrorKind::UnsupportedMediaType, "unsupported_media_type", sentence).into()
     }
 

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use auth::Scope;
-use engine::TextEngine;
+use engine::{ImageEngine, TextEngine};
+use fetch::Fetcher;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
@@ -28,19 +29,9 @@ pub(crate) async fn run(config: Config, file: Option<PathBuf>) -> Result<(), Con
     let (policy, made) = Policy::read(&config, file.is_some())?;
     let listeners = bind(&config.listen).await?;
     let admin = bind(config.admin.as_slice()).await?.pop();
-    let local = load_engine(&config).await?;
+    let engines = Engines { local: load_local(&config).await?, easel: open_easel(&config) };
     let addresses: Vec<_> = listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
-    let limits = config.limits;
-    let gateway = Gateway {
-        limiter: Limiter::new(limits.concurrency, limits.concurrency_per_key),
-        budget: Budget::new(limits.body_memory.as_u64()),
-        policies: Arc::new(Policies::new(policy)),
-        limits,
-        local,
-        metrics: Arc::new(Metrics::new()),
-        lifecycle: Lifecycle::new(),
-        started: Instant::now(),
-    };
+    let gateway = assemble(config, policy, engines, &addresses);
     greet(&addresses, admin.as_ref().and_then(|admin| admin.local_addr().ok()), &made);
     let gateway = Arc::new(gateway);
     let following = file
@@ -52,8 +43,41 @@ pub(crate) async fn run(config: Config, file: Option<PathBuf>) -> Result<(), Con
     Ok(())
 }
 
+/// The engines of this process, as far as they are built in.
+#[derive(Default)]
+pub(crate) struct Engines {
+    local: Option<Arc<dyn TextEngine>>,
+    easel: Option<Arc<dyn ImageEngine>>,
+}
+
+#[cfg(all(test, feature = "easel"))]
+impl Engines {
+    /// The image engine alone.
+    pub(crate) fn drawing(config: &Config) -> Self {
+        Self { local: None, easel: open_easel(config) }
+    }
+}
+
+/// A gateway as the configuration wants it, which listens at `addresses`.
+pub(crate) fn assemble(config: Config, policy: Policy, engines: Engines, addresses: &[SocketAddr]) -> Gateway {
+    let Config { limits, fetch, .. } = config;
+    Gateway {
+        limiter: Limiter::new(limits.concurrency, limits.concurrency_per_key),
+        budget: Budget::new(limits.body_memory.as_u64()),
+        policies: Arc::new(Policies::new(policy)),
+        local: engines.local,
+        easel: engines.easel,
+        fetcher: Fetcher::new(fetch.options(addresses, limits.picture)),
+        fetches: Limiter::new(fetch.at_once, fetch.at_once_per_key),
+        limits,
+        metrics: Arc::new(Metrics::new()),
+        lifecycle: Lifecycle::new(),
+        started: Instant::now(),
+    }
+}
+
 #[cfg(feature = "local")]
-async fn load_engine(config: &Config) -> Result<Option<Arc<dyn TextEngine>>, ConfigError> {
+async fn load_local(config: &Config) -> Result<Option<Arc<dyn TextEngine>>, ConfigError> {
     let usual = local::Options::default();
     let options = local::Options {
         model: config.local.model.clone(),
@@ -71,8 +95,20 @@ async fn load_engine(config: &Config) -> Result<Option<Arc<dyn TextEngine>>, Con
 }
 
 #[cfg(not(feature = "local"))]
-async fn load_engine(_: &Config) -> Result<Option<Arc<dyn TextEngine>>, ConfigError> {
+async fn load_local(_: &Config) -> Result<Option<Arc<dyn TextEngine>>, ConfigError> {
     Ok(None)
+}
+
+#[cfg(feature = "easel")]
+fn open_easel(config: &Config) -> Option<Arc<dyn ImageEngine>> {
+    let usual = easel::Options::default();
+    let options = easel::Options { threads: config.easel.threads.unwrap_or(usual.threads), ..usual };
+    Some(Arc::new(easel::Easel::new(options)))
+}
+
+#[cfg(not(feature = "easel"))]
+fn open_easel(_: &Config) -> Option<Arc<dyn ImageEngine>> {
+    None
 }
 
 async fn bind(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>, ConfigError> {
@@ -163,6 +199,10 @@ fn example(scope: Scope) -> Option<(&'static str, &'static str)> {
         Scope::Messages => Some((
             "/v1/messages",
             r#"{"model":"msg-sonnet-5","max_tokens":64,"messages":[{"role":"user","content":"Say hello."}]}"#,
+        )),
+        Scope::Images => Some((
+            "/v1/images/generations",
+            r#"{"model":"model-image-2.5-flare","prompt":"A paper boat on a pond","size":"1024x1024"}"#,
         )),
         _ => None,
     }

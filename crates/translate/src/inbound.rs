@@ -1,6 +1,7 @@
 //! The side of the client: its request to neutral, and neutral events to its own.
 
 mod chat;
+mod images;
 mod messages;
 mod responses;
 mod shared;
@@ -10,6 +11,7 @@ use serde::Serialize;
 use wire::ApiError;
 
 pub use self::chat::Chat;
+pub use self::images::{Pictures, image_request};
 pub use self::messages::Messages;
 pub use self::responses::Responses;
 use crate::error::in_stream;

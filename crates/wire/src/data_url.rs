@@ -98,7 +98,7 @@ pub fn check_image_url(path: &Path<'_>, url: &str, found: &mut Violations) {
     }
     match DataUrl::parse(url).and_then(|data| data.check().map(|()| data)) {
         Err(why) => found.invalid(path, format!("Invalid Data URL in '{path}': {why}.")),
-        Ok(data) if !IMAGE_TYPES.contains(&data.media_type) => {
+        Ok(data) if !IMAGE_TYPES.iter().any(|known| known.eq_ignore_ascii_case(data.media_type)) => {
             found.invalid(path, format!("Invalid Data URL in '{path}': expected one of {}.", IMAGE_TYPES.join(", ")));
         }
         Ok(_) => {}

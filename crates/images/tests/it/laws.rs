@@ -1,11 +1,190 @@
 //! Laws that hold for any input.
 
+use std::ops::ControlFlow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
-use serde_json::Value;
-use sluicegate_images::{Edit, Generation};
-use wire::Shape;
+use serde_json::{Map, Value, json};
+use sluicegate_images::{
+    Background, Edit, Encoder, Event, Form, Generation, Grammar, Operation, OutputFormat, Quality, Rules, Settled,
+    Source, TokensDetails, Usage,
+};
+use wire::{ApiError, DataUrl, Shape};
+
+use crate::{events, fold, text};
+
+/// Something that a model does.
+#[derive(Clone, Debug)]
+enum Act {
+    Preview(Vec<u8>),
+    Completed(Vec<u8>, u64),
+    Fail,
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let file = || vec(any::<u8>(), 0..40);
+    prop_oneof![
+        6 => file().prop_map(Act::Preview),
+        4 => (file(), 0..u64::MAX / 16).prop_map(|(file, tokens)| Act::Completed(file, tokens)),
+        1 => Just(Act::Fail),
+    ]
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    prop_oneof![Just(Operation::Generation), Just(Operation::Edit)]
+}
+
+/// The events of the acts, as far as a failure.
+fn perform(operation: Operation, acts: &[Act]) -> Vec<Event> {
+    let settled = Settled {
+        size: "16x16".into(),
+        quality: Quality::Low,
+        background: Background::Opaque,
+        output_format: OutputFormat::Png,
+    };
+    let (mut encoder, mut out) = (Some(Encoder::new(operation, settled)), Vec::new());
+    let _: ControlFlow<()> = acts.iter().try_for_each(|act| {
+        let Some(open) = &mut encoder else { return ControlFlow::Break(()) };
+        out.push(match act {
+            Act::Preview(file) => open.preview(file, 1),
+            Act::Completed(file, tokens) => open.completed(file, "id".into(), usage(*tokens), 2),
+            Act::Fail => encoder.take().unwrap().fail(&ApiError::server_error()),
+        });
+        ControlFlow::Continue(())
+    });
+    out
+}
+
+fn usage(tokens: u64) -> Usage {
+    Usage::new(TokensDetails::new(0, 1), TokensDetails::new(tokens, 0))
+}
+
+/// The files that the acts complete, as base64, and the tokens in sum.
+fn sum(acts: &[Act]) -> (Vec<String>, u64) {
+    let (mut files, mut tokens) = (Vec::new(), 0);
+    for act in acts {
+        if let Act::Completed(file, more) = act {
+            files.push(STANDARD.encode(file));
+            tokens += more + 1;
+        }
+    }
+    (files, tokens)
+}
+
+/// One of the settings of a form, as text and as it stands in JSON.
+fn settings() -> impl Strategy<Value = Map<String, Value>> {
+    let words = || "[a-z0-9x\u{e9} ]{1,8}".prop_map(Value::from);
+    let known = |words: &'static [&'static str]| proptest::sample::select(words).prop_map(Value::from);
+    let word = (
+        proptest::sample::select(vec!["model", "size", "quality", "background", "output_format", "user", "moderation"]),
+        prop_oneof![words(), known(&["low", "1024x1024", "auto", "png", "jpeg", "transparent"])],
+    );
+    let integer = (
+        proptest::sample::select(vec!["n", "output_compression", "partial_images", "seed"]),
+        prop_oneof![any::<i64>().prop_map(Value::from), (-1_i64..12).prop_map(Value::from), Just(json!(1.5))],
+    );
+    let boolean = (Just("stream"), any::<bool>().prop_map(Value::from));
+    let setting = prop_oneof![word, integer, boolean].boxed();
+    (words(), vec(setting, 0..8)).prop_map(|(prompt, settings)| {
+        let settings = settings.into_iter().map(|(name, value)| (name.to_owned(), value));
+        settings.chain([("prompt".to_owned(), prompt)]).collect()
+    })
+}
+
+fn files() -> impl Strategy<Value = Vec<Vec<u8>>> {
+    let kinds: [&[u8]; 3] =
+        [b"\x89PNG\r\n\x1a\n\0\0\0\r", b"\xff\xd8\xff\xe0\0\x10JFIF\0\x01", b"RIFF\x04\0\0\0WEBPVP8 "];
+    let file = (proptest::sample::select(kinds.to_vec()), vec(any::<u8>(), 0..30));
+    vec(file.prop_map(|(kind, rest)| [kind, &rest].concat()), 1..=16)
+}
+
+fn data_url(file: &[u8]) -> Value {
+    let media_type = picture::Format::sniff(file).unwrap().media_type();
+    json!({"image_url": format!("data:{media_type};base64,{}", STANDARD.encode(file))})
+}
 
 proptest! {
+    #[test]
+    fn whatever_a_model_does_is_a_grammatical_stream(operation in operation(), acts in vec(act(), 0..12)) {
+        let out = perform(operation, &acts);
+        prop_assert_eq!(&events(&text(&out)), &out);
+        let mut grammar = Grammar::new(operation, None);
+        for event in &out {
+            prop_assert_eq!(grammar.push(event), Ok(()));
+            prop_assert_eq!(grammar.is_ended(), event.is_failure());
+        }
+    }
+
+    #[test]
+    fn a_stream_folds_to_the_pictures_that_were_made(operation in operation(), acts in vec(act(), 1..12)) {
+        let (files, tokens) = sum(&acts);
+        let done = matches!(acts.last(), Some(Act::Completed(..))) && !acts.iter().any(|act| matches!(act, Act::Fail));
+        let out = perform(operation, &acts);
+        let count = u32::try_from(files.len()).unwrap();
+        for count in [None, Some(count)] {
+            let folded = fold(operation, count, &out);
+            prop_assert_eq!(folded.is_ok(), done);
+            if let Ok(reply) = folded {
+                prop_assert_eq!(reply.usage.unwrap().total_tokens, tokens);
+                prop_assert_eq!(reply.data.into_iter().map(|image| image.b64_json).collect::<Vec<_>>(), files.clone());
+            }
+        }
+        prop_assert!(fold(operation, Some(count + 1), &out).is_err());
+    }
+
+    #[test]
+    fn a_form_means_what_the_same_content_means_in_json(
+        settings in settings(), files in files(), mask in any::<bool>()
+    ) {
+        let (mut form, mut body) = (Form::default(), settings.clone());
+        for (name, value) in &settings {
+            form.text(name, &value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+        }
+        files.iter().for_each(|file| form.picture("image[]", file.clone().into()));
+        body.insert("images".to_owned(), files.iter().map(|file| data_url(file)).collect());
+        if mask {
+            let file = b"\x89PNG\r\n\x1a\n\0\0\0\rmask";
+            form.picture("mask", file[..].into());
+            body.insert("mask".to_owned(), data_url(file));
+        }
+        let in_json = Edit::read(Value::Object(body).to_string().as_bytes());
+        let in_form = form.finish();
+        prop_assert_eq!(&in_form, &in_json);
+        let judged = |edit: Edit| edit.validate(&Rules::default());
+        prop_assert_eq!(in_form.and_then(judged), in_json.and_then(judged));
+    }
+
+    #[test]
+    fn settings_of_any_text_are_read_or_refused(texts in btree_map("[a-z_]{1,12}|n|stream|prompt", ".{0,12}", 0..6)) {
+        let mut form = Form::default();
+        texts.iter().for_each(|(name, text)| form.text(name, text));
+        form.picture("image", b"\x89PNG\r\n\x1a\n\0\0\0\r"[..].into());
+        if let Ok(edit) = form.finish() {
+            let written = serde_json::to_vec(&edit).unwrap();
+            prop_assert_eq!(Edit::read(&written), Ok(edit));
+        }
+    }
+
+    #[test]
+    fn a_data_url_is_decoded_and_written_the_same(media_type in "[a-z/;+]{0,12}", file in vec(any::<u8>(), 1..100)) {
+        let url = format!("data:{media_type};base64,{}", STANDARD.encode(&file));
+        let source: Source = serde_json::from_str(&json!(url).to_string()).unwrap();
+        prop_assert_eq!(&source, &Source::Inline { media_type, bytes: file.into() });
+        prop_assert_eq!(serde_json::to_value(&source).unwrap(), json!(url));
+    }
+
+    #[test]
+    fn a_text_is_a_source_and_the_same_text_again(
+        text in prop_oneof![".{0,20}", "data:[a-z/]{0,5}(;base64)?,?[A-Za-z0-9+/=]{0,9}"]
+    ) {
+        let source = Source::from(text.as_str());
+        let decodes = DataUrl::parse(&text).is_ok_and(|url| url.decode().is_ok());
+        prop_assert_eq!(source.media_type().is_some(), decodes);
+        prop_assert_eq!(serde_json::to_value(&source).unwrap(), json!(text));
+    }
+
     #[test]
     fn the_diagnosis_agrees_with_the_parser(document in wire::strategy::changed(requests())) {
         let text = document.to_string();
@@ -29,6 +208,8 @@ proptest! {
 fn requests() -> Vec<Value> {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/fixtures");
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let requests = files.filter(|path| path.extension().is_some_and(|kind| kind == "json"));
+    let requests = files.filter(|path| {
+        path.to_string_lossy().contains("-request") && path.extension().is_some_and(|kind| kind == "json")
+    });
     requests.map(|path| serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()).collect()
 }

@@ -1,7 +1,7 @@
 //! Each rule, with the code and the path of what breaks it.
 
 use serde_json::{Value, json};
-use sluicegate_images::{Edit, Generation};
+use sluicegate_images::{Edit, Generation, Rules};
 use wire::{ApiError, Violations};
 
 const PNG: &str = "data:image/png;base64,iVBORw0KGgo=";
@@ -15,12 +15,12 @@ fn generation(change: Value) -> Result<(), (String, String, String)> {
     let mut body = json!({"prompt": "A boat"});
     body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
     let read = Generation::read(body.to_string().as_bytes()).map_err(told)?;
-    read.validate().map(drop).map_err(told)
+    read.validate(&Rules::default()).map(drop).map_err(told)
 }
 
 fn edit(body: Value) -> Result<(), (String, String, String)> {
     let read = Edit::read(body.to_string().as_bytes()).map_err(told)?;
-    read.validate().map(drop).map_err(told)
+    read.validate(&Rules::default()).map(drop).map_err(told)
 }
 
 #[track_caller]
@@ -38,6 +38,12 @@ fn settings_have_their_ranges_and_words() {
         (json!({"n": 0}), "integer_below_min_value", "n"),
         (json!({"n": 11}), "integer_above_max_value", "n"),
         (json!({"n": "1"}), "invalid_type", "n"),
+        (json!({"n": 1.5}), "invalid_type", "n"),
+        (json!({"output_compression": -1}), "integer_below_min_value", "output_compression"),
+        (json!({"partial_images": 4, "stream": false}), "integer_above_max_value", "partial_images"),
+        (json!({"output_format": "svg"}), "unsupported_value", "output_format"),
+        (json!({"seed": "1"}), "invalid_type", "seed"),
+        (json!({"size": "1x10"}), "invalid_value", "size"),
         (json!({"partial_images": -1}), "integer_below_min_value", "partial_images"),
         (json!({"partial_images": 4}), "integer_above_max_value", "partial_images"),
         (json!({"output_compression": 101}), "integer_above_max_value", "output_compression"),
@@ -60,6 +66,7 @@ fn settings_have_their_ranges_and_words() {
         json!({"n": 1.0, "size": "1254x1254", "response_format": "b64_json", "style": "vivid", "seed": 7}),
         json!({"background": "transparent", "output_format": "webp", "output_compression": 0}),
         json!({"n": null, "size": null, "model": null}),
+        json!({"user": 1, "safety_identifier": "a", "moderation": "low", "complexity": {}, "frame_count": 2, "svg": {}}),
     ] {
         assert_eq!(generation(change.clone()), Ok(()), "{change}");
     }
@@ -77,6 +84,10 @@ fn an_edit_starts_from_pictures() {
         (with(json!([{"image_url": "http://a.example/x.png"}])), "invalid_value", "images[0].image_url"),
         (with(json!([{"image_url": "data:image/gif;base64,R0lGOA=="}])), "invalid_value", "images[0].image_url"),
         (with(json!([{"image_url": "data:image/png;base64,?"}])), "invalid_value", "images[0].image_url"),
+        (with(json!([{"image_url": "data:image/png;base64,"}])), "invalid_value", "images[0].image_url"),
+        (with(json!([{"image_url": "data:;base64,aGk="}])), "invalid_value", "images[0].image_url"),
+        (with(json!([{"image_url": "boat.png"}])), "invalid_value", "images[0].image_url"),
+        (with(json!([{"image_url": 1}])), "invalid_type", "images[0].image_url"),
         (with(json!(vec![json!({"image_url": PNG}); 17])), "array_above_max_length", "images"),
         (with(json!({"image_url": PNG})), "invalid_type", "images"),
         (edit(json!({"prompt": "x", "image": "ftp://a.example"})), "invalid_value", "image"),
@@ -93,7 +104,62 @@ fn a_mask_is_a_png_within_the_request() {
     assert_eq!(with(json!({"image_url": PNG})), Ok(()));
     assert_refused(with(json!({"file_id": "f"})), "unsupported_parameter", "mask.file_id");
     assert_refused(with(json!({})), "missing_required_parameter", "mask.image_url");
-    for url in ["https://a.example/mask.png", "data:image/jpeg;base64,/9j/", "data:image/png;base64,?"] {
+    for url in
+        ["https://a.example/mask.png", "data:image/jpeg;base64,/9j/", "data:image/png;base64,?", "data:;base64,aGk="]
+    {
         assert_refused(with(json!({ "image_url": url })), "invalid_value", "mask");
     }
+}
+
+#[test]
+fn a_picture_is_told_in_the_same_words_wherever_it_is() {
+    let message = |url: &str| edit(json!({"prompt": "x", "images": [{"image_url": url}]})).unwrap_err().2;
+    assert_eq!(
+        message("data:image/gif;base64,R0lGOA=="),
+        "Invalid Data URL in 'images[0].image_url': expected one of image/png, image/jpeg, image/webp."
+    );
+    assert_eq!(
+        message("data:image/png;base64,?"),
+        "Invalid Data URL in 'images[0].image_url': its content is not base64 (standard alphabet, padded)."
+    );
+    assert_eq!(
+        message("http://a.example/x.png"),
+        "Invalid 'images[0].image_url': expected a base64 Data URL of an image or an https:// URL."
+    );
+}
+
+#[test]
+fn the_alias_is_read_when_there_is_no_list() {
+    let both = json!({"prompt": "x", "image": "https://a.example/b.png", "images": [{"image_url": PNG}]});
+    let both = Edit::read(both.to_string().as_bytes()).unwrap();
+    assert_eq!(both.sources().map(|source| source.media_type()).collect::<Vec<_>>(), [Some("image/png")]);
+    assert_eq!(both.clone().into_sources().1, both.sources().cloned().collect::<Vec<_>>());
+    let alias = Edit::read(json!({"prompt": "x", "image": PNG}).to_string().as_bytes()).unwrap();
+    assert_eq!(alias.clone().into_sources().1, alias.sources().cloned().collect::<Vec<_>>());
+    assert_eq!(alias.sources().count(), 1);
+}
+
+#[test]
+fn a_model_may_take_less() {
+    let mut rules = Rules::default();
+    (rules.max_count, rules.max_references) = (1, 2);
+    let refusal = |body: Value| {
+        let edit = Edit::read(body.to_string().as_bytes()).unwrap();
+        edit.validate(&rules).map(drop).map_err(|found| ApiError::from(found).message)
+    };
+    let body =
+        |n: u32, images: usize| json!({"prompt": "x", "n": n, "images": vec![json!({"image_url": PNG}); images]});
+    assert_eq!(refusal(body(1, 2)), Ok(()));
+    let message = "Invalid 'n': integer above maximum value. Expected a value <= 1, but got 2 instead.";
+    assert_eq!(refusal(body(2, 2)), Err(message.to_owned()));
+    let message = "Invalid 'images': array too long. Expected at most 2 entries, but got 3 instead.";
+    assert_eq!(refusal(body(1, 3)), Err(message.to_owned()));
+}
+
+#[test]
+fn debug_shows_no_picture() {
+    let edit = |url: &str| Edit::read(json!({"prompt": "x", "image": url}).to_string().as_bytes()).unwrap();
+    assert!(format!("{:?}", edit(PNG)).contains("Inline(image/png, 8 bytes)"));
+    assert!(format!("{:?}", edit("data:image/png;base64,c2VjcmV0?")).contains("Url(data:, 31 bytes)"));
+    assert!(format!("{:?}", edit("https://a.example/x.png")).contains("https://a.example/x.png"));
 }

@@ -11,24 +11,56 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use engine::{EngineError, Stop, TextEvent, TextStream};
+use engine::{EngineError, Usage};
+use futures_util::Stream;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderName, HeaderValue, Response};
 use http_body::{Body, Frame};
+use http_body_util::BodyExt;
 use pin_project_lite::pin_project;
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
-use translate::inbound::{Answer, Dialect};
 use wire::ApiError;
 
-use crate::clock;
 use crate::lifecycle::Cut;
 use crate::limit::Permit;
 use crate::outcome::Outcome;
 use crate::record::Record;
 
+/// What turns the doings of an engine into the bytes of a stream.
+pub(crate) trait Telling {
+    /// One thing that the engine does.
+    type Step;
+
+    /// Tells what opens the stream.
+    fn open(&mut self, out: &mut Vec<u8>);
+
+    /// Tells a step, and how the answer ended when this was its last.
+    fn step(&mut self, step: Self::Step, out: &mut Vec<u8>) -> Option<Ending>;
+
+    /// Tells the failure that ends the stream.
+    fn fail(&mut self, error: &ApiError, out: &mut Vec<u8>);
+
+    /// Tells that a silent stream is open.
+    fn keep_alive(&self, out: &mut Vec<u8>);
+}
+
+/// How an answer ended that an engine brought to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ending {
+    /// Whole or cut.
+    pub(crate) outcome: Outcome,
+    /// What it took, when that is known.
+    pub(crate) usage: Option<Usage>,
+}
+
+/// What an engine does, pulled one step at a time.
+pub(crate) type Steps<S> = Pin<Box<dyn Stream<Item = Result<S, EngineError>> + Send>>;
+
 pin_project! {
     /// The answer of an engine in the client's protocol, event by event.
-    pub(crate) struct Events<D: Dialect> {
-        source: TextStream,
-        answer: Answer<D>,
+    pub(crate) struct Events<T: Telling> {
+        source: Steps<T::Step>,
+        answer: T,
         buffer: Vec<u8>,
         ended: bool,
         silence: Duration,
@@ -51,11 +83,11 @@ pub(crate) struct Timing {
     pub(crate) deadline: Instant,
 }
 
-impl<D: Dialect> Events<D> {
+impl<T: Telling> Events<T> {
     /// The stream of an accepted generation; its opening events go out at once.
     pub(crate) fn new(
-        source: TextStream,
-        mut answer: Answer<D>,
+        source: Steps<T::Step>,
+        mut answer: T,
         timing: &Timing,
         cut: Cut,
         record: Record,
@@ -78,7 +110,7 @@ impl<D: Dialect> Events<D> {
     }
 }
 
-impl<D: Dialect> Body for Events<D> {
+impl<T: Telling> Body for Events<T> {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -98,7 +130,7 @@ impl<D: Dialect> Body for Events<D> {
     }
 }
 
-impl<D: Dialect> Events<D> {
+impl<T: Telling> Events<T> {
     /// Waits for whatever comes first, and takes it into the buffer.
     fn poll_next_step(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = self.as_mut().project();
@@ -117,26 +149,24 @@ impl<D: Dialect> Events<D> {
         Poll::Ready(())
     }
 
-    fn step(mut self: Pin<&mut Self>, step: Option<Result<TextEvent, EngineError>>) {
+    fn step(mut self: Pin<&mut Self>, step: Option<Result<T::Step, EngineError>>) {
         match step {
-            Some(Ok(event)) => self.take(event),
+            Some(Ok(step)) => self.take(step),
             Some(Err(error)) => {
                 self.as_mut().project().record.cause = Some(error.to_string());
-                self.fail(&translate::api_error(&error), outcome_of(&error));
+                self.fail(&translate::api_error(&error), Outcome::of_failure(&error));
             }
             None => self.fail(&ApiError::server_error(), Outcome::Truncated),
         }
     }
 
-    fn take(self: Pin<&mut Self>, event: TextEvent) {
+    fn take(self: Pin<&mut Self>, step: T::Step) {
         let mut this = self.project();
         this.record.first_event.get_or_insert_with(Instant::now);
-        if let TextEvent::Finished { stop, usage } = &event {
+        if let Some(ending) = this.answer.step(step, this.buffer) {
             *this.ended = true;
-            this.record.usage = *usage;
-            this.record.end(outcome_of_stop(stop));
+            this.record.finish(ending);
         }
-        this.answer.event(event, clock::unix_seconds(), this.buffer);
         this.keep_alive.as_mut().reset(Instant::now() + *this.silence);
     }
 
@@ -149,22 +179,17 @@ impl<D: Dialect> Events<D> {
     }
 }
 
-/// How an answer ended whose generation failed.
-pub(crate) fn outcome_of(error: &EngineError) -> Outcome {
-    match error {
-        EngineError::ContextLength { .. } | EngineError::Unsupported { .. } => Outcome::Refused,
-        EngineError::Busy => Outcome::Shed,
-        EngineError::Timeout(_) => Outcome::Timeout,
-        _ => Outcome::EngineError,
-    }
-}
-
-/// How an answer ended whose generation did.
-pub(crate) fn outcome_of_stop(stop: &Stop) -> Outcome {
-    match stop {
-        Stop::MaxTokens | Stop::ContextFull => Outcome::Incomplete,
-        _ => Outcome::Completed,
-    }
+/// A stream as a response.
+pub(crate) fn response<B>(events: B) -> Response<super::Body>
+where
+    B: Body<Data = Bytes, Error = Infallible> + Send + 'static,
+{
+    let mut response = Response::new(events.boxed_unsync());
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    response
 }
 
 #[cfg(test)]

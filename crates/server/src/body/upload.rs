@@ -1,14 +1,15 @@
 //! Reading a request's body within bounds of size, time and memory.
 
-use std::pin::pin;
-use std::sync::Arc;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http_body::Body;
 use http_body_util::BodyExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
+use super::pieces::Pieces;
 use crate::config::Limits;
 use crate::refusal::Refusal;
 
@@ -16,12 +17,32 @@ use crate::refusal::Refusal;
 #[derive(Clone, Debug)]
 pub(crate) struct Budget(Arc<Semaphore>);
 
+/// What one body holds of the budget; it goes back when the last copy of this is dropped.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Share(Arc<Mutex<Held>>);
+
+#[derive(Debug, Default)]
+struct Held {
+    permit: Option<OwnedSemaphorePermit>,
+    bytes: usize,
+}
+
 /// A body that was read whole, and its part of the budget.
 #[derive(Debug)]
 pub(crate) struct Upload {
     /// The bytes.
     pub(crate) bytes: Bytes,
-    _share: Option<OwnedSemaphorePermit>,
+    _share: Share,
+}
+
+/// A body that is being read, piece by piece.
+pub(crate) struct Incoming<B> {
+    body: Pin<Box<B>>,
+    left: usize,
+    idle: std::time::Duration,
+    deadline: Instant,
+    budget: Budget,
+    share: Share,
 }
 
 impl Budget {
@@ -30,70 +51,68 @@ impl Budget {
         let blocks = usize::try_from(bytes / BLOCK as u64).unwrap_or(usize::MAX);
         Self(Arc::new(Semaphore::new(blocks.min(Semaphore::MAX_PERMITS))))
     }
-
-    fn take(&self, bytes: usize) -> Result<OwnedSemaphorePermit, Refusal> {
-        let blocks = u32::try_from(bytes.div_ceil(BLOCK)).map_err(|_| Refusal::too_large())?;
-        Arc::clone(&self.0).try_acquire_many_owned(blocks).map_err(|_| Refusal::overloaded())
-    }
 }
 
-/// Reads a body of at most `limit` bytes.
-///
-/// # Errors
-/// 413 past the limit, 408 when it does not come in time, 503 past the budget, 400 when it breaks off.
-pub(crate) async fn read<B>(body: B, limit: usize, limits: &Limits, budget: &Budget) -> Result<Upload, Refusal>
-where
-    B: Body<Data = Bytes>,
-{
-    timeout(limits.body_timeout, gather(body, limit, limits, budget)).await.map_err(|_| Refusal::slow_upload())?
-}
-
-async fn gather<B>(body: B, limit: usize, limits: &Limits, budget: &Budget) -> Result<Upload, Refusal>
-where
-    B: Body<Data = Bytes>,
-{
-    let mut body = pin!(body);
-    let mut pieces = Pieces::default();
-    let mut share: Option<OwnedSemaphorePermit> = None;
-    while let Some(frame) = timeout(limits.body_idle, body.frame()).await.map_err(|_| Refusal::slow_upload())? {
-        let Ok(piece) = frame.map_err(|_| Refusal::broken_upload())?.into_data() else { continue };
-        if piece.len() > limit.saturating_sub(pieces.len()) {
-            return Err(Refusal::too_large());
+impl Share {
+    /// Takes so many bytes more out of `budget`.
+    fn grow(&self, bytes: usize, budget: &Budget) -> Result<(), Refusal> {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let missing = (held.bytes + bytes).div_ceil(BLOCK) - held.bytes.div_ceil(BLOCK);
+        let blocks = u32::try_from(missing).map_err(|_| Refusal::too_large())?;
+        let more = Arc::clone(&budget.0).try_acquire_many_owned(blocks).map_err(|_| Refusal::overloaded())?;
+        held.bytes += bytes;
+        match &mut held.permit {
+            Some(permit) => permit.merge(more),
+            None => held.permit = Some(more),
         }
-        let more = budget.take(piece.len())?;
-        match &mut share {
-            Some(share) => share.merge(more),
-            None => share = Some(more),
-        }
-        pieces.push(piece);
+        Ok(())
     }
-    Ok(Upload { bytes: pieces.join(), _share: share })
 }
 
-/// What has come: one piece as it came, more of them joined.
-#[derive(Default)]
-struct Pieces {
-    first: Bytes,
-    joined: BytesMut,
-}
-
-impl Pieces {
-    fn len(&self) -> usize {
-        self.first.len() + self.joined.len()
-    }
-
-    fn push(&mut self, piece: Bytes) {
-        if self.first.is_empty() && self.joined.is_empty() {
-            self.first = piece;
-        } else {
-            let first = std::mem::take(&mut self.first);
-            self.joined.extend_from_slice(&first);
-            self.joined.extend_from_slice(&piece);
+impl<B: Body<Data = Bytes>> Incoming<B> {
+    /// A body of at most `limit` bytes.
+    pub(crate) fn new(body: B, limit: usize, limits: &Limits, budget: &Budget) -> Self {
+        Self {
+            body: Box::pin(body),
+            left: limit,
+            idle: limits.body_idle,
+            deadline: Instant::now() + limits.body_timeout,
+            budget: budget.clone(),
+            share: Share::default(),
         }
     }
 
-    fn join(self) -> Bytes {
-        if self.joined.is_empty() { self.first } else { self.joined.freeze() }
+    /// The next piece, or nothing at the end.
+    ///
+    /// # Errors
+    /// 413 past the limit, 408 when it does not come in time, 503 past the budget, 400 when it breaks off.
+    pub(crate) async fn piece(&mut self) -> Result<Option<Bytes>, Refusal> {
+        loop {
+            let until = self.deadline.min(Instant::now() + self.idle);
+            let frame = timeout_at(until, self.body.frame()).await.map_err(|_| Refusal::slow_upload())?;
+            let Some(frame) = frame else { return Ok(None) };
+            let Ok(piece) = frame.map_err(|_| Refusal::broken_upload())?.into_data() else { continue };
+            self.left = self.left.checked_sub(piece.len()).ok_or_else(Refusal::too_large)?;
+            self.share.grow(piece.len(), &self.budget)?;
+            return Ok(Some(piece));
+        }
+    }
+
+    /// Its part of the budget, which grows as it is read.
+    pub(crate) fn share(&self) -> Share {
+        self.share.clone()
+    }
+
+    /// The whole of it.
+    ///
+    /// # Errors
+    /// As [`Incoming::piece`].
+    pub(crate) async fn whole(mut self) -> Result<Upload, Refusal> {
+        let mut pieces = Pieces::default();
+        while let Some(piece) = self.piece().await? {
+            pieces.push(piece);
+        }
+        Ok(Upload { bytes: pieces.join(), _share: self.share })
     }
 }
 
@@ -103,7 +122,6 @@ const BLOCK: usize = 1024;
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
-    use std::pin::Pin;
     use std::task::{Context, Poll};
     use std::time::Duration;
 
@@ -130,7 +148,8 @@ mod tests {
 
     async fn code(body: impl Body<Data = Bytes>, limit: usize, budget: &Budget) -> Result<Bytes, &'static str> {
         let limits = Limits { body_idle: Duration::from_secs(1), ..Limits::default() };
-        read(body, limit, &limits, budget).await.map(|upload| upload.bytes).map_err(|refusal| refusal.error.code)
+        let whole = Incoming::new(body, limit, &limits, budget).whole().await;
+        whole.map(|upload| upload.bytes).map_err(|refusal| refusal.error.code)
     }
 
     #[tokio::test(start_paused = true)]
@@ -151,9 +170,15 @@ mod tests {
     async fn memory_goes_back_to_the_budget() {
         let budget = Budget::new(2048);
         let limits = Limits::default();
-        let held = read(Script(vec![&[0; 2000]], false), 4096, &limits, &budget).await.unwrap();
+        let held = Incoming::new(Script(vec![&[0; 2000]], false), 4096, &limits, &budget).whole().await.unwrap();
         assert_eq!(code(Script(vec![b"a"], false), 5, &budget).await, Err("service_unavailable"));
         drop(held);
         assert!(code(Script(vec![b"a"], false), 5, &budget).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn small_pieces_take_no_more_of_the_budget_than_they_are() {
+        let budget = Budget::new(1024);
+        assert!(code(Script(vec![b"a"; 1000], false), 2000, &budget).await.is_ok());
     }
 }

@@ -7,10 +7,11 @@ use messages::{Request, Rules, TokenCount, ValidRequest, refusal};
 use translate::inbound::Messages;
 use wire::ApiError;
 
-use super::json;
-use super::text::{self, TextEndpoint};
-use crate::body::Body;
-use crate::gateway::Admitted;
+use super::text::TextEndpoint;
+use super::{json, json_body};
+use crate::body::{Body, plain};
+use crate::gateway::Caller;
+use crate::references;
 use crate::refusal::Refusal;
 
 impl TextEndpoint for Messages {
@@ -32,12 +33,12 @@ impl TextEndpoint for Messages {
 }
 
 /// Counts the tokens of a prompt, as the answer's usage would.
-pub(crate) async fn count_tokens<B>(admitted: Admitted<'_, B>) -> Result<Response<Body>, Refusal>
+pub(crate) async fn count_tokens<B>(caller: Caller<'_>, request: http::Request<B>) -> Result<Response<Body>, Refusal>
 where
     B: http_body::Body<Data = Bytes>,
 {
-    let Admitted { gateway, catalog, key, request, record } = admitted;
-    let upload = text::body(request, &gateway.limits, &gateway.budget).await?;
+    let Caller { gateway, catalog, key, record } = caller;
+    let upload = json_body(request, gateway.limits.json_body, gateway).await?;
     let valid = Request::read(&upload.bytes).and_then(Request::validate_for_count).map_err(refusal)?;
     drop(upload);
     let model = catalog.serves(&valid.model, Protocol::Messages)?;
@@ -49,7 +50,9 @@ where
     }
     let _permit = gateway.limiter.take(&key.name).ok_or_else(ApiError::concurrency_limit)?;
     let engine = gateway.local.as_ref().ok_or_else(Refusal::no_engine)?;
-    let counted = engine.count_tokens(Messages::count(valid)?.request).await;
-    let input_tokens = counted.map_err(|error| text::refuse(&error))?;
+    let mut inbound = Messages::count(valid)?;
+    references::inline(&mut inbound.request, &key.name, gateway).await?;
+    let counted = engine.count_tokens(inbound.request).await;
+    let input_tokens = counted.map_err(|error| plain::refuse(&error))?;
     json(&TokenCount { input_tokens, ..TokenCount::default() })
 }

@@ -6,24 +6,24 @@ use wire::{ApiError, Code, ErrorKind};
 
 use super::json;
 use crate::body::Body;
-use crate::gateway::Admitted;
+use crate::gateway::Caller;
 use crate::refusal::Refusal;
 
 /// The models that the key may use.
-pub(crate) fn list<B>(admitted: &Admitted<'_, B>) -> Result<Response<Body>, Refusal> {
-    let page = page(admitted.request.uri().query().unwrap_or_default())?;
-    let list = admitted.catalog.list(&page, |model| may_see(admitted, model));
+pub(crate) fn list(caller: &Caller<'_>, query: &str) -> Result<Response<Body>, Refusal> {
+    let page = page(query)?;
+    let list = caller.catalog.list(&page, |model| may_see(caller, model));
     json(&list.map_err(ApiError::from)?)
 }
 
 /// One of them.
-pub(crate) fn retrieve<B>(admitted: &Admitted<'_, B>, id: &str) -> Result<Response<Body>, Refusal> {
-    json(&admitted.catalog.retrieve(id, |model| may_see(admitted, model))?)
+pub(crate) fn retrieve(caller: &Caller<'_>, id: &str) -> Result<Response<Body>, Refusal> {
+    json(&caller.catalog.retrieve(id, |model| may_see(caller, model))?)
 }
 
 /// A key sees what its patterns name, whatever its capability: clients ask for the list with any of their keys.
-fn may_see<B>(admitted: &Admitted<'_, B>, model: &Model) -> bool {
-    admitted.key.may_use(&model.id)
+fn may_see(caller: &Caller<'_>, model: &Model) -> bool {
+    caller.key.may_use(&model.id)
 }
 
 /// The page that a query asks for. Parameters that mean nothing here are left alone.

@@ -4,6 +4,7 @@
 
 mod answers;
 mod ends;
+mod images;
 mod requests;
 
 use sluicegate_translate::inbound::Stamp;

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use engine::{Stop, TextEvent, TextStream};
 use futures_util::stream::{self, StreamExt};
 use http_body_util::BodyExt;
 use tokio::sync::oneshot;
-use translate::inbound::{Dialect, Messages, Responses, Stamp};
+use translate::inbound::{Answer, Dialect, Messages, Responses, Stamp};
 
 use super::*;
 use crate::lifecycle::{Lifecycle, Phase};
@@ -26,7 +27,7 @@ impl House {
         Self { limiter: Limiter::new(1, 1), lifecycle: Lifecycle::new() }
     }
 
-    fn events<D: Dialect>(&self, request: &D::Request, source: TextStream) -> Events<D> {
+    fn events<D: Dialect>(&self, request: &D::Request, source: TextStream) -> Events<Answer<D>> {
         let stamp = Stamp { bits: 1, created_at: 0 };
         let timing = Timing { silence: SILENCE, deadline: Instant::now() + LONGEST };
         let record = Record::new(Arc::new(Metrics::new()), "req_1".to_owned());
@@ -34,13 +35,13 @@ impl House {
         Events::new(source, Answer::new(request, &stamp), &timing, self.lifecycle.cut(), record, permit)
     }
 
-    fn responses(&self, source: TextStream) -> Events<Responses> {
+    fn responses(&self, source: TextStream) -> Events<Answer<Responses>> {
         let body = br#"{"model":"m","input":[{"role":"user","content":"Hi."}]}"#;
         let request = responses::Request::read(body).expect("a request");
         self.events(&request.validate(&responses::Rules::default()).expect("a valid one"), source)
     }
 
-    fn messages(&self, source: TextStream) -> Events<Messages> {
+    fn messages(&self, source: TextStream) -> Events<Answer<Messages>> {
         let body = br#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"Hi."}]}"#;
         let request = messages::Request::read(body).expect("a request");
         self.events(&request.validate(&messages::Rules::default()).expect("a valid one"), source)
@@ -65,7 +66,7 @@ fn text(text: &str) -> Result<TextEvent, EngineError> {
 }
 
 /// The rest of a stream, and how it ended.
-async fn rest<D: Dialect>(events: &mut Pin<Box<Events<D>>>) -> (String, Option<Outcome>) {
+async fn rest<D: Dialect>(events: &mut Pin<Box<Events<Answer<D>>>>) -> (String, Option<Outcome>) {
     let mut all = String::new();
     while let Some(frame) = events.frame().await {
         let data = frame.expect("streams do not fail").into_data().expect("data");

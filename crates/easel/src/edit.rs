@@ -1,0 +1,157 @@
+//! Edits: a plan read from the prompt, carried out on the references.
+
+mod backdrop;
+mod clause;
+mod erase;
+mod filter;
+mod mask;
+mod phrases;
+mod place;
+mod plan;
+mod recolour;
+mod roles;
+mod words;
+
+use engine::{Background, EngineError, Pixels, Quality};
+use image::{RgbaImage, imageops};
+
+use crate::brief::Brief;
+use crate::fit::{Source, cover};
+use crate::inputs::Inputs;
+use crate::studio::paint;
+pub(crate) use mask::Mask;
+use mask::Window;
+pub(crate) use plan::Plan;
+use plan::Step;
+use roles::Roles;
+
+/// An edit with all that it needs.
+pub(crate) struct Edit {
+    plan: Plan,
+    inputs: Inputs,
+}
+
+/// What the steps of one picture have in common.
+struct Sitting<'a> {
+    edit: &'a Edit,
+    background: Background,
+    detail: Quality,
+    seed: u64,
+    /// What surrounds all that the mask lets be edited.
+    window: Option<Window>,
+}
+
+impl Edit {
+    pub(crate) fn new(plan: Plan, inputs: Inputs) -> Self {
+        Self { plan, inputs }
+    }
+
+    /// Makes the edited picture; its alpha is straight. All that is done scales with the size.
+    pub(crate) fn make(
+        &self,
+        size: Pixels,
+        background: Background,
+        detail: Quality,
+        seed: u64,
+    ) -> Result<RgbaImage, EngineError> {
+        let window = self.inputs.mask.as_ref().map(|mask| mask.window(size).unwrap_or(whole(size)));
+        let sitting = Sitting { edit: self, background, detail, seed, window };
+        let lies = self.plan.turns() && window.is_none();
+        let mut canvas = sitting.compose(if lies { Pixels::new(size.height, size.width) } else { size });
+        for step in &self.plan.steps {
+            canvas = sitting.take(step, canvas)?;
+            if window.is_some() && canvas.size() != size {
+                canvas = cover(&canvas, size);
+            }
+        }
+        if background == Background::Transparent && canvas.pixels().all(|pixel| pixel[3] == u8::MAX) {
+            // What is called transparent has to be, also where nothing that was read from the prompt made it so.
+            backdrop::cut(&mut canvas, window);
+        }
+        if let Some(mask) = &self.inputs.mask {
+            mask.restore(&self.inputs.references[0], &mut canvas);
+        }
+        Ok(canvas)
+    }
+}
+
+impl Sitting<'_> {
+    /// The references in their roles.
+    fn compose(&self, size: Pixels) -> RgbaImage {
+        let references = &self.edit.inputs.references;
+        let window = self.window.unwrap_or(whole(size));
+        let place = |base, object| place::place(base, object, size, window, self.edit.plan.place, self.seed);
+        match (references.as_slice(), self.edit.plan.roles) {
+            ([first, second], Roles::Place { object: 0 }) => place(second, first),
+            ([first, second], Roles::Place { .. }) => place(first, second),
+            ([first, second], Roles::Before { object: 1 }) => place::before(first, second, size),
+            ([first, second], Roles::Before { .. }) => place::before(second, first, size),
+            ([first, second], Roles::SideBySide) => place::side_by_side(first, second, size),
+            ([first, second], Roles::Style { from: 0 }) => recolour::like(cover(second, size), first),
+            ([first, second], Roles::Style { .. }) => recolour::like(cover(first, size), second),
+            (references, _) => cover(&references[0], size),
+        }
+    }
+
+    fn take(&self, step: &Step, mut canvas: RgbaImage) -> Result<RgbaImage, EngineError> {
+        match step {
+            Step::Recolour { from, to, thing } => {
+                let masked = self.window.is_some();
+                let named = || if *thing && !masked { recolour::subject(&canvas) } else { None };
+                let from = from.or_else(named);
+                recolour::towards(&mut canvas, from, *to, masked);
+            }
+            Step::Shift => recolour::shift(&mut canvas, self.seed),
+            Step::Filter(filter) => return Ok(filter::apply(*filter, canvas)),
+            Step::CutBackdrop => backdrop::cut(&mut canvas, self.window),
+            Step::Backdrop(scene) => {
+                backdrop::cut(&mut canvas, self.window);
+                let mut behind = self.paint(&Brief::read(scene), canvas.size(), Background::Opaque)?;
+                imageops::overlay(&mut behind, &canvas, 0, 0);
+                return Ok(behind);
+            }
+            Step::BackdropColour(colour) => {
+                backdrop::cut(&mut canvas, self.window);
+                backdrop::lay_on(&mut canvas, *colour);
+            }
+            Step::Frame(colour) => place::frame(&mut canvas, *colour),
+            Step::Add(scene) => self.lay(&Brief::read(scene), Background::Transparent, &mut canvas)?,
+            Step::Fill(scene) => self.fill(scene, &mut canvas)?,
+            Step::Erase { colour } => {
+                let marked = self.edit.inputs.mask.as_ref().map(|mask| mask.region(canvas.size()));
+                erase::erase(&mut canvas, *colour, marked);
+            }
+            Step::Keep => {}
+        }
+        Ok(canvas)
+    }
+
+    /// Paints the scene in place of what the window shows.
+    fn fill(&self, scene: &str, canvas: &mut RgbaImage) -> Result<(), EngineError> {
+        let brief = Brief::read(scene).as_filling();
+        if self.background == Background::Transparent && !brief.has_backdrop() {
+            backdrop::clear(canvas, self.window.unwrap_or(whole(canvas.size())));
+            return self.lay(&brief, Background::Transparent, canvas);
+        }
+        self.lay(&brief, Background::Opaque, canvas)
+    }
+
+    fn lay(&self, brief: &Brief, background: Background, canvas: &mut RgbaImage) -> Result<(), EngineError> {
+        let window = self.window.unwrap_or(whole(canvas.size()));
+        let layer = self.paint(brief, window.size, background)?;
+        if layer.pixels().all(|pixel| pixel[3] == 0) {
+            // There was nothing to draw in it: another light at least, rather than the same picture again.
+            recolour::shift(canvas, self.seed);
+        }
+        imageops::overlay(canvas, &layer, window.x.into(), window.y.into());
+        Ok(())
+    }
+
+    fn paint(&self, brief: &Brief, size: Pixels, background: Background) -> Result<RgbaImage, EngineError> {
+        paint(brief, size, background, self.detail, self.seed)
+    }
+}
+
+fn whole(size: Pixels) -> Window {
+    Window { x: 0, y: 0, size }
+}

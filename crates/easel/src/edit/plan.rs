@@ -1,0 +1,217 @@
+//! What an edit's prompt asks for.
+
+use super::clause::Clause;
+use super::filter::Filter;
+use super::place::Spot;
+use super::roles::Roles;
+use super::words::clauses;
+use crate::brief::Brief;
+
+/// The steps of an edit, in order.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Plan {
+    pub(crate) roles: Roles,
+    /// Where the second picture goes onto the first.
+    pub(crate) place: Spot,
+    pub(crate) steps: Vec<Step>,
+}
+
+/// One change of a picture.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Step {
+    /// Colours go over into another: those near to `from` where it is known, those of what stands out where a
+    /// thing is named, else all.
+    Recolour { from: Option<[u8; 3]>, to: [u8; 3], thing: bool },
+    /// All colours are moved a little.
+    Shift,
+    /// The whole picture is changed alike.
+    Filter(Filter),
+    /// What is behind is taken away.
+    CutBackdrop,
+    /// A scene goes behind.
+    Backdrop(String),
+    /// A colour goes behind.
+    BackdropColour([u8; 3]),
+    /// A frame all around.
+    Frame([u8; 3]),
+    /// The things of a scene are laid on top.
+    Add(String),
+    /// A scene in place of what is there.
+    Fill(String),
+    /// Something is taken away and what surrounds it grows over it: what a mask leaves, what has a colour, or what
+    /// stands before the backdrop.
+    Erase { colour: Option<[u8; 3]> },
+    /// Nothing.
+    Keep,
+}
+
+impl Plan {
+    /// Reads a prompt for so many references.
+    pub(crate) fn read(prompt: &str, references: usize, masked: bool) -> Self {
+        let clauses = clauses(prompt, VERBS);
+        let steps = clauses.iter().flat_map(|words| Clause { prompt, words, masked }.steps());
+        let mut steps: Vec<Step> = steps.take(MOST_STEPS).collect();
+        if references > 1 {
+            // What is to be added or put behind is the other picture.
+            steps.retain(|step| !matches!(step, Step::Add(_) | Step::Fill(_) | Step::Backdrop(_)));
+        } else if steps.is_empty() {
+            steps.push(unclear(prompt, masked));
+        }
+        let words: Vec<&str> = clauses.iter().flatten().map(|word| word.text.as_str()).collect();
+        Self { roles: Roles::read(&words), place: Spot::read(&words), steps }
+    }
+
+    /// Whether the picture ends up lying on its side.
+    pub(crate) fn turns(&self) -> bool {
+        let turns = |step: &&Step| matches!(step, Step::Filter(Filter::QuarterRight | Filter::QuarterLeft));
+        self.steps.iter().filter(turns).count() % 2 == 1
+    }
+
+    /// Takes away what is behind, if no step does.
+    pub(crate) fn clear(&mut self) {
+        if !self.clears() {
+            self.steps.push(Step::CutBackdrop);
+        }
+    }
+
+    /// Whether something is put behind all of the picture, and stays there.
+    pub(crate) fn backs(&self) -> bool {
+        let behind = |step: &Step| matches!(step, Step::Backdrop(_) | Step::BackdropColour(_));
+        self.steps.iter().any(behind) && !self.clears()
+    }
+
+    /// Whether something of the picture ends up not seen.
+    pub(crate) fn clears(&self) -> bool {
+        let behind = |step: &Step| matches!(step, Step::Backdrop(_) | Step::BackdropColour(_));
+        let cut = self.steps.iter().rposition(|step| *step == Step::CutBackdrop);
+        cut.is_some_and(|cut| !self.steps[cut..].iter().any(behind))
+    }
+}
+
+/// What is done where no word was understood: never nothing.
+fn unclear(prompt: &str, masked: bool) -> Step {
+    if masked {
+        Step::Fill(prompt.to_owned())
+    } else if Brief::read(prompt).subjects().is_empty() {
+        Step::Shift
+    } else {
+        Step::Add(prompt.to_owned())
+    }
+}
+
+/// A prompt is long enough for thousands, each of them work over all pixels.
+const MOST_STEPS: usize = 8;
+/// What begins another clause after "and".
+const VERBS: &[&str] = &[
+    "add", "put", "place", "insert", "draw", "write", "include", "give", "make", "turn", "change", "colour", "color",
+    "recolour", "recolor", "paint", "dye", "tint", "convert", "set", "replace", "fill", "swap", "remove", "blur",
+    "sharpen", "rotate", "flip", "mirror", "invert", "brighten", "darken", "increase", "reduce", "pixelate", "keep",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::colour;
+
+    fn steps(prompt: &str) -> Vec<Step> {
+        Plan::read(prompt, 1, false).steps
+    }
+
+    fn named(word: &str) -> [u8; 3] {
+        colour::named(word).map(|colour| colour.rgb).unwrap()
+    }
+
+    #[test]
+    fn clauses_become_steps_in_their_order() {
+        assert_eq!(
+            steps("Make the car blue, then blur it and add a red sun in the sky."),
+            [
+                Step::Recolour { from: None, to: named("blue"), thing: true },
+                Step::Filter(Filter::Blur),
+                Step::Add("a red sun in the sky".to_owned()),
+            ]
+        );
+    }
+
+    #[test]
+    fn one_clause_is_one_thing() {
+        let (red, blue) = (named("red"), named("blue"));
+        let filter = |filter| vec![Step::Filter(filter)];
+        for (prompt, wanted) in [
+            ("make the red car blue", vec![Step::Recolour { from: Some(red), to: blue, thing: true }]),
+            ("turn it blue", vec![Step::Recolour { from: None, to: blue, thing: false }]),
+            ("replace red with blue", vec![Step::Recolour { from: Some(red), to: blue, thing: false }]),
+            ("paint the boat red", vec![Step::Recolour { from: None, to: red, thing: true }]),
+            ("paint a red boat", vec![Step::Add("a red boat".to_owned())]),
+            ("make it black and white", filter(Filter::Grey)),
+            ("Reduce the contrast", filter(Filter::LessContrast)),
+            ("turn day into night", filter(Filter::Night)),
+            ("rotate it 90° counter-clockwise", filter(Filter::QuarterLeft)),
+            ("turn it by 180 degrees", filter(Filter::HalfTurn)),
+            ("add a sunset tint", filter(Filter::Sunset)),
+            ("add a sunset", vec![Step::Add("a sunset".to_owned())]),
+            ("add a red sail to the boat", vec![Step::Add("a red sail".to_owned())]),
+            ("add a tree to the left", vec![Step::Add("a tree to the left".to_owned())]),
+            ("give the man a red hat", vec![Step::Add("a red hat".to_owned())]),
+            (
+                "the same with the word 'Blur it, Now'",
+                vec![Step::Add("the same with the word 'Blur it, Now'".to_owned())],
+            ),
+            ("remove the red ball", vec![Step::Erase { colour: Some(red) }]),
+            ("add a drop of water", vec![Step::Add("a drop of water".to_owned())]),
+            ("remove the background", vec![Step::CutBackdrop]),
+            ("Put it on a blue background", vec![Step::BackdropColour(blue)]),
+            ("with a blue background", vec![Step::BackdropColour(blue)]),
+            ("change the background to a red house", vec![Step::Backdrop("a red house".to_owned())]),
+            ("put a sun in the background", vec![Step::Add("a sun in the background".to_owned())]),
+            ("add a blue border", vec![Step::Frame(blue)]),
+            ("leave it as it is", vec![Step::Keep]),
+            ("hm", vec![Step::Shift]),
+        ] {
+            assert_eq!(steps(prompt), wanted, "{prompt}");
+        }
+    }
+
+    #[test]
+    fn a_mask_is_filled_with_what_is_named_or_with_all() {
+        for (prompt, wanted) in [
+            ("replace the masked area with grass", "grass"),
+            ("turn this into a lake", "a lake"),
+            ("a red ball on the beach", "a red ball on the beach"),
+        ] {
+            assert_eq!(Plan::read(prompt, 1, true).steps, [Step::Fill(wanted.to_owned())], "{prompt}");
+        }
+    }
+
+    #[test]
+    fn two_pictures_have_roles() {
+        for (prompt, wanted) in [
+            ("combine both", Roles::Place { object: 1 }),
+            ("place the second image onto the first", Roles::Place { object: 1 }),
+            ("put the first on the second", Roles::Place { object: 0 }),
+            ("put the object in the first image on the background of the second", Roles::Place { object: 0 }),
+            ("put the object in the second image on the first", Roles::Place { object: 1 }),
+            ("insert the first", Roles::Place { object: 0 }),
+            ("replace the background of the first image with the second", Roles::Before { object: 0 }),
+            ("use the second image as the background", Roles::Before { object: 0 }),
+            ("use the style of the second", Roles::Style { from: 1 }),
+            ("the second in the colours of the first", Roles::Style { from: 0 }),
+            ("show them side by side", Roles::SideBySide),
+        ] {
+            assert_eq!(Plan::read(prompt, 2, false).roles, wanted, "{prompt}");
+        }
+    }
+
+    #[test]
+    fn no_prompt_asks_for_work_without_end() {
+        assert_eq!(steps(&"blur it, ".repeat(3000)).len(), MOST_STEPS);
+        assert_eq!(steps(&"'a ".repeat(10_000)), [Step::Shift]);
+    }
+
+    #[test]
+    fn only_what_ends_up_unseen_clears() {
+        assert!(Plan::read("remove the background and make it blue", 1, false).clears());
+        assert!(!Plan::read("remove the background and make the background blue", 1, false).clears());
+        assert!(!Plan::read("make it blue", 1, false).clears());
+    }
+}

@@ -1,0 +1,173 @@
+//! The engine: who draws when.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use engine::{EngineError, ImageEngine, ImageEvent, ImageRequest, Making};
+use futures_core::Stream;
+use futures_core::future::BoxFuture;
+use tokio::sync::mpsc::{self, Receiver, Sender};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::studio::Studio;
+
+/// How the engine runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Pictures drawn or decoded at once, at least one.
+    pub threads: usize,
+    /// Requests that wait for a thread; more are [`EngineError::Busy`].
+    pub waiting: usize,
+}
+
+impl Default for Options {
+    /// All cores, 64 waiting.
+    fn default() -> Self {
+        Self { threads: std::thread::available_parallelism().map_or(1, usize::from), waiting: 64 }
+    }
+}
+
+/// The embedded image engine.
+///
+/// It draws on the blocking threads of the tokio runtime that it is called on. A thread is held for one picture or
+/// preview at a time, never while a reader is slow.
+pub struct Easel {
+    places: Places,
+}
+
+/// What a request has to have, in this order; each is given in the order of asking.
+struct Places {
+    /// To be here at all.
+    admission: Arc<Semaphore>,
+    /// To have its pictures in memory.
+    desks: Arc<Semaphore>,
+    /// To draw or decode.
+    threads: Arc<Semaphore>,
+}
+
+impl Easel {
+    /// An engine that has nothing to do yet.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        let threads = options.threads.clamp(1, MOST);
+        let semaphore = |permits: usize| Arc::new(Semaphore::new(permits.min(MOST)));
+        let places = Places {
+            admission: semaphore(threads.saturating_add(options.waiting)),
+            desks: semaphore(threads.saturating_mul(DESKS_PER_THREAD)),
+            threads: semaphore(threads),
+        };
+        Self { places }
+    }
+}
+
+impl ImageEngine for Easel {
+    fn start(&self, request: ImageRequest) -> BoxFuture<'_, Result<Making, EngineError>> {
+        Box::pin(async move {
+            let admission = Arc::clone(&self.places.admission).try_acquire_owned().map_err(|_| EngineError::Busy)?;
+            // A request without pictures holds next to nothing while it waits.
+            let desk = if request.edit.is_some() { Some(permit(&self.places.desks).await?) } else { None };
+            let permits = (admission, desk);
+            let (studio, permits) = on_thread(&self.places.threads, move || {
+                // The permits go along, for this work goes on even when nobody waits for it any more.
+                Studio::open(request).map(|studio| (studio, permits))
+            })
+            .await??;
+            let (events, told) = mpsc::channel(1);
+            let (traits, left) = (studio.traits(), studio.steps());
+            let threads = Arc::clone(&self.places.threads);
+            tokio::spawn(draw(studio, threads, events, permits));
+            Ok(Making { traits, events: Box::pin(Events { told: Some(told), left }) })
+        })
+    }
+}
+
+type Event = Result<ImageEvent, EngineError>;
+type Permits = (OwnedSemaphorePermit, Option<OwnedSemaphorePermit>);
+
+/// Makes the events one after the other, for as long as somebody listens.
+async fn draw(studio: Studio, threads: Arc<Semaphore>, events: Sender<Event>, permits: Permits) {
+    let last = studio.steps();
+    let mut held = Some((Arc::new(studio), permits));
+    for step in 0..last {
+        let Some((studio, _)) = &held else { return };
+        let studio = Arc::clone(studio);
+        let event = tokio::select! {
+            biased;
+            () = events.closed() => return,
+            event = on_thread(&threads, move || studio.step(step)) => event.and_then(|event| event),
+        };
+        let failed = event.is_err();
+        if failed || step + 1 == last {
+            // Nothing is held for a reader who takes long over the last event.
+            held = None;
+        }
+        if events.send(event).await.is_err() || failed {
+            return;
+        }
+    }
+}
+
+/// Does work that blocks when a thread is free. A panic in it ends nothing but the work.
+async fn on_thread<T: Send + 'static>(
+    threads: &Arc<Semaphore>,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, EngineError> {
+    let thread = permit(threads).await?;
+    let done = tokio::task::spawn_blocking(move || {
+        let done = work();
+        drop(thread);
+        done
+    });
+    done.await.map_err(|failed| match failed.is_panic() {
+        true => EngineError::Internal("the image engine panicked".to_owned()),
+        false => EngineError::Unavailable("the image engine is stopping".to_owned()),
+    })
+}
+
+async fn permit(places: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, EngineError> {
+    let closed = |_| EngineError::Unavailable("the image engine is stopping".to_owned());
+    Arc::clone(places).acquire_owned().await.map_err(closed)
+}
+
+/// What is told of a request's pictures, up to the last or the first error. Dropping it cancels what is left.
+struct Events {
+    /// Absent after the last event.
+    told: Option<Receiver<Event>>,
+    /// Events still to come.
+    left: u32,
+}
+
+impl Stream for Events {
+    type Item = Event;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Event>> {
+        let Some(told) = &mut self.told else { return Poll::Ready(None) };
+        let lost = || Err(EngineError::Unavailable("the image engine is stopping".to_owned()));
+        let event = ready!(told.poll_recv(context)).unwrap_or_else(lost);
+        self.left = self.left.saturating_sub(1);
+        if event.is_err() || self.left == 0 {
+            self.told = None;
+        }
+        Poll::Ready(Some(event))
+    }
+}
+
+/// Requests with pictures in memory for each thread: one drawn, one read by its caller meanwhile.
+const DESKS_PER_THREAD: usize = 2;
+/// More places of one kind than can ever be used, and fewer than a semaphore can count.
+const MOST: usize = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_ends_its_own_work_alone() {
+        let threads = Arc::new(Semaphore::new(1));
+        let failed: Result<(), _> = on_thread(&threads, || panic!("told to")).await;
+        assert!(matches!(failed, Err(EngineError::Internal(_))), "{failed:?}");
+        assert_eq!(on_thread(&threads, || 7).await.unwrap(), 7);
+        assert_eq!(threads.available_permits(), 1);
+    }
+}

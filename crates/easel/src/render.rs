@@ -1,0 +1,285 @@
+//! From a brief to pixels.
+
+use std::sync::{Arc, OnceLock};
+
+use engine::{Background, Pixels, Quality};
+use image::RgbaImage;
+use resvg::tiny_skia::{Pixmap, Transform};
+use resvg::usvg::{self, fontdb};
+
+use crate::brief::Brief;
+use crate::scene;
+
+/// How many squares the shorter side has in a picture of coarse squares.
+const COARSE: u32 = 64;
+
+/// Why there is no picture.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PaintError {
+    /// Nothing can be drawn on no pixels, or on more than memory has.
+    #[error("a picture of {}x{} pixels cannot be made", .0.width, .0.height)]
+    Size(Pixels),
+    /// The scene was written wrongly: a fault of this crate.
+    #[error("the scene cannot be rendered: {0}")]
+    Scene(#[from] usvg::Error),
+}
+
+/// Draws a brief, with straight alpha.
+///
+/// The same arguments make the same pixels. Another size of the same shape makes the same picture, and a lower
+/// `detail` an earlier stage of it.
+pub(crate) fn paint(
+    brief: &Brief,
+    size: Pixels,
+    background: Background,
+    detail: Quality,
+    seed: u64,
+) -> Result<RgbaImage, PaintError> {
+    let svg = scene::compose(brief, size, background, detail, seed);
+    if brief.style.pixels {
+        let drawn = rasterise(&svg, coarse(size))?;
+        return Ok(image::imageops::resize(&drawn, size.width, size.height, image::imageops::FilterType::Nearest));
+    }
+    rasterise(&svg, size)
+}
+
+fn rasterise(svg: &str, size: Pixels) -> Result<RgbaImage, PaintError> {
+    let tree = usvg::Tree::from_str(svg, &options())?;
+    let mut pixmap = Pixmap::new(size.width, size.height).ok_or(PaintError::Size(size))?;
+    let natural = tree.size();
+    let fit = Transform::from_scale(size.width as f32 / natural.width(), size.height as f32 / natural.height());
+    resvg::render(&tree, fit, &mut pixmap.as_mut());
+    RgbaImage::from_raw(size.width, size.height, straighten(pixmap.take())).ok_or(PaintError::Size(size))
+}
+
+/// Nothing outside of the text is ever read: no pictures, no fonts of the machine.
+fn options() -> usvg::Options<'static> {
+    usvg::Options {
+        font_family: "Ubuntu".to_owned(),
+        fontdb: fonts(),
+        image_href_resolver: usvg::ImageHrefResolver {
+            resolve_data: Box::new(|_, _, _| None),
+            resolve_string: Box::new(|_, _| None),
+        },
+        ..usvg::Options::default()
+    }
+}
+
+/// The fonts that are part of the program. They have no glyphs for Chinese, Japanese or Korean.
+fn fonts() -> Arc<fontdb::Database> {
+    static FONTS: OnceLock<Arc<fontdb::Database>> = OnceLock::new();
+    let load = || {
+        let mut fonts = fontdb::Database::new();
+        for font in [
+            epaint_default_fonts::UBUNTU_LIGHT,
+            epaint_default_fonts::HACK_REGULAR,
+            epaint_default_fonts::NOTO_EMOJI_REGULAR,
+            epaint_default_fonts::EMOJI_ICON,
+        ] {
+            fonts.load_font_source(fontdb::Source::Binary(Arc::new(font)));
+        }
+        Arc::new(fonts)
+    };
+    Arc::clone(FONTS.get_or_init(load))
+}
+
+/// From premultiplied to straight alpha.
+fn straighten(mut bytes: Vec<u8>) -> Vec<u8> {
+    for pixel in bytes.chunks_exact_mut(4) {
+        let alpha = u32::from(pixel[3]);
+        if alpha != 0 && alpha != 255 {
+            for channel in &mut pixel[..3] {
+                *channel = ((u32::from(*channel) * 255 + alpha / 2) / alpha).min(255) as u8;
+            }
+        }
+    }
+    bytes
+}
+
+/// The size of the same shape that has [`COARSE`] pixels on its shorter side.
+fn coarse(size: Pixels) -> Pixels {
+    let short = size.width.min(size.height).max(1);
+    let side =
+        |side: u32| (u64::from(side) * u64::from(COARSE) / u64::from(short)).clamp(1, u64::from(side.max(1))) as u32;
+    Pixels::new(side(size.width), side(size.height))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn draw(
+        prompt: &str,
+        (width, height): (u32, u32),
+        background: Background,
+        detail: Quality,
+        seed: u64,
+    ) -> RgbaImage {
+        paint(&Brief::read(prompt), Pixels::new(width, height), background, detail, seed).unwrap()
+    }
+
+    fn opaque(prompt: &str, seed: u64) -> RgbaImage {
+        draw(prompt, (256, 256), Background::Opaque, Quality::Medium, seed)
+    }
+
+    fn corners(picture: &RgbaImage) -> [[u8; 4]; 4] {
+        let (right, bottom) = (picture.width() - 1, picture.height() - 1);
+        [(0, 0), (right, 0), (0, bottom), (right, bottom)].map(|(x, y)| picture.get_pixel(x, y).0)
+    }
+
+    /// How far two pictures of one size are apart, in channel steps a pixel.
+    fn distance(a: &RgbaImage, b: &RgbaImage) -> f64 {
+        let apart: u64 = a.iter().zip(b.iter()).map(|(a, b)| u64::from(a.abs_diff(*b))).sum();
+        apart as f64 / f64::from(a.width() * a.height())
+    }
+
+    /// The number of connected regions of the pixels that are so, leaving aside specks.
+    fn regions(picture: &RgbaImage, is: impl Fn([u8; 4]) -> bool) -> usize {
+        let mut left: std::collections::HashSet<(u32, u32)> =
+            picture.enumerate_pixels().filter(|(_, _, pixel)| is(pixel.0)).map(|(x, y, _)| (x, y)).collect();
+        let mut found = 0;
+        while let Some(first) = left.iter().next().copied() {
+            let (mut open, mut size) = (vec![first], 0);
+            left.remove(&first);
+            while let Some((x, y)) = open.pop() {
+                size += 1;
+                let beside = [(x + 1, y), (x.wrapping_sub(1), y), (x, y + 1), (x, y.wrapping_sub(1))];
+                open.extend(beside.into_iter().filter(|at| left.remove(at)));
+            }
+            found += usize::from(size > 40);
+        }
+        found
+    }
+
+    const SHAPES: &str = "Two red circles and a blue square on a white background";
+
+    #[test]
+    fn what_was_asked_for_is_seen() {
+        for seed in 0..4 {
+            let picture = opaque(SHAPES, seed);
+            assert_eq!(corners(&picture), [[255; 4]; 4]);
+            assert_eq!(regions(&picture, |[r, g, b, _]| r > 140 && g < 110 && b < 110), 2, "seed {seed}");
+            assert_eq!(regions(&picture, |[r, g, b, _]| b > 110 && r < 110 && g < 140), 1, "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn a_seed_is_one_picture_and_another_seed_another() {
+        for prompt in [SHAPES, "a house by the sea", "nothing in particular", "A night sky with a moon and stars"] {
+            assert_eq!(opaque(prompt, 7), opaque(prompt, 7), "{prompt}");
+            assert!(distance(&opaque(prompt, 7), &opaque(prompt, 8)) > 1.0, "{prompt}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_behind_what_is_cut_out() {
+        for prompt in
+            ["a red heart", "a house by the sea at sunset", "mountains", "a feeling", "a cat on a white background"]
+        {
+            let clear = draw(prompt, (128, 128), Background::Transparent, Quality::High, 3);
+            assert!(corners(&clear).iter().all(|pixel| pixel[3] == 0), "{prompt}");
+            assert!(clear.pixels().any(|pixel| pixel[3] == 255), "{prompt}");
+            let whole = draw(prompt, (128, 128), Background::Opaque, Quality::High, 3);
+            assert!(whole.pixels().all(|pixel| pixel[3] == 255), "{prompt}");
+        }
+    }
+
+    #[test]
+    fn no_scene_has_holes() {
+        for place in [
+            "sky",
+            "sea",
+            "pond",
+            "beach",
+            "cliff",
+            "mountains",
+            "hills",
+            "forest",
+            "desert",
+            "meadow",
+            "snow",
+            "city",
+            "space",
+            "room",
+            "sunset",
+        ] {
+            for seed in 0..3 {
+                let picture = draw(&format!("a {place}"), (96, 64), Background::Opaque, Quality::Low, seed);
+                assert!(picture.pixels().all(|pixel| pixel[3] == 255), "{place}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_smaller_picture_and_a_lower_detail_are_the_same_picture() {
+        for prompt in
+            ["a house by the sea at sunset with mountains", "three cats and a ball", "a city street in the rain"]
+        {
+            let full = draw(prompt, (256, 192), Background::Opaque, Quality::High, 5);
+            let half = draw(prompt, (128, 96), Background::Opaque, Quality::High, 5);
+            let shrunk = image::imageops::thumbnail(&full, 128, 96);
+            assert!(distance(&half, &shrunk) < 14.0, "{prompt}: {}", distance(&half, &shrunk));
+            let early = draw(prompt, (256, 192), Background::Opaque, Quality::Low, 5);
+            assert!(
+                distance(&early, &full)
+                    < distance(&draw(prompt, (256, 192), Background::Opaque, Quality::High, 6), &full)
+            );
+        }
+    }
+
+    #[test]
+    fn finer_pictures_have_more_in_them() {
+        let brief = Brief::read("a house in a meadow by a lake with a forest in a city");
+        let length = |detail| scene::compose(&brief, Pixels::new(512, 512), Background::Opaque, detail, 1).len();
+        let lengths = [Quality::Low, Quality::Medium, Quality::High, Quality::XHigh, Quality::Max].map(length);
+        assert!(lengths.is_sorted() && lengths[0] < lengths[2] && lengths[4] < 200_000, "{lengths:?}");
+    }
+
+    #[test]
+    fn words_are_seen() {
+        let with = opaque("a sign that says \"HELLO\"", 1);
+        let without = opaque("a sign that says \"\"", 1);
+        assert!(distance(&with, &without) > 2.0);
+    }
+
+    #[test]
+    fn hostile_prompts_are_only_prompts() {
+        let emoji = "🙂🚀".repeat(16_000);
+        let quoted = format!("a sign \"{}\"", "W".repeat(31_000));
+        for prompt in [
+            emoji.as_str(),
+            &quoted,
+            "",
+            "\u{0}\u{1}\u{ffff}",
+            "\"",
+            "'''''\"\"\"“„«",
+            "\"</text><image href='file:///etc/passwd'/>\"",
+            "'&lt;&#0;<![CDATA['",
+            "99999999999999999999 circles",
+            "\"日本語のテキスト\"",
+            "\"\u{202e}abc\"",
+            "a circle above a circle above a circle above a circle on a cat in a cup",
+        ] {
+            let picture = opaque(prompt, 1);
+            assert_eq!(picture.get_pixel(0, 0)[3], 255);
+        }
+    }
+
+    #[test]
+    fn every_size_can_be_drawn() {
+        let prompts = [
+            "a house by the sea at sunset with mountains",
+            "nine circles \"WORD\"",
+            "a forest in fog",
+            "a moon in space",
+        ];
+        for size in [(16, 16), (1, 1), (3000, 16), (16, 3000), (8192, 100), (100, 8192), (17, 400)] {
+            for prompt in prompts {
+                let picture = draw(prompt, size, Background::Opaque, Quality::Max, 2);
+                assert_eq!(picture.dimensions(), size);
+            }
+        }
+        let none = paint(&Brief::default(), Pixels::new(0, 5), Background::Opaque, Quality::Low, 0);
+        assert!(matches!(none, Err(PaintError::Size(_))));
+    }
+}

@@ -1,0 +1,312 @@
+//! Gives every thing its place and size.
+
+use super::block::Block;
+use super::dice::Dice;
+use super::stage::{Area, Backdrop, Stage, flies, swims};
+use super::things;
+use crate::brief::{Brief, Depth, Position, Relation, Subject, Thing};
+use crate::colour::Colour;
+
+/// A thing in its place.
+#[derive(Clone, Debug)]
+pub(super) struct Actor {
+    pub(super) thing: Thing,
+    /// The middle of its foot.
+    pub(super) at: (f32, f32),
+    pub(super) height: f32,
+    /// 1, or −1 when it looks the other way.
+    pub(super) facing: f32,
+    pub(super) turn: f32,
+    pub(super) main: Colour,
+    pub(super) accent: Colour,
+    /// Whether its colour was told.
+    pub(super) coloured: bool,
+    pub(super) contents: Option<Thing>,
+    /// Whether it throws a shadow on the floor.
+    pub(super) grounded: bool,
+    pub(super) seed: u64,
+}
+
+/// Where a thing belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Zone {
+    /// Anywhere.
+    Free,
+    Sky,
+    Water,
+    Ground,
+}
+
+/// Places all subjects, the far ones first.
+pub(super) fn place(brief: &Brief, stage: &Stage) -> Vec<Actor> {
+    let mut blocks = blocks(brief, stage);
+    let mut setter = Setter { brief, stage, dice: stage.dice("layout"), actors: Vec::new() };
+    for zone in [Zone::Sky, Zone::Water, Zone::Ground, Zone::Free] {
+        let (here, rest): (Vec<_>, Vec<_>) = blocks.into_iter().partition(|placed| placed.zone == zone);
+        blocks = rest;
+        for (area, group) in regions(area(zone, stage), zone, here) {
+            setter.spread(zone, area, group);
+        }
+    }
+    setter.actors
+}
+
+struct Placed {
+    block: Block,
+    zone: Zone,
+    position: Position,
+}
+
+/// The subjects as blocks: those that are related are one.
+fn blocks(brief: &Brief, stage: &Stage) -> Vec<Placed> {
+    let mut joined: Vec<Vec<(Relation, Block)>> = vec![Vec::new(); brief.subjects.len()];
+    let mut placed = Vec::new();
+    for (i, subject) in brief.subjects.iter().enumerate() {
+        let (zone, position) = (zone(subject.thing, stage), subject.position.unwrap_or_default());
+        let singles = singles(i, subject, stage);
+        let others = std::mem::take(&mut joined[i]);
+        let partner = partner(brief, subject, stage);
+        if partner.is_none() && others.is_empty() {
+            placed.extend(singles.into_iter().map(|block| Placed { block, zone, position }));
+            continue;
+        }
+        let surface = things::surface(subject.thing);
+        let join = |own: Block, (relation, other)| own.join(other, relation, surface);
+        let block = others.into_iter().fold(Block::row(singles), join);
+        match partner {
+            Some((relation, to)) => joined[to].push((relation, block)),
+            None => placed.push(Placed { block, zone, position }),
+        }
+    }
+    placed
+}
+
+/// Each one of a subject's number.
+fn singles(i: usize, subject: &Subject, stage: &Stage) -> Vec<Block> {
+    let height = natural_height(subject, stage);
+    let width = height * things::aspect(subject.thing);
+    (0..subject.count).map(|ordinal| Block::of(i, ordinal, width, height)).collect()
+}
+
+/// The later subject to whose block this one belongs.
+fn partner(brief: &Brief, subject: &Subject, stage: &Stage) -> Option<(Relation, usize)> {
+    let own = zone(subject.thing, stage);
+    subject.relation.filter(|(relation, to)| binds(*relation, own, zone(brief.subjects[*to].thing, stage)))
+}
+
+/// Whether a relation puts two things into one block: what flies is above the land anyway.
+fn binds(relation: Relation, zone: Zone, other: Zone) -> bool {
+    zone == other || matches!(relation, Relation::On | Relation::Inside) && zone != Zone::Sky
+}
+
+fn zone(thing: Thing, stage: &Stage) -> Zone {
+    match stage.backdrop {
+        Backdrop::Outdoors if swims(thing) && stage.water => Zone::Water,
+        Backdrop::Outdoors if flies(thing) => Zone::Sky,
+        Backdrop::Outdoors => Zone::Ground,
+        Backdrop::Room | Backdrop::Tabletop => Zone::Ground,
+        _ => Zone::Free,
+    }
+}
+
+fn area(zone: Zone, stage: &Stage) -> Area {
+    match zone {
+        Zone::Free => stage.whole(),
+        Zone::Sky => stage.sky(),
+        Zone::Water => stage.water(),
+        Zone::Ground => stage.standing(),
+    }
+}
+
+/// In a scene a house is larger than a cat; alone each fills the picture.
+fn natural_height(subject: &Subject, stage: &Stage) -> f32 {
+    let height = things::height(subject.thing);
+    let softened = if matches!(stage.backdrop, Backdrop::Outdoors) { height } else { height.powf(0.6) * 12.0 };
+    softened * subject.scale.factor()
+}
+
+/// Which third of the area, across and down; `None` is all of it.
+type Side = (Option<i8>, Option<i8>);
+
+/// Shares an area among those that asked for a side of it.
+fn regions(area: Area, zone: Zone, all: Vec<Placed>) -> Vec<(Area, Vec<Placed>)> {
+    let mut regions: Vec<(Side, Vec<Placed>)> = Vec::new();
+    let sides = all.iter().any(|placed| placed.position.across.is_some());
+    let levels = zone != Zone::Ground && all.iter().any(|placed| placed.position.down.is_some());
+    for placed in all {
+        let across = sides.then_some(placed.position.across.unwrap_or(0));
+        let key = (across, levels.then_some(placed.position.down.unwrap_or(0)));
+        match regions.iter_mut().find(|(found, _)| *found == key) {
+            Some((_, group)) => group.push(placed),
+            None => regions.push((key, vec![placed])),
+        }
+    }
+    regions.into_iter().map(|((across, down), group)| (part(area, across, down), group)).collect()
+}
+
+/// A third of an area, or all of it.
+fn part(area: Area, across: Option<i8>, down: Option<i8>) -> Area {
+    let third = |low: f32, high: f32, side: Option<i8>| match side {
+        None => (low, high),
+        Some(side) => {
+            let middle = f32::midpoint(low, high) + f32::from(side) * (high - low) * 0.33;
+            let reach = (high - low) * 0.17;
+            (middle - reach, middle + reach)
+        }
+    };
+    let (left, right) = third(area.left, area.right, across);
+    let (top, bottom) = third(area.top, area.bottom, down);
+    Area { left, top, right, bottom }
+}
+
+/// What is needed to put things down.
+struct Setter<'a> {
+    brief: &'a Brief,
+    stage: &'a Stage,
+    dice: Dice,
+    actors: Vec<Actor>,
+}
+
+impl Setter<'_> {
+    /// Spreads blocks over an area in as many rows as let them be largest.
+    fn spread(&mut self, zone: Zone, area: Area, mut group: Vec<Placed>) {
+        group.sort_by_key(|placed| match placed.position.depth {
+            Some(Depth::Back) => 0,
+            None => 1,
+            Some(Depth::Front) => 2,
+        });
+        let things = group.iter().map(|placed| placed.block.parts.len()).sum();
+        let (rows, scale) = rows(&group, zone, area, largest(self.stage, zone, things));
+        let per_row = group.len().div_ceil(rows);
+        let mut group = group.into_iter();
+        for row in 0..rows {
+            let blocks: Vec<Block> = group.by_ref().take(per_row).map(|placed| placed.block.scaled(scale)).collect();
+            self.row(zone, strip(zone, area, row, rows), blocks);
+        }
+    }
+
+    /// Sets blocks side by side, with what room is left spread between them by chance.
+    fn row(&mut self, zone: Zone, strip: Area, blocks: Vec<Block>) {
+        let slack = (strip.width() - blocks.iter().map(|block| block.width).sum::<f32>()).max(0.0);
+        let widest = if zone == Zone::Sky { 1.0 } else { 0.22 };
+        let gap = (slack / (blocks.len() as f32 + 1.0)).min(strip.width() * widest);
+        let mut left = strip.left + (slack - gap * (blocks.len() as f32 - 1.0)) / 2.0;
+        for block in blocks {
+            let shift = self.shift(zone, gap, strip.width());
+            let x = left + block.width / 2.0 + shift;
+            left += block.width + gap;
+            let spare = (strip.height() - block.height).max(0.0);
+            let y = match zone {
+                Zone::Ground | Zone::Water => strip.bottom + self.dice.jitter(self.stage.height * 0.012),
+                Zone::Sky => strip.top + block.height + spare * self.dice.range(0.05, 0.75),
+                Zone::Free => strip.bottom - spare * (0.5 + self.dice.jitter(0.16)),
+            };
+            self.block(zone, (x, y), &block);
+        }
+    }
+
+    /// By how much a block leaves its even place. What is in the sky keeps clear of what stands in the middle.
+    fn shift(&mut self, zone: Zone, gap: f32, width: f32) -> f32 {
+        if zone == Zone::Sky {
+            let side = if self.dice.chance(0.5) { gap } else { -gap };
+            return side * self.dice.range(0.3, 0.62);
+        }
+        self.dice.jitter((gap * 0.34).min(width * 0.1))
+    }
+
+    fn block(&mut self, zone: Zone, at: (f32, f32), block: &Block) {
+        let studio = matches!(self.stage.backdrop, Backdrop::Studio(_));
+        for part in &block.parts {
+            let subject = &self.brief.subjects[part.subject];
+            let on_floor = zone == Zone::Ground || (studio && things::stands(subject.thing));
+            let mut actor = cast(self.brief, subject, part.ordinal, &mut self.dice);
+            actor.at = (at.0 + part.x, at.1 + part.y);
+            actor.height = part.height;
+            actor.grounded = part.grounded && on_floor;
+            self.actors.push(actor);
+        }
+    }
+}
+
+/// How many rows, and how large things then are.
+fn rows(group: &[Placed], zone: Zone, area: Area, largest: f32) -> (usize, f32) {
+    let mut best = (1, 0.0);
+    let most = if matches!(zone, Zone::Ground | Zone::Water) { group.len().div_ceil(4) } else { group.len() };
+    for rows in 1..=most.clamp(1, 12) {
+        let strips: Vec<_> = group.chunks(group.len().div_ceil(rows).max(1)).collect();
+        let width = |row: &[Placed]| row.iter().map(|placed| placed.block.width * 1.12).sum::<f32>();
+        let height = |row: &[Placed]| row.iter().map(|placed| placed.block.height).fold(0.0, f32::max);
+        let widest = strips.iter().map(|row| width(row)).fold(1.0, f32::max);
+        let tallest = strips.iter().map(|row| height(row)).fold(1.0, f32::max);
+        let spacing = if matches!(zone, Zone::Ground | Zone::Water) { 0.22 } else { 1.14 };
+        let high = tallest * (1.0 + spacing * (strips.len() as f32 - 1.0));
+        let scale = (area.width() / widest).min(area.height() / high).min(largest);
+        if scale > best.1 * 1.3 {
+            best = (strips.len(), scale);
+        }
+    }
+    best
+}
+
+/// Outdoors things keep their size; elsewhere they fill the room.
+fn largest(stage: &Stage, zone: Zone, things: usize) -> f32 {
+    match zone {
+        Zone::Free if stage.backdrop == Backdrop::Clear => 8.0,
+        Zone::Free => 4.6,
+        Zone::Ground if stage.backdrop == Backdrop::Tabletop => 2.4,
+        Zone::Ground if stage.backdrop != Backdrop::Outdoors => 1.8,
+        _ => match things {
+            1 => 1.5,
+            2 => 1.3,
+            _ => 1.1,
+        },
+    }
+}
+
+fn strip(zone: Zone, area: Area, row: usize, rows: usize) -> Area {
+    if matches!(zone, Zone::Ground | Zone::Water) {
+        let forward = (row as f32 - (rows as f32 - 1.0)) * area.height() * 0.09;
+        return Area { bottom: area.bottom + forward, ..area };
+    }
+    let each = area.height() / rows as f32;
+    let top = area.top + each * row as f32;
+    Area { top, bottom: top + each, ..area }
+}
+
+/// One thing of a subject, not yet in its place.
+fn cast(brief: &Brief, subject: &Subject, ordinal: u32, dice: &mut Dice) -> Actor {
+    let usual = things::colours(subject.thing);
+    let seed = dice.seed();
+    let start = dice.range(0.0, 360.0);
+    let main = match subject.colours.as_slice() {
+        [] if frames(brief, subject) => brief.colours().next().unwrap_or(usual.0).lighter(0.74),
+        [] if subject.varied => Colour::hsl(VARIED[ordinal as usize % VARIED.len()], 0.74, 0.55),
+        [] => usual.0.turned(dice.jitter(if things::is_free_in_colour(subject.thing) { start / 2.0 } else { 7.0 })),
+        told => told[ordinal as usize % told.len()],
+    };
+    let accent = subject.accent.unwrap_or(usual.1);
+    Actor {
+        thing: subject.thing,
+        at: (0.0, 0.0),
+        height: 0.0,
+        facing: if things::turns(subject.thing) && dice.chance(0.4) { -1.0 } else { 1.0 },
+        turn: if things::tilts(subject.thing) { dice.jitter(5.0) } else { 0.0 },
+        main,
+        accent,
+        coloured: !subject.colours.is_empty(),
+        contents: subject.contents,
+        grounded: false,
+        seed,
+    }
+}
+
+/// Whether it is there to hold another: then it steps back behind the other's colour.
+fn frames(brief: &Brief, subject: &Subject) -> bool {
+    let holds = |(relation, to): (Relation, usize)| {
+        relation == Relation::Inside && std::ptr::eq(&raw const brief.subjects[to], subject)
+    };
+    brief.subjects.iter().filter_map(|other| other.relation).any(holds)
+}
+
+/// Hues that are told apart at once.
+const VARIED: [f32; 8] = [2.0, 212.0, 46.0, 130.0, 285.0, 24.0, 180.0, 330.0];

@@ -1,0 +1,86 @@
+//! Who draws when, and who does not.
+
+use std::time::Duration;
+
+use engine::ImageRequest;
+use tokio::time::timeout;
+
+use crate::*;
+
+fn easel(waiting: usize) -> Easel {
+    Easel::new(Options { threads: 1, waiting })
+}
+
+#[tokio::test]
+async fn more_than_may_wait_are_turned_away_at_once() {
+    let easel = easel(1);
+    let many = || ImageRequest { count: 10, ..request("a red circle") };
+    let first = easel.start(many()).await.unwrap();
+    let second = easel.start(many()).await.unwrap();
+    assert!(matches!(easel.start(many()).await.map(|_| ()), Err(EngineError::Busy)));
+    drop(first);
+    let made = async {
+        while let Err(EngineError::Busy) = make_on(&easel, request("a red circle")).await {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(GUARD, made).await.expect("a place that was left is free");
+    drop(second);
+}
+
+#[tokio::test]
+async fn a_slow_reader_holds_no_thread() {
+    let easel = easel(4);
+    let mut slow = easel.start(ImageRequest { count: 10, ..request("a red circle") }).await.unwrap();
+    assert!(slow.events.next().await.is_some());
+    for _ in 0..3 {
+        timeout(GUARD, make_on(&easel, request("a red circle"))).await.expect("the thread is free").unwrap();
+    }
+    assert_eq!(slow.events.count().await, 9);
+}
+
+#[tokio::test]
+async fn requests_dropped_at_any_time_leave_no_trace() {
+    let easel = easel(2);
+    let photo = square(64, RED, WHITE);
+    for polls in 0..6 {
+        let request = ImageRequest { count: 10, previews: 3, ..edit("make it blue", &[&photo], None) };
+        let begun = timeout(GUARD, async {
+            loop {
+                match easel.start(request.clone()).await {
+                    Err(EngineError::Busy) => tokio::task::yield_now().await,
+                    begun => return begun.unwrap(),
+                }
+            }
+        });
+        let mut making = begun.await.expect("places come back");
+        for _ in 0..polls {
+            assert!(making.events.next().await.unwrap().is_ok());
+        }
+    }
+}
+
+#[tokio::test]
+async fn starts_given_up_while_they_wait_leave_no_trace() {
+    let easel = easel(2);
+    for _ in 0..20 {
+        let start = easel.start(edit("make it blue", &[&square(64, RED, WHITE)], None));
+        drop(timeout(Duration::ZERO, start).await);
+    }
+    let made = async {
+        while let Err(EngineError::Busy) = make_on(&easel, request("a red circle")).await {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(GUARD, made).await.expect("places come back");
+}
+
+#[tokio::test]
+async fn the_stream_ends_after_the_last_picture_and_stays_ended() {
+    let mut making = easel(0).start(request("a red circle")).await.unwrap();
+    assert!(matches!(making.events.next().await, Some(Ok(ImageEvent::Finished { .. }))));
+    assert!(making.events.next().await.is_none() && making.events.next().await.is_none());
+}
+
+/// Far longer than anything here takes.
+const GUARD: Duration = Duration::from_secs(60);

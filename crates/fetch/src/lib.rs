@@ -1,0 +1,30 @@
+#![doc = include_str!("../README.md")]
+
+pub mod address;
+pub mod target;
+
+#[cfg(feature = "client")]
+mod dial;
+#[cfg(feature = "client")]
+mod error;
+#[cfg(feature = "client")]
+mod exchange;
+#[cfg(feature = "client")]
+mod fetcher;
+#[cfg(feature = "client")]
+mod options;
+#[cfg(feature = "client")]
+mod resolve;
+
+#[cfg(feature = "client")]
+pub use dial::{Connection, Dial};
+#[cfg(feature = "client")]
+pub use error::FetchError;
+#[cfg(feature = "client")]
+pub use fetcher::{Fetcher, Picture};
+#[cfg(feature = "client")]
+pub use options::{Mode, Options};
+#[cfg(feature = "client")]
+pub use resolve::{BoxFuture, Resolve};
+#[cfg(feature = "client")]
+pub use tokio_rustls::rustls::RootCertStore;

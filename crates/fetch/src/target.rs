@@ -1,0 +1,357 @@
+//! Which URLs may be followed for a stranger. This is decided before a name is looked up, and does no I/O.
+
+use thiserror::Error;
+use url::{Host, Url};
+
+/// A URL that may be followed: https, port 443, a public-looking host name, no userinfo, no fragment.
+///
+/// It is parsed once. Everything that is sent, resolved and verified comes out of this one value, so that there are
+/// no two readings of one text.
+///
+/// ```
+/// use sluicegate_fetch::target::{NotAllowed, Target};
+///
+/// let target = Target::parse("https://Pictures.Example.com/cat.png?signature=secret")?;
+/// assert_eq!(target.host(), "pictures.example.com");
+/// assert_eq!(target.path_and_query(), "/cat.png?signature=secret");
+/// assert_eq!(target.log_form(), "pictures.example.com/cat.png");
+/// assert_eq!(Target::parse("https://127.1/"), Err(NotAllowed::Literal));
+/// # Ok::<(), NotAllowed>(())
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Target {
+    url: Url,
+    /// In lower case, without the dot of the root.
+    host: String,
+}
+
+/// Why a URL is not followed. Its `Display` completes "the URL is not allowed: ".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum NotAllowed {
+    /// More text than is read.
+    #[error("it is longer than {MAX_LENGTH} bytes")]
+    Length,
+    /// No absolute URL, or one that is read in two ways.
+    #[error("it is no absolute URL, or has spaces, control characters or backslashes")]
+    Malformed,
+    /// Another scheme than https.
+    #[error("its scheme is not https")]
+    Scheme,
+    /// A user or a password.
+    #[error("it has a user or a password")]
+    Userinfo,
+    /// Another port than 443.
+    #[error("its port is not 443")]
+    Port,
+    /// A part after `#`.
+    #[error("it has a fragment")]
+    Fragment,
+    /// An address where a name belongs, in whatever spelling.
+    #[error("its host is an address, not a name")]
+    Literal,
+    /// No name of the public DNS.
+    #[error("its host is no public name")]
+    Name,
+}
+
+impl Target {
+    /// Reads what a client wrote.
+    ///
+    /// # Errors
+    /// When it is not to be followed.
+    pub fn parse(text: &str) -> Result<Self, NotAllowed> {
+        check_text(text)?;
+        let url = Url::parse(text).map_err(|_| NotAllowed::Malformed)?;
+        if url.scheme() == SCHEME && !text.get(..PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(PREFIX)) {
+            return Err(NotAllowed::Malformed);
+        }
+        Self::judge(url)
+    }
+
+    /// Reads the `Location` of an answer to a request for this target (RFC 9110 §10.2.2); all rules hold again.
+    ///
+    /// # Errors
+    /// When it is not to be followed.
+    pub fn join(&self, location: &str) -> Result<Self, NotAllowed> {
+        check_text(location)?;
+        let url = self.url.join(location).map_err(|_| NotAllowed::Malformed)?;
+        Self::judge(url)
+    }
+
+    /// The host name: to be resolved, to be sent, and to be found in the certificate.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// What is asked of the host.
+    #[must_use]
+    pub fn path_and_query(&self) -> &str {
+        &self.url[url::Position::BeforePath..url::Position::AfterQuery]
+    }
+
+    /// The URL as it is followed.
+    #[must_use]
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// Host and path, for logs: the query of a signed URL is a credential.
+    #[must_use]
+    pub fn log_form(&self) -> String {
+        log_form(self.url.as_str())
+    }
+
+    fn judge(url: Url) -> Result<Self, NotAllowed> {
+        // Longer than its text, when much of that had to be encoded.
+        if url.as_str().len() > MAX_LENGTH {
+            return Err(NotAllowed::Length);
+        }
+        if url.scheme() != SCHEME {
+            return Err(NotAllowed::Scheme);
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(NotAllowed::Userinfo);
+        }
+        // The default port of the scheme reads as none.
+        if url.port().is_some() {
+            return Err(NotAllowed::Port);
+        }
+        if url.fragment().is_some() {
+            return Err(NotAllowed::Fragment);
+        }
+        let host = match url.host() {
+            Some(Host::Domain(name)) => public_name(name)?,
+            Some(Host::Ipv4(_) | Host::Ipv6(_)) => return Err(NotAllowed::Literal),
+            None => return Err(NotAllowed::Name),
+        };
+        Ok(Self { url, host })
+    }
+}
+
+impl std::fmt::Debug for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Target").field(&self.log_form()).finish()
+    }
+}
+
+/// Host and path of any text that may be a URL, for logs: no query, no userinfo, nothing of what is no URL.
+#[must_use]
+pub fn log_form(text: &str) -> String {
+    let mut form = match Url::parse(text) {
+        Ok(url) if url.has_host() => format!("{}{}", url.host_str().unwrap_or_default(), url.path()),
+        Ok(url) => format!("({} URL)", url.scheme()),
+        Err(_) => "(no URL)".to_owned(),
+    };
+    form.truncate(form.floor_char_boundary(MAX_LOGGED));
+    form
+}
+
+/// Refuses what parsers are known to read in different ways: the URL standard drops tabs and line ends, and takes
+/// `\` for `/`.
+fn check_text(text: &str) -> Result<(), NotAllowed> {
+    if text.len() > MAX_LENGTH {
+        return Err(NotAllowed::Length);
+    }
+    let is_ambiguous = |c: char| c.is_control() || c.is_whitespace() || c == '\\';
+    if text.contains(is_ambiguous) { Err(NotAllowed::Malformed) } else { Ok(()) }
+}
+
+/// The name without the dot of the root, when it may be one of the public DNS.
+fn public_name(name: &str) -> Result<String, NotAllowed> {
+    let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
+    let is_label = |label: &str| {
+        let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        (1..=MAX_LABEL).contains(&label.len()) && label.bytes().all(is_letter)
+    };
+    let has_labels = name.len() <= MAX_NAME && name.contains('.') && name.split('.').all(is_label);
+    let is_under = |zone: &str| name.strip_suffix(zone).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+    if !has_labels || NOT_PUBLIC.iter().any(|zone| is_under(zone)) {
+        return Err(NotAllowed::Name);
+    }
+    let last = name.rsplit('.').next().unwrap_or_default();
+    // What no resolver may take for an address, whatever the parser of URLs made of it.
+    if last.starts_with(|c: char| c.is_ascii_digit()) { Err(NotAllowed::Literal) } else { Ok(name) }
+}
+
+const SCHEME: &str = "https";
+const PREFIX: &str = "https://";
+/// The longest URL, in bytes.
+pub const MAX_LENGTH: usize = 8 << 10;
+/// The longest name (RFC 1035 §2.3.4), without the dot of the root.
+const MAX_NAME: usize = 253;
+/// The longest part of a name (RFC 1035 §2.3.4).
+const MAX_LABEL: usize = 63;
+/// The most of a URL that is logged, in bytes.
+const MAX_LOGGED: usize = 256;
+
+/// Names, and zones with all that is below them, which mean something near: of special use (RFC 6761, 6762, 7686,
+/// 8375), of private use, and where clouds answer with credentials.
+const NOT_PUBLIC: &[&str] = &[
+    "corp",
+    "home",
+    "home.arpa",
+    "internal",
+    "intranet",
+    "invalid",
+    "lan",
+    "local",
+    "localdomain",
+    "localhost",
+    "metadata.packet.net",
+    "metadata.platformequinix.com",
+    "metadata.tencentyun.com",
+    "onion",
+    "private",
+    "svc",
+];
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[track_caller]
+    fn refused(text: &str, expected: NotAllowed) {
+        assert_eq!(Target::parse(text), Err(expected), "{text}");
+    }
+
+    #[test]
+    fn public_names_are_taken_and_normalised() {
+        let table = [
+            ("https://ok.example/a.png", "ok.example", "/a.png"),
+            ("HTTPS://OK.Example", "ok.example", "/"),
+            ("https://ok.example:443/a?b=c", "ok.example", "/a?b=c"),
+            ("https://ok.example./", "ok.example", "/"),
+            ("https://b\u{fc}cher.example/", "xn--bcher-kva.example", "/"),
+            ("https://a_b.ok.example/", "a_b.ok.example", "/"),
+            ("https://localhost.ok.example/", "localhost.ok.example", "/"),
+        ];
+        for (text, host, path) in table {
+            let target = Target::parse(text).unwrap();
+            assert_eq!((target.host(), target.path_and_query()), (host, path), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_https_on_its_own_port_without_extras() {
+        for text in ["http://ok.example/", "file:///etc/passwd", "ftp://ok.example/", "gopher://ok.example/"] {
+            refused(text, NotAllowed::Scheme);
+        }
+        refused("data:image/png;base64,AAAA", NotAllowed::Scheme);
+        for text in ["", "//ok.example/", "ok.example", "https:ok.example", "https:/ok.example", "https://"] {
+            refused(text, NotAllowed::Malformed);
+        }
+        for text in ["https://a@ok.example/", "https://a:b@ok.example/", "https://:b@ok.example/"] {
+            refused(text, NotAllowed::Userinfo);
+        }
+        for text in ["https://ok.example:80/", "https://ok.example:8443/", "https://ok.example:0/"] {
+            refused(text, NotAllowed::Port);
+        }
+        refused("https://ok.example/#", NotAllowed::Fragment);
+        refused("https://ok.example/#a", NotAllowed::Fragment);
+    }
+
+    #[test]
+    fn what_parsers_read_in_two_ways_is_refused() {
+        for text in ["https://ok.example\\@127.0.0.1/", " https://ok.example/", "https://ok.exa\tmple/", "https://a b/"]
+        {
+            refused(text, NotAllowed::Malformed);
+        }
+        refused(&format!("https://ok.example/{}", "a".repeat(MAX_LENGTH)), NotAllowed::Length);
+        refused(&format!("https://ok.example/{}", "\u{e9}".repeat(MAX_LENGTH / 3)), NotAllowed::Length);
+    }
+
+    #[test]
+    fn an_address_is_no_name_in_any_spelling() {
+        let literals = [
+            "127.0.0.1",
+            "127.0.0.1.",
+            "2130706433",
+            "0x7f.1",
+            "0177.0.0.1",
+            "127.1",
+            "8.8.8.8",
+            "[::1]",
+            "[::ffff:127.0.0.1]",
+            "%31%32%37.0.0.1",
+            "\u{ff11}\u{ff12}\u{ff17}.0.0.1",
+            "\u{2460}\u{2461}\u{2466}.0.0.1",
+        ];
+        for host in literals {
+            refused(&format!("https://{host}/"), NotAllowed::Literal);
+        }
+        refused("https://[fe80::1%25lo]/", NotAllowed::Malformed);
+    }
+
+    #[test]
+    fn near_names_are_refused() {
+        let names = [
+            "localhost",
+            "LOCALHOST.",
+            "a.localhost",
+            "localhost.localdomain",
+            "router",
+            "printer.local",
+            "nas.lan",
+            "metadata.google.internal",
+            "metadata.google.internal.",
+            "kubernetes.default.svc",
+            "a.onion",
+            "a..b",
+            "localhost..",
+            "metadata.tencentyun.com",
+        ];
+        for host in names {
+            refused(&format!("https://{host}/"), NotAllowed::Name);
+        }
+        let long = format!("https://{}example/", "a.".repeat(124));
+        refused(&long, NotAllowed::Name);
+    }
+
+    #[test]
+    fn a_redirect_keeps_all_rules() {
+        let base = Target::parse("https://ok.example/a/b?c").unwrap();
+        assert_eq!(base.join("../d?e").unwrap().path_and_query(), "/d?e");
+        assert_eq!(base.join("//other.example/x").unwrap().host(), "other.example");
+        assert_eq!(base.join("http://ok.example/"), Err(NotAllowed::Scheme));
+        assert_eq!(base.join("//ok.example:8443/"), Err(NotAllowed::Port));
+        assert_eq!(base.join("//127.1/"), Err(NotAllowed::Literal));
+        assert_eq!(base.join("//a@ok.example/"), Err(NotAllowed::Userinfo));
+        assert_eq!(base.join("/\\evil.example/"), Err(NotAllowed::Malformed));
+    }
+
+    #[test]
+    fn the_log_has_no_query_and_no_data() {
+        assert_eq!(log_form("https://u:p@ok.example/a?secret#b"), "ok.example/a");
+        assert_eq!(log_form("data:image/png;base64,SECRET"), "(data URL)");
+        assert_eq!(log_form("SECRET"), "(no URL)");
+        assert_eq!(log_form(&format!("https://ok.example/{}", "a".repeat(999))).len(), MAX_LOGGED);
+        assert_eq!(format!("{:?}", Target::parse("https://ok.example/a?secret").unwrap()), "Target(\"ok.example/a\")");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_judged(text in ".*") {
+            hold_invariants(&text);
+        }
+
+        #[test]
+        fn any_text_like_a_url_is_judged(text in "[hH]ttps://[a-z0-9.:@\\[\\]%#?/\\\\x\u{2460}-\u{2468}\u{3002}]{0,40}") {
+            hold_invariants(&text);
+        }
+    }
+
+    fn hold_invariants(text: &str) {
+        let _ = log_form(text);
+        let Ok(target) = Target::parse(text) else { return };
+        let url = target.url();
+        assert_eq!((url.scheme(), url.port_or_known_default()), ("https", Some(443)));
+        assert!(url.username().is_empty() && url.password().is_none() && url.fragment().is_none());
+        assert!(target.host().parse::<std::net::IpAddr>().is_err() && target.host().contains('.'));
+        assert!(target.path_and_query().starts_with('/'));
+        assert_eq!(Target::parse(url.as_str()).as_ref(), Ok(&target), "read again, it is the same");
+    }
+}

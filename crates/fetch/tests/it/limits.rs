@@ -1,0 +1,162 @@
+//! How much, how long, how many, and from whom.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use sluicegate_fetch::{FetchError, Mode, Options};
+use tokio::time::{Instant, timeout};
+
+use crate::world::{PUBLIC_NAT64, Reply, World, answer, png, redirect};
+
+const URL: &str = "https://ok.example/a";
+const CAP: usize = 64 << 10;
+
+/// Fetches with a cap of [`CAP`] bytes; tells how long a body was.
+async fn fetch(reply: Reply) -> Result<usize, FetchError> {
+    let world = World::new();
+    world.reply("ok.example/a", reply);
+    let fetcher = world.fetcher_with(Options { max_bytes: CAP, ..world.options() });
+    fetcher.fetch(URL).await.map(|picture| picture.bytes.len())
+}
+
+fn body(size: usize) -> Vec<u8> {
+    let mut body = png(1, 1);
+    body.resize(size, 0);
+    body
+}
+
+fn without_length(body: &[u8]) -> Vec<u8> {
+    [b"HTTP/1.1 200 OK\r\n\r\n", body].concat()
+}
+
+fn chunked(body: &[u8]) -> Vec<u8> {
+    let head = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n", body.len());
+    [head.as_bytes(), body, b"\r\n0\r\n\r\n"].concat()
+}
+
+#[tokio::test]
+async fn a_body_may_be_as_large_as_the_cap_and_no_larger() {
+    for write in [|body: &[u8]| answer("200 OK", &[], body), without_length, chunked] {
+        assert_eq!(fetch(Reply::Bytes(write(&body(CAP)))).await, Ok(CAP));
+        assert_eq!(fetch(Reply::Bytes(write(&body(CAP + 1)))).await, Err(FetchError::TooLarge));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_length_over_the_cap_is_refused_before_the_body() {
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", CAP + 1);
+    assert_eq!(fetch(Reply::Stall(head.into_bytes())).await, Err(FetchError::TooLarge));
+}
+
+#[tokio::test]
+async fn a_length_that_is_a_lie_is_of_no_use() {
+    let more = b"HTTP/1.1 200 OK\r\nContent-Length: 60000\r\n\r\n";
+    assert_eq!(fetch(Reply::Bytes([more, &png(1, 1)[..]].concat())).await.unwrap_err().reason(), "unreachable");
+    let less = b"HTTP/1.1 200 OK\r\nContent-Length: 33\r\n\r\n";
+    assert_eq!(fetch(Reply::Endless([less, &png(1, 1)[..]].concat(), vec![0; 999])).await, Ok(33));
+}
+
+#[tokio::test]
+async fn an_endless_body_ends_at_the_cap() {
+    let head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
+    assert_eq!(fetch(Reply::Endless(head, b"3\r\nabc\r\n".repeat(500))).await, Err(FetchError::TooLarge));
+    let head = b"HTTP/1.1 200 OK\r\n".to_vec();
+    assert_eq!(fetch(Reply::Endless(head, b"A: b\r\n".to_vec())).await.unwrap_err().reason(), "unreachable");
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_stalls_or_drips_is_left_after_fifteen_seconds() {
+    let begun = b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n\x89PNG".to_vec();
+    let drip = Reply::Slow(answer("200 OK", &[], &png(1, 1)), Duration::from_secs(1));
+    for reply in [Reply::Stall(Vec::new()), Reply::Stall(begun), drip] {
+        let start = Instant::now();
+        assert_eq!(fetch(reply).await, Err(FetchError::Timeout));
+        assert_eq!(start.elapsed().as_secs(), 15);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_is_for_all_redirects_together() {
+    let world = World::new();
+    let drip = answer("302 Found", &[("Location", "/a")], b"");
+    world.reply("ok.example/a", Reply::Slow(drip, Duration::from_millis(100)));
+    let start = Instant::now();
+    assert_eq!(world.fetch(URL).await, Err(FetchError::Timeout));
+    assert_eq!(start.elapsed().as_secs(), 15);
+    assert!(world.take_requests().len() > 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_more_than_allowed_is_refused_and_its_place_comes_back() {
+    let world = World::new();
+    world.reply("ok.example/a", Reply::Stall(Vec::new()));
+    let fetcher = world.fetcher_with(Options { at_once: 1, ..world.options() });
+    let other = fetcher.clone();
+    let (first, second) = tokio::join!(fetcher.fetch(URL), other.fetch(URL));
+    assert_eq!((first, second), (Err(FetchError::Timeout), Err(FetchError::Busy)));
+    assert_eq!(other.fetch(URL).await, Err(FetchError::Timeout), "there is room again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dropped_fetch_closes_its_connection_and_gives_its_place_back() {
+    let world = World::new();
+    world.reply("ok.example/a", Reply::Stall(b"HTTP/1.1 200 OK\r\n".to_vec()));
+    let fetcher = world.fetcher_with(Options { at_once: 1, ..world.options() });
+    for _ in 0..2 {
+        assert!(timeout(Duration::from_secs(1), fetcher.fetch(URL)).await.is_err(), "it was under way");
+        timeout(Duration::from_secs(1), world.closed()).await.expect("the host sees the end");
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_fetched_when_it_is_off() {
+    let world = World::new();
+    world.reply("ok.example/a", Reply::Bytes(answer("200 OK", &[], &png(1, 1))));
+    let fetcher = world.fetcher_with(Options { mode: Mode::Off, ..world.options() });
+    assert_eq!(fetcher.fetch(URL).await, Err(FetchError::Off));
+    assert!(world.take_lookups().is_empty());
+}
+
+#[tokio::test]
+async fn a_list_names_all_hosts_that_are_asked() {
+    let world = World::new();
+    let picture = || Reply::Bytes(answer("200 OK", &[], &png(1, 1)));
+    for place in ["ok.example/a", "other.ok.example/"] {
+        world.reply(place, picture());
+    }
+    world.reply("ok.example/away", redirect(302, "https://other.ok.example/"));
+    world.name("in.ok.example", &[&["10.0.0.1:443".parse().unwrap()]]);
+    let hosts = BTreeSet::from(["ok.example", "in.ok.example", "127.0.0.1"].map(str::to_owned));
+    let fetcher = world.fetcher_with(Options { mode: Mode::AllowList(hosts), ..world.options() });
+    assert!(fetcher.fetch(URL).await.is_ok());
+    assert_eq!(fetcher.fetch("https://other.ok.example/").await, Err(FetchError::NotListed));
+    assert_eq!(fetcher.fetch("https://ok.example/away").await.unwrap_err().reason(), "redirect");
+    assert_eq!(fetcher.fetch("https://in.ok.example/").await.unwrap_err().reason(), "address", "a list opens no doors");
+    assert_eq!(fetcher.fetch("https://127.0.0.1/").await.unwrap_err().reason(), "url");
+}
+
+#[tokio::test]
+async fn the_gateway_does_not_ask_itself() {
+    for own in ["93.184.215.14:443", "93.184.215.14:8080", "[::ffff:93.184.215.14]:443"] {
+        let world = World::new();
+        world.reply("ok.example/a", Reply::Bytes(answer("200 OK", &[], &png(1, 1))));
+        let fetcher = world.fetcher_with(Options { listeners: vec![own.parse().unwrap()], ..world.options() });
+        assert_eq!(fetcher.fetch(URL).await.unwrap_err().reason(), "address", "{own}");
+        world.name("ok.example", &[&[PUBLIC_NAT64.parse().unwrap()]]);
+        assert_eq!(fetcher.fetch(URL).await.unwrap_err().reason(), "address", "{own} by another name");
+        assert!(world.take_dialled().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn the_next_address_is_tried_when_one_does_not_answer() {
+    let world = World::new();
+    world.reply("ok.example/a", Reply::Bytes(answer("200 OK", &[], &png(1, 1))));
+    let (closed, open) = ("93.184.215.15:443".parse().unwrap(), "93.184.215.14:443".parse().unwrap());
+    world.name("ok.example", &[&[closed, open]]);
+    assert!(world.fetch(URL).await.is_ok());
+    assert_eq!(world.take_dialled(), [closed, open]);
+    world.name("ok.example", &[&[closed; 40]]);
+    assert_eq!(world.fetch(URL).await.unwrap_err().reason(), "unreachable");
+    assert_eq!(world.take_dialled().len(), 16);
+}

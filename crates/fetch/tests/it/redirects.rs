@@ -1,0 +1,115 @@
+//! A host that says that the picture is elsewhere.
+
+use sluicegate_fetch::FetchError;
+
+use crate::world::{Reply, World, answer, png, redirect};
+
+/// A host whose `/1` leads to `/2` and so on for `steps` redirects, to a picture.
+fn chain(steps: usize) -> World {
+    let world = World::new();
+    for step in 1..=steps {
+        world.reply(&format!("ok.example/{step}"), redirect(302, &format!("/{}", step + 1)));
+    }
+    world.reply(&format!("ok.example/{}", steps + 1), Reply::Bytes(answer("200 OK", &[], &png(1, 1))));
+    world
+}
+
+/// What becomes of a redirect to `location`.
+async fn redirected(location: &str) -> (Result<(), FetchError>, World) {
+    let world = World::new();
+    world.reply("ok.example/a/b", redirect(302, location));
+    for place in ["ok.example/a/c", "ok.example/c", "other.ok.example/"] {
+        world.reply(place, Reply::Bytes(answer("200 OK", &[], &png(1, 1))));
+    }
+    (world.fetch("https://ok.example/a/b").await.map(|_| ()), world)
+}
+
+#[tokio::test]
+async fn three_are_followed_and_a_fourth_is_not() {
+    assert!(chain(3).fetch("https://ok.example/1").await.is_ok());
+    let world = chain(4);
+    assert_eq!(world.fetch("https://ok.example/1").await, Err(FetchError::Redirect("there are too many")));
+    assert_eq!(world.take_requests().len(), 4);
+}
+
+#[tokio::test]
+async fn a_loop_ends() {
+    let world = World::new();
+    world.reply("ok.example/", redirect(301, "https://ok.example/"));
+    assert_eq!(world.fetch("https://ok.example/").await, Err(FetchError::Redirect("there are too many")));
+    assert_eq!(world.take_dialled().len(), 4, "each step has a connection of its own");
+}
+
+#[tokio::test]
+async fn every_kind_is_followed() {
+    for status in [301, 302, 303, 307, 308] {
+        let world = World::new();
+        world.reply("ok.example/", redirect(status, "/b"));
+        world.reply("ok.example/b", Reply::Bytes(answer("200 OK", &[], &png(1, 1))));
+        assert!(world.fetch("https://ok.example/").await.is_ok(), "{status}");
+    }
+}
+
+#[tokio::test]
+async fn relative_ones_are_followed() {
+    for location in ["c", "/c", "../c", "//other.ok.example", "https://other.ok.example:443/"] {
+        let (result, _) = redirected(location).await;
+        assert_eq!(result, Ok(()), "{location}");
+    }
+}
+
+#[tokio::test]
+async fn no_step_sends_more_than_the_first() {
+    let (result, world) = redirected("https://other.ok.example/").await;
+    assert_eq!(result, Ok(()));
+    let [first, second] = &world.take_requests()[..] else { panic!("two requests") };
+    let second = second.replace("host: other.ok.example", "host: ok.example").replace("GET / ", "GET /a/b ");
+    assert_eq!(*first, second);
+}
+
+#[tokio::test]
+async fn what_a_client_may_not_name_a_host_may_not_either() {
+    let long = format!("/{}", "a".repeat(9 << 10));
+    for location in [
+        "http://ok.example/",
+        "//ok.example:8443/",
+        "https://a@ok.example/",
+        "https://127.0.0.1/",
+        "https://[::1]/",
+        "https://localhost/",
+        "https://metadata.google.internal/",
+        "file:///etc/passwd",
+        "data:image/png;base64,AAAA",
+        "/c#d",
+        "/\\other.ok.example/",
+        &long,
+    ] {
+        let (result, world) = redirected(location).await;
+        assert_eq!(result, Err(FetchError::Redirect("its URL is not allowed")), "{location}");
+        assert_eq!(world.take_dialled().len(), 1, "{location}");
+    }
+}
+
+#[tokio::test]
+async fn a_name_with_a_refused_address_is_not_followed() {
+    let world = World::new();
+    world.reply("ok.example/", redirect(302, "https://inside.ok.example/"));
+    world.name("inside.ok.example", &[&["192.168.0.1:443".parse().unwrap()]]);
+    assert_eq!(world.fetch("https://ok.example/").await.unwrap_err().reason(), "address");
+    assert_eq!(world.take_dialled().len(), 1);
+}
+
+#[tokio::test]
+async fn there_is_one_location_of_a_sane_size() {
+    for (head, reason) in [
+        ("", "redirect"),
+        ("Location: /c\r\nLocation: /c\r\n", "redirect"),
+        ("Location: \u{fffd}\r\n", "status"),
+        (&format!("Location: /{}\r\n", "a".repeat(200 << 10)), "unreachable"),
+    ] {
+        let world = World::new();
+        let reply = format!("HTTP/1.1 302 Found\r\nContent-Length: 0\r\n{head}\r\n");
+        world.reply("ok.example/", Reply::Bytes(reply.into_bytes()));
+        assert_eq!(world.fetch("https://ok.example/").await.unwrap_err().reason(), reason);
+    }
+}

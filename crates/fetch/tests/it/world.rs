@@ -1,0 +1,333 @@
+//! A network in memory: names with scripted answers, a dialler that writes down whom it was asked for, and hosts
+//! that speak TLS with certificates of a CA of their own.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use sluicegate_fetch::{BoxFuture, Connection, Dial, FetchError, Fetcher, Options, Picture, Resolve, RootCertStore};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf, duplex};
+use tokio::sync::Notify;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::{ServerConfig, version};
+
+/// Where the hosts of this network are.
+pub(crate) const PUBLIC: &str = "93.184.215.14:443";
+/// Another place where they are.
+pub(crate) const PUBLIC_V6: &str = "[2606:4700::1111]:443";
+/// The first, as a network of IPv6 alone names it.
+pub(crate) const PUBLIC_NAT64: &str = "[64:ff9b::5db8:d70e]:443";
+
+/// What a host sends, and how it goes on then.
+#[derive(Clone)]
+pub(crate) enum Reply {
+    /// These bytes, and the end.
+    Bytes(Vec<u8>),
+    /// These bytes, and nothing more, on an open connection.
+    Stall(Vec<u8>),
+    /// The first, and then the second again and again.
+    Endless(Vec<u8>, Vec<u8>),
+    /// The bytes one by one, each after this time.
+    Slow(Vec<u8>, Duration),
+}
+
+/// The certificate of a host.
+#[derive(Clone, Copy)]
+pub(crate) enum Certificate {
+    Good,
+    Expired,
+    OfAnotherName,
+    OfAnotherCa,
+}
+
+/// The network. Hosts answer by the host and path of the request; what was done is written down.
+#[derive(Clone)]
+pub(crate) struct World {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    acceptor: TlsAcceptor,
+    roots: RootCertStore,
+    closed: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    /// For each name the answers in turn; the last one stays.
+    names: HashMap<String, VecDeque<Vec<SocketAddr>>>,
+    replies: HashMap<String, Reply>,
+    lookups: Vec<String>,
+    dialled: Vec<SocketAddr>,
+    requests: Vec<String>,
+    /// Who is at the other end, if not the one that was dialled.
+    peer: Option<SocketAddr>,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self::with(Certificate::Good)
+    }
+
+    pub(crate) fn with(certificate: Certificate) -> Self {
+        let (acceptor, roots) = tls(certificate);
+        Self { shared: Arc::new(Shared { state: Mutex::default(), acceptor, roots, closed: Notify::new() }) }
+    }
+
+    /// A name whose lookups give these answers in turn, the last one for ever.
+    pub(crate) fn name(&self, host: &str, answers: &[&[SocketAddr]]) {
+        let answers = answers.iter().map(|answer| answer.to_vec()).collect();
+        self.state(|state| state.names.insert(host.to_owned(), answers));
+    }
+
+    /// What is said to a request for `place`: host and path. The host gets a public address.
+    pub(crate) fn reply(&self, place: &str, reply: Reply) {
+        let host = place.split('/').next().unwrap();
+        self.state(|state| {
+            state.replies.insert(place.to_owned(), reply);
+            let public = || VecDeque::from([vec![PUBLIC.parse().unwrap()]]);
+            state.names.entry(host.to_owned()).or_insert_with(public);
+        });
+    }
+
+    pub(crate) fn peer(&self, peer: &str) {
+        self.state(|state| state.peer = Some(peer.parse().unwrap()));
+    }
+
+    pub(crate) fn options(&self) -> Options {
+        Options { roots: self.shared.roots.clone(), ..Options::default() }
+    }
+
+    pub(crate) fn fetcher(&self) -> Fetcher {
+        self.fetcher_with(self.options())
+    }
+
+    pub(crate) fn fetcher_with(&self, options: Options) -> Fetcher {
+        Fetcher::with(options, Arc::new(self.clone()), Arc::new(self.clone()))
+    }
+
+    pub(crate) async fn fetch(&self, url: &str) -> Result<Picture, FetchError> {
+        self.fetcher().fetch(url).await
+    }
+
+    pub(crate) fn take_lookups(&self) -> Vec<String> {
+        self.state(|state| std::mem::take(&mut state.lookups))
+    }
+
+    pub(crate) fn take_dialled(&self) -> Vec<SocketAddr> {
+        self.state(|state| std::mem::take(&mut state.dialled))
+    }
+
+    pub(crate) fn take_requests(&self) -> Vec<String> {
+        self.state(|state| std::mem::take(&mut state.requests))
+    }
+
+    /// Waits until a connection has ended.
+    pub(crate) async fn closed(&self) {
+        self.shared.closed.notified().await;
+    }
+
+    fn state<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
+        act(&mut self.shared.state.lock().unwrap())
+    }
+
+    /// Answers one request.
+    async fn serve(&self, stream: DuplexStream) -> io::Result<()> {
+        let mut stream = self.shared.acceptor.accept(stream).await?;
+        let sni = stream.get_ref().1.server_name().unwrap_or_default().to_owned();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(stream.read_u8().await?);
+        }
+        let head = String::from_utf8(head).unwrap();
+        let path = head.split(' ').nth(1).unwrap();
+        let reply = self.state(|state| state.replies.get(&format!("{sni}{path}")).cloned());
+        self.state(|state| state.requests.push(head));
+        match reply.unwrap_or_else(|| Reply::Bytes(answer("404 Not Found", &[], b""))) {
+            Reply::Bytes(bytes) => {
+                stream.write_all(&bytes).await?;
+                stream.shutdown().await
+            }
+            Reply::Stall(bytes) => {
+                stream.write_all(&bytes).await?;
+                stream.flush().await?;
+                stream.read_u8().await.map(|_| ())
+            }
+            Reply::Endless(first, again) => {
+                stream.write_all(&first).await?;
+                loop {
+                    stream.write_all(&again).await?;
+                }
+            }
+            Reply::Slow(bytes, pause) => {
+                for byte in bytes {
+                    tokio::time::sleep(pause).await;
+                    stream.write_all(&[byte]).await?;
+                    stream.flush().await?;
+                }
+                stream.shutdown().await
+            }
+        }
+    }
+}
+
+impl Resolve for World {
+    fn resolve<'a>(&'a self, host: &'a str, _: u16) -> BoxFuture<'a, io::Result<Vec<SocketAddr>>> {
+        let answer = self.state(|state| {
+            state.lookups.push(host.to_owned());
+            let answers = state.names.get_mut(host)?;
+            if answers.len() > 1 { answers.pop_front() } else { answers.front().cloned() }
+        });
+        Box::pin(async move { answer.ok_or_else(|| io::ErrorKind::NotFound.into()) })
+    }
+}
+
+impl Dial for World {
+    fn dial(&self, address: SocketAddr) -> BoxFuture<'_, io::Result<Box<dyn Connection>>> {
+        let peer = self.state(|state| {
+            state.dialled.push(address);
+            state.peer.unwrap_or(address)
+        });
+        let is_there = [PUBLIC, PUBLIC_V6, PUBLIC_NAT64].contains(&address.to_string().as_str());
+        Box::pin(async move {
+            if !is_there {
+                return Err(io::ErrorKind::ConnectionRefused.into());
+            }
+            let (near, far) = duplex(64 << 10);
+            let world = self.clone();
+            tokio::spawn(async move {
+                // How a connection ends is told by what the fetcher makes of it.
+                let _ = world.serve(far).await;
+                world.shared.closed.notify_one();
+            });
+            Ok(Box::new(Wire { stream: near, peer }) as Box<dyn Connection>)
+        })
+    }
+}
+
+struct Wire {
+    stream: DuplexStream,
+    peer: SocketAddr,
+}
+
+impl Connection for Wire {
+    fn peer(&self) -> io::Result<SocketAddr> {
+        Ok(self.peer)
+    }
+}
+
+impl AsyncRead for Wire {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Wire {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+/// An answer with its length.
+pub(crate) fn answer(status: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
+    let mut answer = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n", body.len());
+    for (name, value) in headers {
+        answer += &format!("{name}: {value}\r\n");
+    }
+    let mut answer = (answer + "\r\n").into_bytes();
+    answer.extend_from_slice(body);
+    answer
+}
+
+pub(crate) fn redirect(status: u16, location: &str) -> Reply {
+    Reply::Bytes(answer(&format!("{status} Elsewhere"), &[("Location", location)], b""))
+}
+
+/// The beginning of a PNG, which is all that is looked at.
+pub(crate) fn png(width: u32, height: u32) -> Vec<u8> {
+    let mut png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
+    png.extend(width.to_be_bytes());
+    png.extend(height.to_be_bytes());
+    png.extend(b"\x08\x06\0\0\0\0\0\0\0");
+    png
+}
+
+/// The beginning of a JPEG: its frame header.
+pub(crate) fn jpeg(width: u16, height: u16) -> Vec<u8> {
+    let mut jpeg = b"\xff\xd8\xff\xc0\x00\x0b\x08".to_vec();
+    jpeg.extend(height.to_be_bytes());
+    jpeg.extend(width.to_be_bytes());
+    jpeg.extend(b"\x01\x01\x11\x00\xff\xd9");
+    jpeg
+}
+
+/// The beginning of a WebP: its extended header, in which sides are one less.
+pub(crate) fn webp(width: u8, height: u8) -> Vec<u8> {
+    let mut webp = b"RIFF\x16\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0".to_vec();
+    webp.extend([width - 1, 0, 0, height - 1, 0, 0]);
+    webp
+}
+
+fn tls(certificate: Certificate) -> (TlsAcceptor, RootCertStore) {
+    let ca = Ca::new("A CA");
+    let signer = match certificate {
+        Certificate::OfAnotherCa => &Ca::new("Another CA"),
+        _ => &ca,
+    };
+    let (chain, key) = signer.certificate(certificate);
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_protocol_versions(&[&version::TLS13])
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![chain], key)
+        .unwrap();
+    let mut roots = RootCertStore::empty();
+    roots.add(ca.certificate).unwrap();
+    (TlsAcceptor::from(Arc::new(config)), roots)
+}
+
+struct Ca {
+    issuer: Issuer<'static, KeyPair>,
+    certificate: CertificateDer<'static>,
+}
+
+impl Ca {
+    fn new(name: &str) -> Self {
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.self_signed(&key).unwrap().der().clone();
+        Self { issuer: Issuer::new(params, key), certificate }
+    }
+
+    fn certificate(&self, kind: Certificate) -> (CertificateDer<'static>, PrivateKeyDer<'static>) {
+        let names = match kind {
+            Certificate::OfAnotherName => vec!["another.example".to_owned()],
+            _ => vec!["ok.example".to_owned(), "*.ok.example".to_owned()],
+        };
+        let mut params = CertificateParams::new(names).unwrap();
+        if let Certificate::Expired = kind {
+            params.not_after = rcgen::date_time_ymd(2020, 1, 1);
+        }
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap().der().clone();
+        (certificate, PrivateKeyDer::Pkcs8(key.serialize_der().into()))
+    }
+}

@@ -1,0 +1,206 @@
+//! The multipart form of an edit: its parts become the same request as the JSON form (wire-reference §4.2).
+
+use std::fmt;
+
+use bytes::Bytes;
+use picture::Format;
+use serde::Deserialize;
+use serde_json::Value;
+use wire::{Code, Object, Path, Problem, Shape, Violations};
+
+use crate::request::{Edit, Generation, Reference};
+use crate::source::Source;
+use crate::validate::{MAX_REFERENCES, NO_REFERENCE};
+
+/// What the part of a form is, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PartKind {
+    /// A setting: for [`Form::text`].
+    Text,
+    /// A file: for [`Form::picture`].
+    Picture,
+    /// Nothing that is known: not read at all.
+    Ignored,
+}
+
+/// What the part `name` is. A file (a part with a filename) is no setting, whatever its name.
+#[must_use]
+pub fn part(name: &str, has_filename: bool) -> PartKind {
+    if name == MASK || is_image(name) {
+        PartKind::Picture
+    } else if kind_of(name).is_some() && !has_filename {
+        PartKind::Text
+    } else {
+        PartKind::Ignored
+    }
+}
+
+/// Gathers the parts of a form, which come in any order.
+///
+/// ```
+/// use sluicegate_images::Form;
+///
+/// let mut form = Form::default();
+/// form.text("prompt", "Add a red sail");
+/// form.text("n", "2");
+/// form.picture("image[]", b"\x89PNG\r\n\x1a\n\0\0\0\r"[..].into());
+/// let edit = form.finish()?;
+/// assert_eq!((edit.generation.n, edit.sources().count()), (Some(2), 1));
+/// # Ok::<(), wire::Violations>(())
+/// ```
+#[derive(Default)]
+pub struct Form {
+    /// The settings, as they would stand in JSON.
+    settings: Object,
+    images: Vec<Bytes>,
+    masks: Vec<Bytes>,
+    /// What shows before the form is whole.
+    found: Violations,
+}
+
+impl Form {
+    /// Takes a setting. Without a text it is absent; a name that is not known is ignored.
+    pub fn text(&mut self, name: &str, value: &str) {
+        let Some(kind) = kind_of(name).filter(|_| !value.is_empty()) else { return };
+        if self.settings.insert(name.to_owned(), kind.read(value)).is_some() {
+            let sentence = format!("Invalid '{name}': expected it once, but it was sent more than once.");
+            self.found.invalid(&Path::ROOT.key(name), sentence);
+        }
+    }
+
+    /// Takes a file: the mask, or the next picture to start from.
+    pub fn picture(&mut self, name: &str, bytes: Bytes) {
+        if name == MASK {
+            self.masks.push(bytes);
+        } else if is_image(name) {
+            self.images.push(bytes);
+        }
+    }
+
+    /// The request, once all parts were taken.
+    ///
+    /// # Errors
+    /// Everything that keeps the form from being a request. What a value may be within its type is for
+    /// [`Edit::validate`].
+    pub fn finish(self) -> Result<Edit, Violations> {
+        let settings = Value::Object(self.settings);
+        let generation = Generation::deserialize(&settings);
+        let mut found = match &generation {
+            Ok(_) => Violations::default(),
+            Err(error) => explain(&settings, error),
+        };
+        found.extend(self.found);
+        let images = references(self.images, &mut found);
+        let mask = mask(self.masks, &mut found);
+        match generation {
+            Ok(generation) => found.or(Edit { images: Some(images), image: None, mask, generation }),
+            Err(_) => Err(found),
+        }
+    }
+}
+
+/// Shows neither the prompt nor the pictures.
+impl fmt::Debug for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let settings: Vec<_> = self.settings.keys().collect();
+        let files = (self.images.len(), self.masks.len());
+        write!(f, "Form(settings {settings:?}, {} images, {} masks)", files.0, files.1)
+    }
+}
+
+/// How the text of a setting is read.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Word,
+    Integer,
+    Boolean,
+}
+
+impl Kind {
+    /// The text as it would stand in JSON; a text that is not of the kind stays one, and is told as such.
+    fn read(self, text: &str) -> Value {
+        let value = match (self, text) {
+            (Self::Word, _) => None,
+            (Self::Boolean, "true" | "1") => Some(Value::Bool(true)),
+            (Self::Boolean, "false" | "0") => Some(Value::Bool(false)),
+            (Self::Boolean, _) => None,
+            (Self::Integer, _) => serde_json::from_str(text).ok().filter(Value::is_number),
+        };
+        value.unwrap_or_else(|| Value::from(text))
+    }
+}
+
+/// How the setting `name` is read, when there is one.
+fn kind_of(name: &str) -> Option<Kind> {
+    match name {
+        "prompt" | "model" | "size" | "quality" | "background" | "output_format" | "response_format" => {
+            Some(Kind::Word)
+        }
+        // Carried, as in JSON.
+        "user" | "input_fidelity" | "moderation" | "safety_identifier" | "style" | "complexity" => Some(Kind::Word),
+        "n" | "output_compression" | "partial_images" | "seed" => Some(Kind::Integer),
+        "stream" => Some(Kind::Boolean),
+        _ => None,
+    }
+}
+
+/// `image`, `image[]`, or `image[0]` and so on.
+fn is_image(name: &str) -> bool {
+    let Some(rest) = name.strip_prefix(IMAGE) else { return false };
+    let index = rest.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    rest.is_empty() || index.is_some_and(|index| index.bytes().all(|c| c.is_ascii_digit()))
+}
+
+#[cold]
+fn explain(settings: &Value, error: &serde_json::Error) -> Violations {
+    let mut found = Shape::of::<Generation>().diagnose(settings);
+    if found.is_empty() {
+        let sentence = format!("The form is not valid: {error}.");
+        found.add(&Path::ROOT, Problem::Other(Code::InvalidValue, sentence));
+    }
+    found
+}
+
+fn references(files: Vec<Bytes>, found: &mut Violations) -> Vec<Reference> {
+    let path = Path::ROOT.key(IMAGE);
+    if files.is_empty() {
+        found.unsupported(&path, Code::MissingRequiredParameter, NO_REFERENCE);
+    }
+    found.check_length(&path, files.len(), MAX_REFERENCES);
+    let mut references = Vec::with_capacity(files.len());
+    for file in files {
+        match Format::sniff(&file) {
+            Some(format @ (Format::Png | Format::Jpeg | Format::Webp)) => references.push(inline(format, file)),
+            other => found.invalid(&path, refusal(IMAGE, "a PNG, JPEG or WebP file", other)),
+        }
+    }
+    references
+}
+
+fn mask(files: Vec<Bytes>, found: &mut Violations) -> Option<Reference> {
+    let path = Path::ROOT.key(MASK);
+    if files.len() > 1 {
+        found.invalid(&path, format!("Invalid 'mask': expected one file, but got {}.", files.len()));
+    }
+    let file = files.into_iter().next()?;
+    match Format::sniff(&file) {
+        Some(Format::Png) => return Some(inline(Format::Png, file)),
+        other => found.invalid(&path, refusal(MASK, "a PNG file", other)),
+    }
+    None
+}
+
+/// What the bytes are decides, never what the part says of them.
+fn inline(format: Format, bytes: Bytes) -> Reference {
+    Source::Inline { media_type: format.media_type().to_owned(), bytes }.into()
+}
+
+fn refusal(name: &str, accepted: &str, found: Option<Format>) -> String {
+    match found {
+        Some(format) => format!("Invalid '{name}': expected {accepted}, but got {} instead.", format.name()),
+        None => format!("Invalid '{name}': expected {accepted}, but got none that is known."),
+    }
+}
+
+const IMAGE: &str = "image";
+const MASK: &str = "mask";

@@ -1,0 +1,115 @@
+//! A picture in a request: its bytes, or where they are.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use base64::display::Base64Display;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::{Deserializer, Error, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+use wire::DataUrl;
+
+/// A picture in a request: a string in JSON.
+///
+/// A Data URL is decoded once, straight from the document; it is written again as a Data URL. `Debug` shows no bytes.
+///
+/// ```
+/// use sluicegate_images::Source;
+///
+/// let source: Source = serde_json::from_str(r#""data:image/png;base64,iVBORw0KGgo=""#)?;
+/// assert_eq!(source.media_type(), Some("image/png"));
+/// assert_eq!(format!("{source:?}"), "Inline(image/png, 8 bytes)");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub enum Source {
+    /// The bytes of a file, as they came in a Data URL or in the part of a form.
+    Inline {
+        /// What the Data URL says that they are; in a form, what they are.
+        media_type: String,
+        /// The file.
+        bytes: Bytes,
+    },
+    /// Any other text: an address, or a Data URL that cannot be decoded. The validator judges it.
+    Url(String),
+}
+
+impl Source {
+    /// The media type of bytes that are here.
+    #[must_use]
+    pub fn media_type(&self) -> Option<&str> {
+        match self {
+            Self::Inline { media_type, .. } => Some(media_type),
+            Self::Url(_) => None,
+        }
+    }
+}
+
+impl From<&str> for Source {
+    fn from(text: &str) -> Self {
+        let inline = |url: DataUrl<'_>| {
+            let bytes = url.decode().ok()?.into();
+            Some(Self::Inline { media_type: url.media_type.to_owned(), bytes })
+        };
+        DataUrl::parse(text).ok().and_then(inline).unwrap_or_else(|| Self::Url(text.to_owned()))
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Inline { media_type, bytes } => write!(f, "Inline({media_type}, {} bytes)", bytes.len()),
+            // A picture all the same, only damaged.
+            Self::Url(url) if DataUrl::is_meant(url) => write!(f, "Url(data:, {} bytes)", url.len()),
+            Self::Url(url) => write!(f, "Url({url:?})"),
+        }
+    }
+}
+
+impl Serialize for Source {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Inline { media_type, bytes } => {
+                to.collect_str(&format_args!("data:{media_type};base64,{}", Base64Display::new(bytes, &STANDARD)))
+            }
+            Self::Url(url) => to.serialize_str(url),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Source {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_str(Text)
+    }
+}
+
+/// Decodes from the text that the parser holds, so that megabytes of base64 are not copied first.
+struct Text;
+
+impl Visitor<'_> for Text {
+    type Value = Source;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Source, E> {
+        Ok(text.into())
+    }
+}
+
+impl JsonSchema for Source {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Source".into()
+    }
+
+    fn json_schema(schemas: &mut SchemaGenerator) -> Schema {
+        String::json_schema(schemas)
+    }
+}

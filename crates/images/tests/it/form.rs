@@ -1,0 +1,180 @@
+//! The multipart form: it means what the JSON form means, and its faults are told by the names of its parts.
+
+use std::convert::Infallible;
+
+use bytes::Bytes;
+use futures_util::{FutureExt as _, stream};
+use multer::Multipart;
+use serde_json::{Value, json};
+use sluicegate_images::{Edit, Form, PartKind, Rules, part};
+use wire::Violations;
+
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\r";
+const JPEG: &[u8] = b"\xff\xd8\xff\xe0\0\x10JFIF\0\x01";
+const GIF: &[u8] = b"GIF89a\x05\0\x07\0\0\0";
+
+/// The form in the body of a request.
+fn read(body: &'static [u8]) -> Edit {
+    let chunks = body.chunks(100).map(|chunk| Ok::<_, Infallible>(Bytes::from_static(chunk)));
+    let mut multipart = Multipart::new(stream::iter(chunks), "sgboundary7f2a");
+    let mut form = Form::default();
+    while let Some(field) = multipart.next_field().now_or_never().unwrap().unwrap() {
+        let name = field.name().unwrap().to_owned();
+        let kind = part(&name, field.file_name().is_some());
+        let bytes = field.bytes().now_or_never().unwrap().unwrap();
+        match kind {
+            PartKind::Text => form.text(&name, std::str::from_utf8(&bytes).unwrap()),
+            PartKind::Picture => form.picture(&name, bytes),
+            PartKind::Ignored => panic!("{name}"),
+        }
+    }
+    form.finish().unwrap()
+}
+
+fn json_form(body: Value) -> Edit {
+    Edit::read(body.to_string().as_bytes()).unwrap()
+}
+
+/// A form of settings and files.
+fn form(settings: &[(&str, &str)], files: &[(&str, &'static [u8])]) -> Result<Edit, Violations> {
+    let mut form = Form::default();
+    settings.iter().for_each(|(name, value)| form.text(name, value));
+    files.iter().for_each(|(name, file)| form.picture(name, Bytes::from_static(file)));
+    form.finish()
+}
+
+/// The code and the field of everything that is wrong with a form.
+fn told(settings: &[(&str, &str)], files: &[(&str, &'static [u8])]) -> Vec<(String, String)> {
+    let found = form(settings, files).unwrap_err();
+    found.iter().map(|found| (found.code().as_str().to_owned(), found.param.clone())).collect()
+}
+
+#[track_caller]
+fn assert_refused(settings: &[(&str, &str)], files: &[(&str, &'static [u8])], code: &str, param: &str) {
+    assert_eq!(told(settings, files), [(code.to_owned(), param.to_owned())]);
+}
+
+#[test]
+fn forms_of_clients_are_the_same_requests_as_in_json() {
+    let two: Value = serde_json::from_str(include_str!("fixtures/images-edit-request-json.json")).unwrap();
+    let masked: Value = serde_json::from_str(include_str!("fixtures/images-edit-request-json-mask.json")).unwrap();
+    assert_eq!(
+        read(include_bytes!("fixtures/images-edit-request-one.multipart")),
+        json_form(json!({
+            "prompt": "Add a red sail", "model": "model-image-2.5-flare", "n": 1, "partial_images": 0, "stream": true,
+            "images": [two["images"][0]],
+        }))
+    );
+    assert_eq!(
+        read(include_bytes!("fixtures/images-edit-request-two-mask.multipart")),
+        json_form(json!({
+            "prompt": "Put the first on the second \u{2014} caf\u{e9}", "output_compression": 50,
+            "images": two["images"], "mask": masked["mask"],
+        }))
+    );
+}
+
+#[test]
+fn parts_are_known_by_their_names() {
+    for name in ["prompt", "n", "stream", "seed", "user", "input_fidelity", "moderation"] {
+        assert_eq!((part(name, false), part(name, true)), (PartKind::Text, PartKind::Ignored), "{name}");
+    }
+    for name in ["image", "image[]", "image[0]", "image[12]", "mask"] {
+        assert_eq!((part(name, false), part(name, true)), (PartKind::Picture, PartKind::Picture), "{name}");
+    }
+    for name in ["", "images", "image[", "image]", "image[x]", "image[-1]", "image[0", "mask[]", "svg[model]", "Prompt"]
+    {
+        assert_eq!((part(name, false), part(name, true)), (PartKind::Ignored, PartKind::Ignored), "{name}");
+    }
+}
+
+#[test]
+fn settings_are_read_from_text() {
+    let edit = |name, value| form(&[("prompt", "x"), (name, value)], &[("image", PNG)]).unwrap();
+    assert_eq!(edit("n", "2").generation.n, Some(2));
+    assert_eq!(edit("n", "1.0").generation.n, Some(1));
+    assert_eq!(edit("seed", "-7").generation.seed, Some(-7));
+    for (text, value) in [("true", true), ("1", true), ("false", false), ("0", false)] {
+        assert_eq!(edit("stream", text).generation.stream, Some(value));
+    }
+    assert_eq!(edit("user", "1").generation.extra["user"], "1");
+    assert_eq!(edit("model", "1").generation.model.as_deref(), Some("1"));
+    for name in ["n", "stream", "model", "user", "output_compression"] {
+        assert_eq!(edit(name, ""), form(&[("prompt", "x")], &[("image", PNG)]).unwrap(), "an empty text is none");
+    }
+    assert_eq!(edit("svg[model]", "x"), edit("n", ""), "what is not known is ignored");
+}
+
+#[test]
+fn settings_that_are_none_are_refused() {
+    let refused = |name, value, code| assert_refused(&[("prompt", "x"), (name, value)], &[("image", PNG)], code, name);
+    for number in ["two", "1.5", "0x1", "+1", "1,0", "\"1\"", "true", "null", "99999999999999999999"] {
+        refused("n", number, "invalid_type");
+    }
+    for boolean in ["yes", "True", "2", "1.0", "null"] {
+        refused("stream", boolean, "invalid_type");
+    }
+    refused("prompt", "y", "invalid_value");
+    for (first, second) in [("1", "1"), ("1", "x")] {
+        let settings = [("prompt", "x"), ("seed", first), ("seed", second)];
+        assert!(told(&settings, &[("image", PNG)]).contains(&("invalid_value".into(), "seed".into())));
+    }
+    let ranged = form(&[("prompt", "x"), ("n", "11")], &[("image", PNG)]).unwrap();
+    assert_eq!(ranged.validate(&Rules::default()).unwrap_err().first().unwrap().param, "n");
+}
+
+#[test]
+fn what_is_not_there_is_missed() {
+    let missing = "missing_required_parameter";
+    assert_refused(&[], &[("image", PNG)], missing, "prompt");
+    assert_refused(&[("prompt", "")], &[("image", PNG)], missing, "prompt");
+    assert_refused(&[("prompt", "x")], &[], missing, "image");
+    assert_refused(&[("prompt", "x")], &[("mask", PNG)], missing, "image");
+}
+
+#[test]
+fn files_are_what_their_bytes_are() {
+    let prompt = [("prompt", "x")];
+    let edit = form(&prompt, &[("image[1]", JPEG), ("mask", PNG), ("image", PNG), ("image[]", JPEG)]).unwrap();
+    let types: Vec<_> = edit.sources().map(|source| source.media_type().unwrap()).collect();
+    assert_eq!(types, ["image/jpeg", "image/png", "image/jpeg"], "in the order in which they came");
+    assert_eq!(edit.mask_source().unwrap().media_type(), Some("image/png"));
+    for file in [GIF, b"", b"<svg/>", b"\x89PN", b"https://a.example/x.png"] {
+        assert_refused(&prompt, &[("image", PNG), ("image[]", file)], "invalid_value", "image");
+    }
+    for file in [JPEG, GIF, b""] {
+        assert_refused(&prompt, &[("image", PNG), ("mask", file)], "invalid_value", "mask");
+    }
+    assert_refused(&prompt, &[("image", PNG), ("mask", PNG), ("mask", PNG)], "invalid_value", "mask");
+    assert_refused(&prompt, &[("image[]", PNG); 17], "array_above_max_length", "image");
+    assert_eq!(form(&prompt, &[("image[]", PNG); 16]).unwrap().sources().count(), 16);
+}
+
+#[test]
+fn refusals_say_what_is_accepted() {
+    let found = form(&[("prompt", "x")], &[("image", GIF), ("mask", JPEG)]).unwrap_err();
+    assert_eq!(
+        found.to_string(),
+        "Invalid 'image': expected a PNG, JPEG or WebP file, but got GIF instead. \
+         Invalid 'mask': expected a PNG file, but got JPEG instead."
+    );
+    assert_eq!(
+        form(&[("prompt", "x")], &[("image", b"?")]).unwrap_err().to_string(),
+        "Invalid 'image': expected a PNG, JPEG or WebP file, but got none that is known."
+    );
+}
+
+#[test]
+fn every_fault_is_told_at_once() {
+    let told = told(&[("n", "two"), ("stream", "perhaps")], &[("image", GIF), ("mask", JPEG)]);
+    let params: Vec<_> = told.iter().map(|(_, param)| param.as_str()).collect();
+    assert_eq!(params, ["prompt", "n", "stream", "image", "mask"]);
+}
+
+#[test]
+fn debug_shows_neither_prompt_nor_pictures() {
+    let mut form = Form::default();
+    form.text("prompt", "secret");
+    form.picture("image", Bytes::from_static(PNG));
+    assert_eq!(format!("{form:?}"), r#"Form(settings ["prompt"], 1 images, 0 masks)"#);
+}

@@ -1,0 +1,160 @@
+//! Forms in every chunking, cut at every byte, and beyond every bound.
+
+use std::convert::Infallible;
+use std::sync::atomic::AtomicU64;
+
+use bytesize::ByteSize;
+use futures_util::StreamExt;
+use http_body::Frame;
+use http_body_util::StreamBody;
+use images::Source;
+
+use super::*;
+use crate::body::upload::Budget;
+
+/// A form with a mask before its pictures, text with an accent, and a part of an unknown name.
+fn form() -> Vec<u8> {
+    let mut form = Vec::new();
+    let mut part = |head: &str, data: &[u8]| {
+        form.extend_from_slice(b"--sgb\r\nContent-Disposition: form-data; ");
+        form.extend_from_slice(head.as_bytes());
+        form.extend_from_slice(b"\r\n\r\n");
+        form.extend_from_slice(data);
+        form.extend_from_slice(b"\r\n");
+    };
+    part("name=\"mask\"; filename=\"m.png\"\r\nContent-Type: image/png", b"\x89PNG\r\n\x1a\nmask");
+    part("name=\"prompt\"", "Put the first on the second \u{2014} caf\u{e9}".as_bytes());
+    part(
+        "name=\"image[]\"; filename=\"upload\"\r\nContent-Type: application/octet-stream",
+        b"\x89PNG\r\n\x1a\n\r\n--sg",
+    );
+    part("name=\"svg[model]\"", b"x");
+    part("name=\"image[]\"; filename=\"../../b\"", b"\xff\xd8\xff\xe0 a jpeg file");
+    part("name=\"n\"", b"2");
+    form.extend_from_slice(b"--sgb--\r\n");
+    form
+}
+
+fn pieces(bytes: &[u8], size: usize) -> Vec<Bytes> {
+    bytes.chunks(size).map(Bytes::copy_from_slice).collect()
+}
+
+async fn read_within(pieces: Vec<Bytes>, limits: &Limits, budget: &Budget) -> Result<Edit, Refusal> {
+    let frames = futures_util::stream::iter(pieces).map(|piece| Ok::<_, Infallible>(Frame::data(piece)));
+    let incoming = Incoming::new(StreamBody::new(frames), 1 << 24, limits, budget);
+    read("sgb".to_owned(), incoming, limits).await
+}
+
+async fn read_pieces(pieces: Vec<Bytes>) -> Result<Edit, Refusal> {
+    read_within(pieces, &Limits::default(), &Budget::new(1 << 24)).await
+}
+
+async fn code(form: &[u8]) -> &'static str {
+    read_pieces(pieces(form, 1000)).await.map_or_else(|refusal| refusal.error.code, |_| "none")
+}
+
+#[tokio::test]
+async fn a_form_is_the_same_in_every_chunking() {
+    let form = form();
+    let whole = read_pieces(pieces(&form, form.len())).await.unwrap();
+    let (generation, sources, mask) = whole.clone().into_sources();
+    assert_eq!((generation.prompt.as_str(), generation.n), ("Put the first on the second \u{2014} caf\u{e9}", Some(2)));
+    let types: Vec<_> = sources.iter().map(|source| source.media_type().unwrap()).collect();
+    assert_eq!(types, ["image/png", "image/jpeg"], "told by their bytes, in the order of their parts");
+    assert!(matches!(&sources[0], Source::Inline { bytes, .. } if bytes.as_ref() == b"\x89PNG\r\n\x1a\n\r\n--sg"));
+    assert!(mask.is_some());
+    for size in 1..form.len() {
+        assert_eq!(read_pieces(pieces(&form, size)).await.unwrap(), whole, "in pieces of {size}");
+    }
+}
+
+#[tokio::test]
+async fn a_form_cut_at_any_byte_is_refused_and_gives_its_memory_back() {
+    let form = form();
+    let (limits, budget) = (Limits::default(), Budget::new(4096));
+    // The line end after the last boundary is no part of the form.
+    for cut in 0..form.len() - 2 {
+        let refused = read_within(pieces(&form[..cut], 7), &limits, &budget).await.unwrap_err();
+        assert_eq!(refused.error.code, "invalid_value", "cut at {cut}");
+    }
+    assert!(read_within(pieces(&form, 7), &limits, &budget).await.is_ok(), "nothing is held");
+}
+
+#[tokio::test]
+async fn parts_are_counted() {
+    let part = "--sgb\r\nContent-Disposition: form-data; name=\"unknown\"\r\n\r\n\r\n";
+    let with = |parts: usize| format!("{}{}", part.repeat(parts), String::from_utf8_lossy(&form()));
+    // The form has six parts of its own; here its bytes that are no text do not matter.
+    assert_ne!(code(with(58).as_bytes()).await, "none", "the pictures are damaged by the detour through text");
+    let refused = read_pieces(pieces(with(59).as_bytes(), 1000)).await.unwrap_err();
+    assert!(refused.error.message.contains("more than 64 parts"), "{}", refused.error.message);
+    let refused = read_pieces(pieces(part.repeat(100_000).as_bytes(), 64 * 1024)).await.unwrap_err();
+    assert!(refused.error.message.contains("more than 64 parts"), "{}", refused.error.message);
+}
+
+#[tokio::test]
+async fn a_head_without_an_end_is_given_up_early() {
+    for start in ["--sgb\r\nContent-Disposition: form-data; name=\"", "no boundary at all ", "--sgb"] {
+        let pulled = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&pulled);
+        let endless = futures_util::stream::iter(0..10_000).map(move |i| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            let piece = if i == 0 { Bytes::from(start.to_owned()) } else { Bytes::from_static(&[b' '; 1000]) };
+            Ok::<_, Infallible>(Frame::data(piece))
+        });
+        let limits = Limits::default();
+        let incoming = Incoming::new(StreamBody::new(endless), 1 << 24, &limits, &Budget::new(1 << 24));
+        let refused = read("sgb".to_owned(), incoming, &limits).await.unwrap_err();
+        assert!(refused.error.message.contains("head of a part is too long"), "{}", refused.error.message);
+        assert!(pulled.load(Ordering::Relaxed) < 12, "{start:?}: {pulled:?} pieces");
+    }
+}
+
+#[tokio::test]
+async fn what_is_too_large_is_refused_by_name() {
+    let limits = Limits { picture: ByteSize::b(100), ..Limits::default() };
+    let budget = Budget::new(1 << 24);
+    let part = |name: &str, data: &str| {
+        format!("--sgb\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{data}\r\n--sgb--")
+    };
+    for (name, data) in [("image", "x".repeat(101)), ("mask", "x".repeat(101)), ("prompt", "x".repeat(101))] {
+        let refused = read_within(pieces(part(name, &data).as_bytes(), 50), &limits, &budget).await.unwrap_err();
+        assert_eq!((refused.error.code, refused.error.param.as_deref()), ("request_too_large", Some(name)));
+    }
+    let text = part("prompt", &"x".repeat((1 << 20) + 1));
+    let refused = read_pieces(pieces(text.as_bytes(), 5000)).await.unwrap_err();
+    assert_eq!((refused.error.code, refused.error.param.as_deref()), ("request_too_large", Some("prompt")));
+}
+
+#[tokio::test]
+async fn damaged_forms_are_told_so() {
+    for form in [
+        &b""[..],
+        b"--sgb--\r\n\x00",
+        b"--sgb\r\nContent-Disposition: form-data\r\n\r\nno name\r\n--sgb--",
+        b"--sgb\r\n\r\nno head\r\n--sgb--",
+        b"--sgb\nContent-Disposition: form-data; name=\"prompt\"\n\nbare line feeds\n--sgb--",
+        b"--sgb\r\nContent-Disposition: form-data; name=\"prompt\"\r\n\r\n\xff\xfe\r\n--sgb--",
+        b"--other\r\nContent-Disposition: form-data; name=\"prompt\"\r\n\r\nx\r\n--other--",
+    ] {
+        let code = code(form).await;
+        assert!(["invalid_value", "missing_required_parameter"].contains(&code), "{code}: {form:?}");
+    }
+}
+
+#[test]
+fn boundaries_are_those_of_rfc_2046() {
+    let long = "x".repeat(70);
+    for (content_type, expected) in [
+        ("multipart/form-data; boundary=abc".to_owned(), Some("abc")),
+        ("Multipart/Form-Data; charset=utf-8; BOUNDARY=\"a b\"".to_owned(), Some("a b")),
+        (format!("multipart/form-data; boundary={long}"), Some(long.as_str())),
+        (format!("multipart/form-data; boundary={long}x"), None),
+        ("multipart/form-data".to_owned(), None),
+        ("multipart/form-data; boundary=".to_owned(), None),
+        ("multipart/form-data; boundary=\"\"".to_owned(), None),
+        ("multipart/form-data; boundary=\"a\\\"b\"".to_owned(), None),
+    ] {
+        assert_eq!(boundary(&content_type).ok().as_deref(), expected, "{content_type}");
+    }
+}

@@ -1,0 +1,89 @@
+//! Whether and how pictures are fetched that requests name by address.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytesize::ByteSize;
+use serde::Deserialize;
+
+use super::duration;
+
+/// Pictures that requests name by address.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "snake_case")]
+pub(crate) struct Fetch {
+    /// Which addresses are fetched.
+    mode: Mode,
+    /// The hosts of `mode = "allow_list"`, to the letter.
+    hosts: Vec<String>,
+    /// For one picture, redirects included. Default 15 s.
+    #[serde(deserialize_with = "duration")]
+    timeout: Duration,
+    /// Fetches at once, over all keys. Default 32.
+    pub(crate) at_once: usize,
+    /// Fetches at once for one key. Default 4.
+    pub(crate) at_once_per_key: usize,
+}
+
+/// Which addresses are fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Mode {
+    /// None.
+    Off,
+    /// Those of the hosts that are listed.
+    AllowList,
+    /// Every public one.
+    Global,
+}
+
+impl Default for Fetch {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Global,
+            hosts: Vec::new(),
+            timeout: Duration::from_secs(15),
+            at_once: 32,
+            at_once_per_key: 4,
+        }
+    }
+}
+
+impl Fetch {
+    /// As the fetcher takes it; `listeners` are our own addresses, which it never fetches from.
+    pub(crate) fn options(&self, listeners: &[SocketAddr], picture: ByteSize) -> ::fetch::Options {
+        let mode = match self.mode {
+            Mode::Off => ::fetch::Mode::Off,
+            Mode::AllowList => {
+                ::fetch::Mode::AllowList(self.hosts.iter().map(|host| host.to_ascii_lowercase()).collect())
+            }
+            Mode::Global => ::fetch::Mode::Global,
+        };
+        let max_bytes = usize::try_from(picture.as_u64()).unwrap_or(usize::MAX);
+        ::fetch::Options {
+            mode,
+            timeout: self.timeout,
+            max_bytes,
+            at_once: self.at_once,
+            listeners: listeners.to_vec(),
+            ..::fetch::Options::default()
+        }
+    }
+
+    /// What is wrong with it, a line each.
+    pub(super) fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        if self.mode == Mode::AllowList && self.hosts.is_empty() {
+            problems.push("fetch.hosts: mode \"allow_list\" needs at least one host".to_owned());
+        }
+        if self.mode != Mode::AllowList && !self.hosts.is_empty() {
+            problems.push("fetch.hosts: only mode \"allow_list\" reads it".to_owned());
+        }
+        for (name, value) in [("fetch.at_once", self.at_once), ("fetch.at_once_per_key", self.at_once_per_key)] {
+            if value == 0 {
+                problems.push(format!("{name}: must be more than 0; to fetch nothing, set fetch.mode to \"off\""));
+            }
+        }
+        problems
+    }
+}

@@ -1,0 +1,58 @@
+//! A key as a file states it: its hash, what it opens, and until when.
+
+use auth::{Entry, KeyHash, Pattern, Scope, Scopes};
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use serde::Deserialize;
+
+/// One key: its hash, never the key.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Key {
+    pub(super) name: String,
+    hash: String,
+    scopes: Vec<String>,
+    models: Option<Vec<String>>,
+    expires: Option<String>,
+}
+
+impl Key {
+    /// The key as the ring takes it, or everything that is wrong with it.
+    pub(super) fn entry(&self) -> Result<Entry, Vec<String>> {
+        let mut problems = Vec::new();
+        let mut note = |problem: String| problems.push(problem);
+        let hash = self.hash.parse::<KeyHash>().map_err(|error| note(format!("hash: {error}"))).ok();
+        let scopes =
+            self.scopes.iter().map(|scope| scope.parse::<Scope>().map_err(|error| note(format!("scopes: {error}"))));
+        let scopes: Scopes = scopes.filter_map(Result::ok).fold(Scopes::default(), |all, one| all.union(one.into()));
+        let models = self.models.as_ref().map(|models| {
+            let patterns =
+                models.iter().map(|model| model.parse::<Pattern>().map_err(|error| note(format!("models: {error}"))));
+            patterns.filter_map(Result::ok).collect()
+        });
+        let expires = match self.expires.as_deref().map(expiry) {
+            None => None,
+            Some(Ok(at)) => Some(at),
+            Some(Err(problem)) => {
+                note(problem);
+                None
+            }
+        };
+        let Some(hash) = hash.filter(|_| problems.is_empty()) else { return Err(problems) };
+        let mut entry = Entry::new(self.name.clone(), hash, scopes);
+        (entry.models, entry.expires) = (models, expires);
+        Ok(entry)
+    }
+}
+
+/// The Unix second from which a key is refused: the end of a day in UTC, or a point in time.
+fn expiry(text: &str) -> Result<i64, String> {
+    if let Ok(at) = text.parse::<Timestamp>() {
+        return Ok(at.as_second());
+    }
+    let next_day = text.parse::<Date>().and_then(Date::tomorrow).and_then(|day| day.to_zoned(TimeZone::UTC));
+    next_day.map(|day| day.timestamp().as_second()).map_err(|_| {
+        format!("expires: '{text}' is neither a date such as 2027-01-31 nor a time such as 2027-01-31T12:00:00Z")
+    })
+}

@@ -1,0 +1,62 @@
+//! Pictures that a request names by address become bytes, before an engine that cannot dial sees it.
+//!
+//! Every endpoint that takes an address comes through here, and from here through [`fetch`] alone.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use engine::{ImageSource, TextRequest, Turn, UserPart};
+use fetch::{FetchError, Picture};
+use wire::{ApiError, ErrorKind};
+
+use crate::gateway::Gateway;
+use crate::refusal::Refusal;
+
+/// The picture behind an address, for the key of that name. `param` is the field that held the address.
+///
+/// # Errors
+/// 400 when it may not be fetched or what is there is no picture, 429 when the key fetches too many at once. What went
+/// wrong on the way is not told, so that nobody can look around in our network by it.
+pub(crate) async fn picture(url: &str, param: Option<&str>, key: &str, gateway: &Gateway) -> Result<Picture, Refusal> {
+    let _place = gateway.fetches.take(key).ok_or_else(ApiError::concurrency_limit)?;
+    let fetched = gateway.fetcher.fetch(url).await;
+    gateway.metrics.fetched(fetched.as_ref().err().map_or("fetched", |error| error.reason()));
+    fetched.map_err(|error| refuse(error, param))
+}
+
+/// Puts bytes in the place of every address in a conversation.
+///
+/// # Errors
+/// As [`picture`].
+pub(crate) async fn inline(request: &mut TextRequest, key: &str, gateway: &Gateway) -> Result<(), Refusal> {
+    let parts = request.turns.iter_mut().flat_map(|turn| match turn {
+        Turn::User(parts) => parts.iter_mut(),
+        Turn::Tool(result) => result.content.iter_mut(),
+        _ => [].iter_mut(),
+    });
+    let mut fetched = 0;
+    for part in parts {
+        let UserPart::Image { source, .. } = part else { continue };
+        let ImageSource::Url(url) = source else { continue };
+        fetched += 1;
+        if fetched > MAX_ADDRESSES {
+            let sentence = format!("Too many image URLs: at most {MAX_ADDRESSES} are fetched for one request.");
+            return Err(ApiError::new(ErrorKind::InvalidRequest, "invalid_value", sentence).into());
+        }
+        let picture = picture(url, None, key, gateway).await?;
+        let media_type = picture.head.format.media_type().to_owned();
+        *source = ImageSource::Inline { media_type, data: STANDARD.encode(&picture.bytes) };
+    }
+    Ok(())
+}
+
+fn refuse(error: FetchError, param: Option<&str>) -> Refusal {
+    let (kind, code) = match error {
+        FetchError::Busy => (ErrorKind::Unavailable, "service_unavailable"),
+        _ => (ErrorKind::InvalidRequest, "invalid_value"),
+    };
+    let told = ApiError { param: param.map(str::to_owned), ..ApiError::new(kind, code, error.client_message()) };
+    Refusal { cause: Some(error.to_string()), ..told.into() }
+}
+
+/// The most addresses of one request that are fetched.
+const MAX_ADDRESSES: usize = 16;

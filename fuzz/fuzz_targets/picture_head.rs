@@ -1,0 +1,26 @@
+//! Any bytes as a picture: the header is read without fear, and what is decoded keeps to the limits and to its header.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use picture::{Format, Head, MAX_PIXELS, MAX_SIDE, decode};
+
+fuzz_target!(|bytes: &[u8]| {
+    let head = match Head::read(bytes) {
+        Ok(head) => head,
+        Err(why) => return assert!(!why.to_string().is_empty(), "a refusal says why"),
+    };
+    assert_eq!(Format::sniff(bytes), Some(head.format), "one format");
+    assert!((1..=MAX_SIDE).contains(&head.width) && (1..=MAX_SIDE).contains(&head.height), "no side over the limit");
+    assert!(head.pixels() <= MAX_PIXELS, "no more pixels than the limit");
+    // Larger ones are decoded the same, only slowly.
+    if head.pixels() > MOST_PIXELS {
+        return;
+    }
+    if let Ok(picture) = decode(bytes) {
+        assert!(picture.width() <= MAX_SIDE && picture.height() <= MAX_SIDE, "no side over the limit");
+        assert!(u64::from(picture.width()) * u64::from(picture.height()) <= MAX_PIXELS, "pixels within the limit");
+    }
+});
+
+const MOST_PIXELS: u64 = 1 << 20;
