@@ -98,7 +98,7 @@ impl Brief {
     }
 
     /// The same, seen from above if it is ground or water and nothing else: what fills a hole wants no sky.
-    pub(crate) fn as_filling(mut self) -> Self {
+    pub(crate) fn into_filling(mut self) -> Self {
         let even = [Place::Field, Place::Snow, Place::Desert, Place::Sea, Place::Lake];
         let alone = matches!(self.places.as_slice(), [(place, _)] if even.contains(place));
         let bare = self.subjects.is_empty() && self.letterings.is_empty() && self.weather.is_empty();

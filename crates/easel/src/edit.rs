@@ -128,7 +128,7 @@ impl Sitting<'_> {
 
     /// Paints the scene in place of what the window shows.
     fn fill(&self, scene: &str, canvas: &mut RgbaImage) -> Result<(), EngineError> {
-        let brief = Brief::read(scene).as_filling();
+        let brief = Brief::read(scene).into_filling();
         if self.background == Background::Transparent && !brief.has_backdrop() {
             backdrop::clear(canvas, self.window.unwrap_or(whole(canvas.size())));
             return self.lay(&brief, Background::Transparent, canvas);
