@@ -7,19 +7,19 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::gateway::Gateway;
-use crate::{Outcome, fetch_model, process, workspace};
+use crate::{Outcome, fetch_model, process, python, workspace};
 
 /// Runs the Python SDKs against the binary of the dev profile, which must have been built.
-pub(crate) fn python() -> Outcome {
+pub(crate) fn python_sdks() -> Outcome {
     REQUIREMENTS.iter().try_for_each(|(requirements, pytest)| python_set(requirements, pytest))
 }
 
 /// Brings the model if it is absent, builds, and runs the Node SDKs; `args` go to `node --test`.
-pub(crate) fn node(args: &[OsString]) -> Outcome {
+pub(crate) fn node_sdks(args: &[OsString]) -> Outcome {
     fetch_model::run()?;
     process::run(process::cargo("build").args(["--locked", "--package", "sluicegate-server"]))?;
     let folder = installed()?;
-    let gateway = Gateway::start(&workspace::program("debug")?, &folder.join("gateway.log"))?;
+    let gateway = Gateway::start(&workspace::program("debug")?, Gateway::KEYS, &folder.join("gateway.log"))?;
     let mut test = npm(&folder);
     test.env("SLUICEGATE_URL", gateway.url()).envs(Gateway::KEYS).args(["--silent", "test", "--"]).args(args);
     process::run(&mut test)
@@ -27,15 +27,9 @@ pub(crate) fn node(args: &[OsString]) -> Outcome {
 
 /// One set of the Python SDKs in an environment of its own.
 fn python_set(requirements: &str, pytest: &[&str]) -> Outcome {
-    let (folder, environment) = (folder(), target()?.join(requirements));
-    let python = environment.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
-    if !python.exists() {
-        println!("making a Python environment in {}", environment.display());
-        process::run(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
-    }
-    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", "-r"];
-    process::run(Command::new(&python).args(pip).arg(folder.join(requirements).with_extension("txt")))?;
-    let mut command = Command::new(&python);
+    let folder = folder();
+    let python = python::environment(requirements, &folder.join(requirements).with_extension("txt"))?;
+    let mut command = Command::new(python);
     command.current_dir(folder).env(PROGRAM, workspace::program("debug")?);
     process::run(command.args(["-m", "pytest", "-q"]).args(pytest))
 }

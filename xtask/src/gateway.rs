@@ -23,15 +23,15 @@ impl Gateway {
         ("SLUICEGATE_IMAGE_KEY", "sg_test_images_key_00000000000000000"),
     ];
 
-    /// Runs `program` without a configuration on a port that the system chooses, and waits until it listens; its log
-    /// goes to the file `log`.
+    /// Runs `program` without a configuration on a port that the system chooses, and waits until it listens. It takes
+    /// `keys`, by the names of [`Gateway::KEYS`]; its log goes to the file `log`.
     ///
     /// # Errors
     /// When it cannot be started or ends before it listens.
-    pub(crate) fn start(program: &Path, log: &Path) -> Outcome<Self> {
+    pub(crate) fn start(program: &Path, keys: [(&str, &str); 3], log: &Path) -> Outcome<Self> {
         let file = File::create(log).map_err(|error| format!("{} cannot be written: {error}", log.display()))?;
         let mut command = Command::new(program);
-        command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]).envs(Self::KEYS);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]).envs(keys);
         command.env_remove("SLUICEGATE_LOG").stdout(Stdio::piped()).stderr(file);
         let mut child = command.spawn().map_err(|error| process::not_started(&command, &error))?;
         let output = BufReader::new(child.stdout.take().ok_or("the gateway has no output")?);

@@ -10,6 +10,8 @@ mod gateway;
 mod layers;
 mod lockfile;
 mod process;
+mod python;
+mod schemathesis;
 mod serve;
 mod test;
 mod tidy;
@@ -41,11 +43,12 @@ fn chore(mut args: Vec<OsString>) -> Outcome {
         Some("serve") => serve::run(&args),
         Some("test") => test::run(&args),
         Some("ci") => nothing(&args).and_then(|()| ci::run()),
-        Some("clients") => clients::node(&args),
+        Some("clients") => clients::node_sdks(&args),
         Some("fetch-model") => nothing(&args).and_then(|()| fetch_model::run()),
         Some("bench") => bench::run(&args),
         Some("fuzz") => fuzz::run(&args),
         Some("openapi") => nothing(&args).and_then(|()| serve::openapi()),
+        Some("schemathesis") => schemathesis::run(&args),
         Some("deps") => nothing(&args).and_then(|()| deps::run()),
         Some("tidy") => nothing(&args).and_then(|()| tidy::run()),
         Some("help" | "--help" | "-h") => usage(),
@@ -79,5 +82,8 @@ usage: cargo xtask <chore>
                       fuzz every target in turn, or one, for N minutes each (1); --keep adds to the corpus what
                       reached new code
   openapi             print the OpenAPI document of what is served
+  schemathesis [--examples N] [--without TAG]…
+                      hold the running gateway against its OpenAPI document with N random requests an operation (25);
+                      --without leaves out the operations of a tag, such as Images
   deps                hold the workspace against the layer table and the lock file against the version rules
   tidy                look over every file for what the compiler does not see";

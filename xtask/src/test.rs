@@ -9,6 +9,6 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
     fetch_model::run()?;
     // The build that `cargo test` makes too, and beside it the binary that the clients call.
     process::run(process::cargo("build").args(["--workspace", "--locked", "--bins", "--tests"]))?;
-    clients::python()?;
+    clients::python_sdks()?;
     process::run(process::cargo("test").args(["--workspace", "--locked"]).args(args))
 }

@@ -1,6 +1,7 @@
 //! `GET /v1/models` and `GET /v1/models/{id}`: bodies that both SDK families read (wire-reference §5).
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 use wire::{ApiError, Path, Violations};
 
@@ -8,9 +9,10 @@ use crate::catalog::not_found;
 use crate::{Catalog, Model, Protocol};
 
 /// A page of models.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct List {
     /// `list`.
+    #[schemars(extend("const" = "list"))]
     pub object: &'static str,
     /// The models, newest first.
     pub data: Vec<Entry>,
@@ -23,11 +25,12 @@ pub struct List {
 }
 
 /// A model as clients read it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Entry {
     /// The name by which callers ask for it.
     pub id: String,
     /// `model`.
+    #[schemars(extend("const" = "model"))]
     pub object: &'static str,
     /// Since when it is offered, in Unix seconds.
     pub created: i64,
@@ -35,12 +38,15 @@ pub struct Entry {
     pub owned_by: String,
     /// `model`.
     #[serde(rename = "type")]
+    #[schemars(extend("const" = "model"))]
     pub kind: &'static str,
     /// Its name for people.
     pub display_name: String,
     /// Since when it is offered, as RFC 3339 has it.
+    #[schemars(extend("format" = "date-time"))]
     pub created_at: String,
     /// `active`.
+    #[schemars(extend("const" = "active"))]
     pub lifecycle: &'static str,
 }
 

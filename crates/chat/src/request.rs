@@ -15,9 +15,11 @@ pub struct Request {
     pub messages: Vec<Message>,
     /// The most tokens to generate.
     #[serde(default, deserialize_with = "wire::integer_or_null", skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub max_tokens: Option<i64>,
     /// The newer name of `max_tokens`.
     #[serde(default, deserialize_with = "wire::integer_or_null", skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub max_completion_tokens: Option<i64>,
     /// Whether to answer as a stream of events.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,27 +41,33 @@ pub struct Request {
     pub parallel_tool_calls: Option<bool>,
     /// 0 to 2: how freely to draw the next token.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 2))]
     pub temperature: Option<f64>,
     /// 0 to 1: draw among the likeliest tokens that make up this share.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1))]
     pub top_p: Option<f64>,
     /// −2 to 2: against tokens that occurred.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = -2, max = 2))]
     pub presence_penalty: Option<f64>,
     /// −2 to 2: against tokens by how often they occurred.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = -2, max = 2))]
     pub frequency_penalty: Option<f64>,
     /// One to four texts that end the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<TextOr<String>>,
     /// How many answers.
     #[serde(default, deserialize_with = "wire::integer_or_null", skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 128))]
     pub n: Option<i64>,
     /// Whether to tell how likely each token was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub logprobs: Option<bool>,
     /// How many alternatives of each token to tell; needs `logprobs`.
     #[serde(default, deserialize_with = "wire::integer_or_null", skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 20))]
     pub top_logprobs: Option<i64>,
     /// The same seed gives the same answer, where the model can.
     #[serde(default, deserialize_with = "wire::integer_or_null", skip_serializing_if = "Option::is_none")]

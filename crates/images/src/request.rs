@@ -16,6 +16,7 @@ pub struct Generation {
     pub model: Option<String>,
     /// How many pictures, 1 to 10. Absent: 1.
     #[serde(default, deserialize_with = "wire::integer_or_null", skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 10))]
     pub n: Option<i64>,
     /// `auto`, or width and height in pixels such as `1024x1536`. Absent: 1254x1254.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -31,12 +32,14 @@ pub struct Generation {
     pub output_format: Option<OutputFormat>,
     /// How well JPEG and WebP keep the picture: 0 to 100.
     #[serde(default, deserialize_with = "wire::integer_or_null", skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 100))]
     pub output_compression: Option<i64>,
     /// Whether to stream.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stream: Option<bool>,
     /// How many previews a stream may have: 0 to 3.
     #[serde(default, deserialize_with = "wire::integer_or_null", skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 3))]
     pub partial_images: Option<i64>,
     /// How the pictures travel: base64 alone is served.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -15,6 +15,7 @@ pub struct Request {
     pub model: String,
     /// The most tokens to generate. A message needs it, a count does without.
     #[serde(default, deserialize_with = "wire::integer_or_null", skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
     pub max_tokens: Option<i64>,
     /// Instructions above the conversation: a text, or text blocks.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -29,12 +30,15 @@ pub struct Request {
     pub stop_sequences: Option<Vec<String>>,
     /// 0 to 1: how freely to draw the next token.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1))]
     pub temperature: Option<f64>,
     /// 0 to 1: draw among the likeliest tokens that make up this share.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1))]
     pub top_p: Option<f64>,
     /// Draw among so many of the likeliest tokens.
     #[serde(default, deserialize_with = "wire::integer_or_null", skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
     pub top_k: Option<i64>,
     /// What the model may call.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -335,6 +339,7 @@ impl Thinking {
 pub struct ThinkingBudget {
     /// The most tokens to think, 1024 at least.
     #[serde(deserialize_with = "wire::integer")]
+    #[schemars(range(min = 1024))]
     pub budget_tokens: i64,
     /// What of the thoughts to tell.
     #[serde(skip_serializing_if = "Option::is_none")]

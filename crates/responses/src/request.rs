@@ -31,6 +31,7 @@ pub struct Request {
     pub instructions: Option<String>,
     /// The most tokens to generate, thoughts included.
     #[serde(default, deserialize_with = "wire::integer_or_null", skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub max_output_tokens: Option<i64>,
     /// Whether to answer as a stream of events.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,21 +50,27 @@ pub struct Request {
     pub parallel_tool_calls: Option<bool>,
     /// The most calls of hosted tools.
     #[serde(default, deserialize_with = "wire::integer_or_null", skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub max_tool_calls: Option<i64>,
     /// 0 to 2: how freely to draw the next token.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 2))]
     pub temperature: Option<f64>,
     /// 0 to 1: draw among the likeliest tokens that make up this share.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1))]
     pub top_p: Option<f64>,
     /// −2 to 2: against tokens that occurred.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = -2, max = 2))]
     pub presence_penalty: Option<f64>,
     /// −2 to 2: against tokens by how often they occurred.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = -2, max = 2))]
     pub frequency_penalty: Option<f64>,
     /// How many alternatives of each token to tell.
     #[serde(default, deserialize_with = "wire::integer_or_null", skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 20))]
     pub top_logprobs: Option<i64>,
     /// The form of the answer's text.
     #[serde(skip_serializing_if = "Option::is_none")]

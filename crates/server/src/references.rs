@@ -50,11 +50,12 @@ pub(crate) async fn inline(request: &mut TextRequest, key: &str, gateway: &Gatew
 }
 
 fn refuse(error: FetchError, param: Option<&str>) -> Refusal {
-    let (kind, code) = match error {
-        FetchError::Busy => (ErrorKind::Unavailable, "service_unavailable"),
-        _ => (ErrorKind::InvalidRequest, "invalid_value"),
+    let sentence = error.client_message();
+    let told = match error {
+        FetchError::Busy => ApiError::new(ErrorKind::Unavailable, "service_unavailable", sentence).with_retry_after(1),
+        _ => ApiError::new(ErrorKind::InvalidRequest, "invalid_value", sentence),
     };
-    let told = ApiError { param: param.map(str::to_owned), ..ApiError::new(kind, code, error.client_message()) };
+    let told = ApiError { param: param.map(str::to_owned), ..told };
     Refusal { cause: Some(error.to_string()), ..told.into() }
 }
 

@@ -50,7 +50,7 @@ impl Endpoint {
     }
 
     /// The one method that the endpoint takes.
-    fn allow(&self) -> &'static str {
+    pub(crate) fn allow(&self) -> &'static str {
         match self {
             Self::Models | Self::Model(_) => "GET",
             _ => "POST",

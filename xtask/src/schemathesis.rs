@@ -1,0 +1,117 @@
+//! `cargo xtask schemathesis`: the running gateway held against its own OpenAPI document.
+//!
+//! The document is checked first, against the official schema of OpenAPI. What is asked of each answer, and what is
+//! not and why, stands in `tests/schemathesis`.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::gateway::Gateway;
+use crate::{Outcome, fetch_model, process, python, workspace};
+
+/// Runs what `args` ask for.
+pub(crate) fn run(args: &[OsString]) -> Outcome {
+    Plan::parse(args)?.run()
+}
+
+/// A few examples an operation.
+pub(crate) fn smoke() -> Outcome {
+    Plan { examples: SMOKE_EXAMPLES, without: Vec::new() }.run()
+}
+
+/// What is to be done.
+#[derive(Debug, PartialEq)]
+struct Plan {
+    examples: u32,
+    /// Tags whose operations are left out.
+    without: Vec<String>,
+}
+
+impl Plan {
+    fn parse(args: &[OsString]) -> Outcome<Self> {
+        let mut plan = Self { examples: EXAMPLES, without: Vec::new() };
+        let mut args = args.iter().map(|arg| arg.to_string_lossy());
+        while let Some(arg) = args.next() {
+            match &*arg {
+                "--examples" => plan.examples = number(args.next().as_deref())?,
+                "--without" => plan.without.push(tag(args.next().as_deref())?),
+                other => return Err(format!("unexpected {other:?}: expected [--examples N] [--without TAG]…")),
+            }
+        }
+        Ok(plan)
+    }
+
+    fn run(&self) -> Outcome {
+        fetch_model::run()?;
+        process::run(process::cargo("build").args(["--locked", "--quiet", "--package", "sluicegate-server"]))?;
+        let folder = workspace::root().join("tests").join("schemathesis");
+        let python = python::environment("schemathesis", &folder.join("requirements.txt"))?;
+        let document = write_document()?;
+        process::run(Command::new(&python).args(["-m", "openapi_spec_validator"]).arg(&document))?;
+        let keys = Gateway::KEYS.map(|(variable, _)| (variable, KEY));
+        let gateway =
+            Gateway::start(&workspace::program("debug")?, keys, &document.with_file_name("schemathesis.log"))?;
+        process::run(&mut self.command(&python, &folder, &document, gateway.url()))
+    }
+
+    fn command(&self, python: &Path, folder: &Path, document: &Path, address: &str) -> Command {
+        let mut command = Command::new(python);
+        command.current_dir(folder).env("PYTHONDONTWRITEBYTECODE", "1").env(KEY_VARIABLE, KEY);
+        // A proxy of the user's cannot reach the gateway.
+        command.env("NO_PROXY", "127.0.0.1");
+        command.env("HYPOTHESIS_STORAGE_DIRECTORY", document.with_file_name("hypothesis"));
+        command.env("SLUICEGATE_ANSWERS", (self.examples / EXAMPLES_PER_ANSWER).max(1).to_string());
+        command.args(["-m", "schemathesis.cli", "run"]).arg(document).args(["--url", address]);
+        command.args(["--max-examples", &self.examples.to_string()]);
+        for tag in &self.without {
+            command.args(["--exclude-tag", tag]);
+        }
+        command
+    }
+}
+
+fn number(word: Option<&str>) -> Outcome<u32> {
+    let number = word.and_then(|word| word.parse().ok()).filter(|number| (1..=100_000).contains(number));
+    number.ok_or_else(|| format!("--examples takes a number, such as 100, not {word:?}"))
+}
+
+fn tag(word: Option<&str>) -> Outcome<String> {
+    word.map(str::to_owned).ok_or_else(|| "--without takes a tag, such as Images".to_owned())
+}
+
+/// Puts the document under the target folder.
+fn write_document() -> Outcome<PathBuf> {
+    let text = process::output(Command::new(workspace::program("debug")?).arg("openapi"))?;
+    let file = workspace::target()?.join("openapi.json");
+    fs::write(&file, text).map_err(|error| format!("{} cannot be written: {error}", file.display()))?;
+    Ok(file)
+}
+
+const EXAMPLES: u32 = 25;
+const SMOKE_EXAMPLES: u32 = 10;
+/// The embedded model is slow: one plain reply and one stream of each operation and phase for so many examples.
+const EXAMPLES_PER_ANSWER: u32 = 5;
+/// One key for every capability.
+const KEY: &str = "sg_test_schemathesis_key_0000000000000";
+/// By which `schemathesis.toml` knows the key.
+const KEY_VARIABLE: &str = "SLUICEGATE_KEY";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_read_or_refused() {
+        let parse = |line: &str| Plan::parse(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>());
+        let plan =
+            |examples, without: &[&str]| Plan { examples, without: without.iter().map(|&tag| tag.into()).collect() };
+        assert_eq!(parse(""), Ok(plan(EXAMPLES, &[])));
+        assert_eq!(parse("--examples 5 --without Images --without Text"), Ok(plan(5, &["Images", "Text"])));
+        assert!(parse("--examples").unwrap_err().contains("takes a number"));
+        assert!(parse("--examples 0").unwrap_err().contains("takes a number"));
+        assert!(parse("--without").unwrap_err().contains("takes a tag"));
+        assert!(parse("images").unwrap_err().contains("unexpected \"images\""));
+    }
+}
