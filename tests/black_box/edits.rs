@@ -254,7 +254,7 @@ fn hostile_pictures_are_refused_and_the_process_lives() {
         let form = Form::new().text("prompt", "x").file("image", &claims(width, height)).bytes();
         let response = post(&form).send(address);
         let error = response.json()["error"].clone();
-        assert_eq!((response.status, &error["param"]), (400, &json!("images[0].image_url")), "{width}x{height}");
+        assert_eq!((response.status, &error["param"]), (400, &json!("image")), "{width}x{height}");
     }
     let whole = png(reference());
     for at in 0..whole.len() {

@@ -9,6 +9,7 @@ mod client;
 mod server;
 mod stream;
 
+mod addresses;
 mod admin;
 mod auth;
 mod chat;

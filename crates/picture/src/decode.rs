@@ -1,7 +1,7 @@
 //! The pixels of a picture.
 
 use std::io::Cursor;
-use std::panic::catch_unwind;
+use std::panic::{UnwindSafe, catch_unwind};
 
 use image::{DynamicImage, ImageFormat, ImageReader, Limits};
 
@@ -19,8 +19,12 @@ pub fn decode(bytes: &[u8]) -> Result<DynamicImage, Unreadable> {
     if head.format == Format::Jpeg && scans(bytes) > MAX_SCANS {
         return Err(Unreadable::Scans);
     }
-    // Decoders have been known to panic over damaged pictures.
-    catch_unwind(|| pixels(bytes, head.format)).map_err(|_| Unreadable::Damaged)?
+    guarded(|| pixels(bytes, head.format))
+}
+
+/// Decoders have been known to panic over damaged pictures.
+fn guarded<T>(work: impl FnOnce() -> Result<T, Unreadable> + UnwindSafe) -> Result<T, Unreadable> {
+    catch_unwind(work).map_err(|_| Unreadable::Damaged)?
 }
 
 fn pixels(bytes: &[u8], format: Format) -> Result<DynamicImage, Unreadable> {
@@ -92,6 +96,11 @@ mod tests {
         let refused = decode(&bytes[..33]).unwrap_err();
         assert_eq!(refused, Unreadable::TooLarge { width: 50_000, height: 50_000 });
         assert_eq!(refused.to_string(), "it is 50000x50000; at most 8192 a side and 33500000 pixels in all are taken");
+    }
+
+    #[test]
+    fn a_decoder_that_panics_is_a_damaged_picture() {
+        assert_eq!(guarded::<()>(|| panic!("as a decoder would")), Err(Unreadable::Damaged));
     }
 
     #[test]

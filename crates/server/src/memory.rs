@@ -67,7 +67,13 @@ async fn measure_all() {
         Ask::json_edit(1536, ImageFormat::Jpeg),
         Ask::form_edit(1536),
     ] {
-        let (peak, bound) = measure(&gateway, &key, &ask).await;
+        let (status, peak, bound) = measure(&gateway, &key, &ask).await;
+        assert_eq!(status, StatusCode::OK, "{}", ask.name);
+        assert!(peak <= bound + CONSTANT, "{}: {peak} bytes, where {bound} are allowed", ask.name);
+    }
+    for ask in Ask::hostile() {
+        let (status, peak, bound) = measure(&gateway, &key, &ask).await;
+        assert!(status.is_client_error(), "{}: {status}", ask.name);
         assert!(peak <= bound + CONSTANT, "{}: {peak} bytes, where {bound} are allowed", ask.name);
     }
 }
@@ -113,7 +119,30 @@ impl Ask {
             body.extend_from_slice(b"\r\n");
         }
         body.extend_from_slice(b"--sgb--\r\n");
-        Self::edit("an edit as a form", "multipart/form-data; boundary=sgb", body, side)
+        Self::edit("an edit as a form", FORM, body, side)
+    }
+
+    /// Requests that are refused; they may take twice their body and nothing for pixels.
+    fn hostile() -> Vec<Self> {
+        let form = |name, body| Self { references: 0, output: 0, ..Self::edit(name, FORM, body, 0) };
+        let part = "--sgb\r\nContent-Disposition: form-data; name=\"";
+        let claims =
+            [b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\xc3\x50\0\0\xc3\x50\x08\x06\0\0\0".as_slice(), &[0; 64]].concat();
+        let prompt = format!("{part}prompt\"\r\n\r\nx\r\n{part}image\"\r\n\r\n");
+        let url = format!("data:image/png;base64,{}", STANDARD.encode(&claims));
+        let as_json = |url: &str| json!({"prompt": "x", "images": [{"image_url": url}]}).to_string().into_bytes();
+        vec![
+            form("50,000 x 50,000 pixels in a form", [prompt.as_bytes(), &claims, b"\r\n--sgb--"].concat()),
+            form("a hundred thousand parts", format!("{part}x\"\r\n\r\n\r\n").repeat(100_000).into_bytes()),
+            form("a head without an end", [part.as_bytes(), &vec![b'x'; 8 << 20]].concat()),
+            form("no boundary at all", vec![b'x'; 8 << 20]),
+            form("a picture over its limit", [prompt.as_bytes(), &vec![0; 21 << 20]].concat()),
+            form("a body over its limit", [prompt.as_bytes(), &vec![b'\n'; 65 << 20]].concat()),
+            Self { content_type: JSON, ..form("50,000 x 50,000 pixels in JSON", as_json(&url)) },
+            Self { content_type: JSON, ..form("bad base64", as_json(&format!("{url}{}", "*".repeat(8 << 20)))) },
+            Self { content_type: JSON, ..form("bad JSON", vec![b'['; 8 << 20]) },
+            Self { content_type: JSON, ..form("JSON over its limit", vec![b' '; 65 << 20]) },
+        ]
     }
 
     fn edit(name: &'static str, content_type: &'static str, body: Vec<u8>, side: u32) -> Self {
@@ -123,7 +152,7 @@ impl Ask {
 }
 
 /// Sends a request as a connection would, and tells the most memory that it took and how much it may take.
-async fn measure(gateway: &Gateway, key: &str, ask: &Ask) -> (usize, usize) {
+async fn measure(gateway: &Gateway, key: &str, ask: &Ask) -> (StatusCode, usize, usize) {
     let before = MEMORY.current_usage();
     MEMORY.reset_peak_usage();
     let pieces = ask.body.chunks(PIECE).map(|piece| Ok::<_, Infallible>(Frame::data(Bytes::copy_from_slice(piece))));
@@ -134,14 +163,11 @@ async fn measure(gateway: &Gateway, key: &str, ask: &Ask) -> (usize, usize) {
         .expect("a request");
     let mut response = gateway.answer(request).await;
     let mut reply = 0;
-    let mut last = Bytes::new();
     while let Some(frame) = response.body_mut().frame().await {
-        last = frame.expect("replies do not fail").into_data().unwrap_or_default();
-        reply += last.len();
+        reply += frame.expect("replies do not fail").into_data().unwrap_or_default().len();
     }
-    assert_eq!(response.status(), StatusCode::OK, "{}: {last:?}", ask.name);
     let bound = 2 * ask.body.len() + 4 * ask.references + 2 * 4 * ask.output + reply;
-    (MEMORY.peak_usage().saturating_sub(before), bound)
+    (response.status(), MEMORY.peak_usage().saturating_sub(before), bound)
 }
 
 /// A picture that no encoding makes small.
@@ -166,6 +192,7 @@ fn encoded(picture: image::DynamicImage, format: ImageFormat) -> Vec<u8> {
 }
 
 const JSON: &str = "application/json";
+const FORM: &str = "multipart/form-data; boundary=sgb";
 /// As much as a connection hands over at a time.
 const PIECE: usize = 64 * 1024;
 /// What does not grow with the request: channels, small buffers, the encoders' own tables.

@@ -3,10 +3,10 @@
 //! multer takes the form apart. What it leaves open is closed here: it would take in all that is ready before it looks
 //! at it, and it searches the head of a part without a bound.
 
+mod pace;
+
 use std::error::Error;
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use futures_util::Stream;
@@ -15,6 +15,7 @@ use images::{Edit, Form, PartKind};
 use multer::{Constraints, Field, Multipart, SizeLimit};
 use wire::{ApiError, ErrorKind};
 
+use self::pace::Pace;
 use super::pieces::Pieces;
 use super::upload::Incoming;
 use crate::config::Limits;
@@ -40,39 +41,39 @@ pub(crate) async fn read<B>(boundary: String, incoming: Incoming<B>, limits: &Li
 where
     B: Body<Data = Bytes> + Send,
 {
-    let head = Head::default();
+    let pace = Pace::default();
     let limit = SizeLimit::new().per_field(limits.picture.as_u64());
     let constraints = Constraints::new().size_limit(limit);
-    let mut parts = Multipart::with_constraints(feed(incoming, head.clone()), boundary, constraints);
+    let mut parts = Multipart::with_constraints(feed(incoming, pace.clone()), boundary, constraints);
     let mut form = Form::default();
     for _ in 0..=MAX_PARTS {
-        head.begin();
+        pace.begin_head();
         let Some(field) = parts.next_field().await.map_err(refuse)? else {
             return form.finish().map_err(|found| ApiError::from(found).into());
         };
-        head.end();
-        take(field, &mut form).await?;
+        pace.end_head();
+        take(field, &mut form, &pace).await?;
     }
     Err(damaged(&format!("it has more than {MAX_PARTS} parts")))
 }
 
-async fn take(field: Field<'_>, form: &mut Form) -> Result<(), Refusal> {
+async fn take(field: Field<'_>, form: &mut Form, pace: &Pace) -> Result<(), Refusal> {
     let name = field.name().map(str::to_owned).ok_or_else(|| damaged("a part has no name"))?;
     match images::part(&name, field.file_name().is_some()) {
         PartKind::Text => {
-            let bytes = gather(field, MAX_TEXT).await?;
+            let bytes = gather(field, MAX_TEXT, pace).await?;
             let text = std::str::from_utf8(&bytes);
             form.text(&name, text.map_err(|_| damaged(&format!("its part '{name}' is not UTF-8")))?);
         }
-        PartKind::Picture => form.picture(&name, gather(field, usize::MAX).await?),
-        PartKind::Ignored => skip(field).await?,
+        PartKind::Picture => form.picture(&name, gather(field, usize::MAX, pace).await?),
+        PartKind::Ignored => skip(field, pace).await?,
     }
     Ok(())
 }
 
-async fn gather(mut field: Field<'_>, limit: usize) -> Result<Bytes, Refusal> {
+async fn gather(mut field: Field<'_>, limit: usize, pace: &Pace) -> Result<Bytes, Refusal> {
     let mut pieces = Pieces::default();
-    while let Some(piece) = field.chunk().await.map_err(refuse)? {
+    while let Some(piece) = chunk(&mut field, pace).await? {
         if piece.len() > limit.saturating_sub(pieces.len()) {
             return Err(too_large(field.name()));
         }
@@ -81,66 +82,33 @@ async fn gather(mut field: Field<'_>, limit: usize) -> Result<Bytes, Refusal> {
     Ok(pieces.join())
 }
 
-async fn skip(mut field: Field<'_>) -> Result<(), Refusal> {
-    while field.chunk().await.map_err(refuse)?.is_some() {}
+async fn skip(mut field: Field<'_>, pace: &Pace) -> Result<(), Refusal> {
+    while chunk(&mut field, pace).await?.is_some() {}
     Ok(())
 }
 
-/// The body as multer takes it: one piece at a time, with a pause in which it looks at the piece.
-fn feed<B>(incoming: Incoming<B>, head: Head) -> impl Stream<Item = Result<Bytes, Broken>>
+async fn chunk(field: &mut Field<'_>, pace: &Pace) -> Result<Option<Bytes>, Refusal> {
+    pace.hold();
+    field.chunk().await.map_err(refuse)
+}
+
+/// The body as multer takes it: the next piece when it has made nothing of what it has.
+fn feed<B>(incoming: Incoming<B>, pace: Pace) -> impl Stream<Item = Result<Bytes, Broken>>
 where
     B: Body<Data = Bytes> + Send,
 {
-    futures_util::stream::unfold((incoming, head), |(mut incoming, head)| async move {
-        tokio::task::yield_now().await;
-        let piece = match head.check() {
+    futures_util::stream::unfold((incoming, pace), |(mut incoming, pace)| async move {
+        pace.wanted().await;
+        let piece = match pace.check_head() {
             Ok(()) => incoming.piece().await,
             Err(refusal) => Err(refusal),
         };
         let piece = piece.map_err(Broken).transpose()?;
         if let Ok(piece) = &piece {
-            head.add(piece.len());
+            pace.went_by(piece.len());
         }
-        Some((piece, (incoming, head)))
+        Some((piece, (incoming, pace)))
     })
-}
-
-/// How many bytes went by while the head of a part was looked for.
-#[derive(Clone, Default)]
-struct Head(Arc<Seen>);
-
-#[derive(Default)]
-struct Seen {
-    /// Those that multer has looked at.
-    looked_at: AtomicUsize,
-    /// The piece after them, which it may not have.
-    last: AtomicUsize,
-}
-
-impl Head {
-    fn begin(&self) {
-        self.0.looked_at.store(0, Ordering::Relaxed);
-        self.0.last.store(0, Ordering::Relaxed);
-    }
-
-    fn end(&self) {
-        self.0.looked_at.store(IN_DATA, Ordering::Relaxed);
-    }
-
-    fn add(&self, bytes: usize) {
-        let last = self.0.last.swap(bytes, Ordering::Relaxed);
-        let looked_at = self.0.looked_at.load(Ordering::Relaxed);
-        if looked_at != IN_DATA {
-            self.0.looked_at.store(looked_at.saturating_add(last).min(IN_DATA - 1), Ordering::Relaxed);
-        }
-    }
-
-    fn check(&self) -> Result<(), Refusal> {
-        match self.0.looked_at.load(Ordering::Relaxed) {
-            MAX_HEAD..IN_DATA => Err(damaged("the head of a part is too long, or its boundary never comes")),
-            _ => Ok(()),
-        }
-    }
 }
 
 /// A body that could not be read, on its way through multer.
@@ -186,10 +154,6 @@ const MAX_BOUNDARY: usize = 70;
 const MAX_PARTS: usize = 64;
 /// The longest text, in bytes.
 const MAX_TEXT: usize = 1 << 20;
-/// The longest head of a part, its boundary included; the last piece of it is not counted.
-const MAX_HEAD: usize = 8 * 1024;
-/// No head is being looked for.
-const IN_DATA: usize = usize::MAX;
 
 #[cfg(test)]
 mod tests;

@@ -36,8 +36,20 @@ where
     B: http_body::Body<Data = Bytes> + Send,
 {
     let deadline = Instant::now() + caller.gateway.limits.request_timeout;
-    let asked = read::edit(request, &caller).await?;
-    answer(caller, asked, deadline).await
+    let is_form = read::is_form(request.headers());
+    let answered = async {
+        let asked = read::edit(request, &caller).await?;
+        answer(caller, asked, deadline).await
+    };
+    answered.await.map_err(|refusal| if is_form { in_form(refusal) } else { refusal })
+}
+
+/// The same refusal with the names that the parts of a form have: `images[0].image_url` came as `image`.
+fn in_form(mut refusal: Refusal) -> Refusal {
+    if refusal.error.param.as_deref().is_some_and(|param| param.starts_with("images")) {
+        refusal.error.param = Some("image".to_owned());
+    }
+    refusal
 }
 
 /// Answers either: looks the model up, takes a permit, starts the engine, and streams or folds what comes.

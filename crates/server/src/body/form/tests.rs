@@ -1,7 +1,8 @@
 //! Forms in every chunking, cut at every byte, and beyond every bound.
 
 use std::convert::Infallible;
-use std::sync::atomic::AtomicU64;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytesize::ByteSize;
 use futures_util::StreamExt;

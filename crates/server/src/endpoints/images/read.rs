@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use catalog::{DEFAULT_IMAGE_MODEL, Model, Protocol};
-use http::Request;
 use http::header::CONTENT_TYPE;
+use http::{HeaderMap, Request};
 use images::{Edit, Generation, Operation, Rules, Source};
 use wire::{ApiError, ErrorKind};
 
@@ -57,6 +57,11 @@ where
     Ok(Asked { model, operation: Operation::Generation, generation: valid.into_inner(), start: None, share })
 }
 
+/// Whether a request is a form by its own account.
+pub(super) fn is_form(headers: &HeaderMap) -> bool {
+    media_type(headers).is_ok_and(|media_type| media_type == FORM)
+}
+
 /// Reads a request for edits.
 pub(super) async fn edit<B>(request: Request<B>, caller: &Caller<'_>) -> Result<Asked, Refusal>
 where
@@ -71,7 +76,7 @@ where
     let share = incoming.share();
     let edit = if is_json(&media_type) {
         from_json(incoming.whole().await?.bytes).await?
-    } else if media_type == "multipart/form-data" {
+    } else if media_type == FORM {
         let boundary = form::boundary(&content_type.unwrap_or_default())?;
         form::read(boundary, incoming, &gateway.limits).await?
     } else {
@@ -126,3 +131,6 @@ fn model(generation: &Generation) -> String {
 fn rules(model: &str, caller: &Caller<'_>) -> Rules {
     caller.catalog.find(model).map_or_else(Rules::default, Model::images_rules)
 }
+
+/// The media type of a form (RFC 7578).
+const FORM: &str = "multipart/form-data";

@@ -1,0 +1,64 @@
+//! Pictures by address: every route that takes one goes the same way, and none leads inside.
+
+use serde_json::{Value, json};
+
+use crate::client::Request;
+use crate::server::{IMAGES, MESSAGES, Server, TEXT};
+
+/// A request to each route that takes the address of a picture.
+fn routes(url: &str) -> [(&'static str, &'static str, Value); 6] {
+    let ask = json!({"type": "text", "text": "What is this?"});
+    let chat = json!([ask, {"type": "image_url", "image_url": {"url": url}}]);
+    let responses = json!([{"type": "input_image", "image_url": url, "detail": "auto"}]);
+    let message = json!([ask, {"type": "image", "source": {"type": "url", "url": url}}]);
+    let said = json!([{"role": "user", "content": message}]);
+    let result = json!([{"type": "tool_result", "tool_use_id": "t", "content": [message[1]]}]);
+    let called = json!([
+        {"role": "user", "content": "Look."},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "look", "input": {}}]},
+        {"role": "user", "content": result},
+    ]);
+    [
+        (TEXT, "/v1/responses", json!({"model": "model-5.5", "input": [{"role": "user", "content": responses}]})),
+        (TEXT, "/v1/chat/completions", json!({"model": "alt-flash", "messages": [{"role": "user", "content": chat}]})),
+        (MESSAGES, "/v1/messages", json!({"model": "msg-sonnet-5", "max_tokens": 4, "messages": said})),
+        (MESSAGES, "/v1/messages", json!({"model": "msg-sonnet-5", "max_tokens": 4, "messages": called})),
+        (MESSAGES, "/v1/messages/count_tokens", json!({"model": "msg-sonnet-5", "messages": said})),
+        (IMAGES, "/v1/images/edits", json!({"prompt": "x", "images": [{"image_url": url}]})),
+    ]
+}
+
+fn fetches(server: &Server, outcome: &str) -> f64 {
+    let text = Request::get("/metrics").send(server.admin.expect("an admin address"));
+    let name = format!("sluicegate_fetches_total{{outcome=\"{outcome}\"}} ");
+    text.text().lines().find_map(|line| line.strip_prefix(&name)?.parse().ok()).unwrap_or(0.0)
+}
+
+#[test]
+fn no_route_leads_inside() {
+    let server = Server::configured("");
+    let inside =
+        ["https://127.0.0.1/a.png", "https://localhost/a.png", "https://[::1]/a.png", "https://2130706433/a.png"];
+    for url in inside {
+        for (key, path, body) in routes(url) {
+            let before = fetches(&server, "url");
+            let response = server.post(key, path, &body);
+            assert_eq!(response.status, 400, "{path} {url}: {}", response.text());
+            assert!(response.text().contains("image URL is not allowed"), "{}", response.text());
+            assert_eq!(fetches(&server, "url"), before + 1.0, "{path} asked the one place that fetches");
+        }
+    }
+}
+
+#[test]
+fn fetching_can_be_off_or_for_some_hosts_alone() {
+    let off = Server::configured("[fetch]\nmode = \"off\"\n");
+    let some = Server::configured("[fetch]\nmode = \"allow_list\"\nhosts = [\"img.example.com\"]\n");
+    for (server, outcome) in [(off, "off"), (some, "url")] {
+        for (key, path, body) in routes("https://www.example.org/a.png") {
+            let response = server.post(key, path, &body);
+            assert_eq!(response.status, 400, "{path}: {}", response.text());
+        }
+        assert_eq!(fetches(&server, outcome), 6.0);
+    }
+}
