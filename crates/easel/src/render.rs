@@ -211,6 +211,15 @@ mod tests {
     }
 
     #[test]
+    fn each_step_of_quality_is_seen() {
+        let steps = [Quality::Low, Quality::Medium, Quality::High, Quality::XHigh, Quality::Max];
+        for prompt in ["A house by the sea at sunset", "Three trees in a meadow", "A cat and a ball", SHAPES] {
+            let drawn = steps.map(|detail| draw(prompt, (256, 256), Background::Opaque, detail, 1));
+            assert!(drawn.windows(2).all(|pair| pair[0] != pair[1]), "{prompt}");
+        }
+    }
+
+    #[test]
     fn a_smaller_picture_and_a_lower_detail_are_the_same_picture() {
         for prompt in
             ["a house by the sea at sunset with mountains", "three cats and a ball", "a city street in the rain"]

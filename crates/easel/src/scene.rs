@@ -53,6 +53,9 @@ fn act(pen: &mut Pen, stage: &Stage, actor: &Actor) {
         let (x, y) = actor.at;
         let reach = actor.height * things::aspect(actor.thing) * 0.62;
         pen.ellipse((x + reach * 0.12, y), (reach, (reach * 0.2).min(40.0)), Fill::Glow(stage.shadow()));
+        if pen.fine(Quality::XHigh) {
+            pen.ellipse((x + reach * 0.04, y), (reach * 0.6, (reach * 0.09).min(18.0)), Fill::Glow(stage.shadow()));
+        }
     }
     let scale = actor.height / 100.0;
     pen.within(actor.at, (scale * actor.facing, scale), actor.turn, |pen| things::draw(pen, actor));

@@ -184,29 +184,35 @@ fn write_greeting(
         let key = key.expose();
         writeln!(out, "\n# A key for {}, made for this run. To keep it, set it before the start.", scope.as_str())?;
         writeln!(out, "export {variable}={key}")?;
-        if let Some((path, body)) = example(*scope) {
+        if let Some((path, body, then)) = example(*scope) {
             writeln!(out, "curl http://{address}{path} -H 'Authorization: Bearer {key}' \\")?;
-            writeln!(out, "  -H 'Content-Type: application/json' -d '{body}'")?;
+            writeln!(out, "  -H 'Content-Type: application/json' -d '{body}'{then}")?;
         }
     }
     Ok(())
 }
 
-/// A request to paste, for each capability that is served.
-fn example(scope: Scope) -> Option<(&'static str, &'static str)> {
+/// A request to paste, for each capability that is served: its path, its body, and what is done with the reply.
+fn example(scope: Scope) -> Option<(&'static str, &'static str, &'static str)> {
     match scope {
-        Scope::Text => Some(("/v1/responses", r#"{"model":"alt-flash","input":"What is the capital of France?"}"#)),
+        Scope::Text => Some(("/v1/responses", r#"{"model":"alt-flash","input":"What is the capital of France?"}"#, "")),
         Scope::Messages => Some((
             "/v1/messages",
             r#"{"model":"msg-sonnet-5","max_tokens":64,"messages":[{"role":"user","content":"Say hello."}]}"#,
+            "",
         )),
         Scope::Images => Some((
             "/v1/images/generations",
             r#"{"model":"model-image-2.5-flare","prompt":"A paper boat on a pond","size":"1024x1024"}"#,
+            SAVE,
         )),
         _ => None,
     }
 }
 
+/// Puts the picture of a reply into a file.
+const SAVE: &str = r#" \
+  | python3 -c 'import base64, json, sys
+open("boat.png", "wb").write(base64.b64decode(json.load(sys.stdin)["data"][0]["b64_json"]))'"#;
 /// The exit status when a second signal cuts the stop short.
 const SECOND_SIGNAL: i32 = 130;

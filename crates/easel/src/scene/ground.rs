@@ -97,7 +97,8 @@ fn grass(pen: &mut Pen, stage: &Stage, colour: Colour) {
         Quality::Low => 0,
         Quality::Medium => 60,
         Quality::High => 150,
-        Quality::XHigh | Quality::Max => 300,
+        Quality::XHigh => 300,
+        Quality::Max => 450,
     };
     let mut dice = stage.dice("grass");
     for i in 0..count {

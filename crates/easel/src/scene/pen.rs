@@ -222,16 +222,29 @@ impl Pen {
             _ if self.style.outline => "#ffffff".to_owned(),
             Fill::Lit(colour) | Fill::Round(colour) if flat => self.hex(colour),
             Fill::Flat(colour) => self.hex(colour),
-            Fill::Lit(colour) => {
-                self.gradient(LIT, &[(colour.lighter(0.22), 1.0), (colour, 1.0), (colour.darker(0.2), 1.0)])
-            }
-            Fill::Round(colour) => {
-                self.gradient(ROUND, &[(colour.lighter(0.45), 1.0), (colour, 1.0), (colour.darker(0.28), 1.0)])
-            }
+            Fill::Lit(colour) => self.shaded(LIT, colour, (0.22, 0.2)),
+            Fill::Round(colour) => self.shaded(ROUND, colour, (0.45, 0.28)),
             Fill::Down(top, bottom) => self.gradient(DOWN, &[(top, 1.0), (bottom, 1.0)]),
             Fill::Spot(middle, edge) => self.gradient(SPOT, &[(middle, 1.0), (edge, 1.0)]),
             Fill::Glow(colour) => self.gradient(GLOW, &[(colour, 1.0), (colour, 0.35), (colour, 0.0)]),
         }
+    }
+
+    /// A colour from its light side to its dark one: the finer the picture, the more steps, at last with the light
+    /// that comes back from the ground.
+    fn shaded(&mut self, kind: &str, colour: Colour, (light, dark): (f32, f32)) -> String {
+        let steps: &[f32] = match self.detail {
+            Quality::Low | Quality::Medium => &[-1.0, 0.0, 1.0],
+            Quality::High => &[-1.15, -0.5, 0.0, 1.0],
+            Quality::XHigh => &[-1.3, -0.55, 0.0, 0.45, 1.15],
+            Quality::Max => &[-1.5, -0.8, -0.3, 0.0, 0.4, 1.2, 0.65],
+        };
+        let stop = |step: &f32| match *step {
+            step if step < 0.0 => (colour.lighter(-step * light), 1.0),
+            step => (colour.darker(step * dark), 1.0),
+        };
+        let stops: Vec<_> = steps.iter().map(stop).collect();
+        self.gradient(kind, &stops)
     }
 
     /// The reference to a gradient, which is defined once however often it is used.

@@ -20,7 +20,26 @@ pub(super) fn draw(pen: &mut Pen, brief: &Brief, stage: &Stage) {
         stars(pen, brief, stage, reach);
     }
     glow(pen, brief, stage, low);
+    if stage.light != Light::Night && !is_gloomy(brief) {
+        veils(pen, stage, low);
+    }
     clouds(pen, brief, stage, low);
+}
+
+/// Thin high clouds, in the finest pictures.
+fn veils(pen: &mut Pen, stage: &Stage, low: Colour) {
+    let count = match pen.detail() {
+        Quality::Low | Quality::Medium | Quality::High => return,
+        Quality::XHigh => 5,
+        Quality::Max => 9,
+    };
+    let mut dice = stage.dice("veils");
+    pen.set_opacity(0.16);
+    for _ in 0..count {
+        let at = (stage.width * dice.range(0.0, 1.0), stage.horizon * dice.range(0.06, 0.8));
+        pen.ellipse(at, (dice.range(160.0, 420.0), dice.range(5.0, 14.0)), low.lighter(0.6));
+    }
+    pen.set_opacity(1.0);
 }
 
 /// The colours at the top and at the horizon.

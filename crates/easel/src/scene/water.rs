@@ -67,7 +67,9 @@ fn waves(pen: &mut Pen, stage: &Stage, near: Colour, height: f32) {
     let rows = match pen.detail() {
         Quality::Low => 5,
         Quality::Medium => 8,
-        _ => 13,
+        Quality::High => 13,
+        Quality::XHigh => 20,
+        Quality::Max => 28,
     };
     let depth = stage.height - stage.horizon;
     for row in 0..rows {
