@@ -163,9 +163,13 @@ fn a_stop_text_ends_the_answer_and_is_told() {
 fn thoughts_that_were_asked_for_come_first() {
     let thinking = json!({"type": "enabled", "budget_tokens": 1024});
     let messages = json!([user("What is larger, 9.8 or 9.11?")]);
-    // The cap has to be above the budget: a stop text keeps the answer short.
+    // The cap has to be above the budget, and thoughts forbid temperature 0: a schema keeps the answer short.
+    let properties = json!({"larger": {"enum": ["9.8", "9.11"]}});
+    let schema =
+        json!({"type": "object", "properties": properties, "required": ["larger"], "additionalProperties": false});
+    let config = json!({"format": {"type": "json_schema", "schema": schema}});
     let mut change = json!({"messages": messages, "thinking": thinking, "max_tokens": 2048, "temperature": 1});
-    change["stop_sequences"] = json!(["."]);
+    change["output_config"] = config;
     let server = Server::shared();
     let reply = server.post(MESSAGES, PATH, &body(change)).json();
     assert_eq!(
