@@ -18,7 +18,7 @@ use image::{RgbaImage, imageops};
 use crate::brief::Brief;
 use crate::fit::{Source, cover};
 use crate::inputs::Inputs;
-use crate::studio::paint;
+use crate::render;
 pub(crate) use mask::Mask;
 use mask::Window;
 pub(crate) use plan::Plan;
@@ -148,7 +148,7 @@ impl Sitting<'_> {
     }
 
     fn paint(&self, brief: &Brief, size: Pixels, background: Background) -> Result<RgbaImage, EngineError> {
-        paint(brief, size, background, self.detail, self.seed)
+        Ok(render::paint(brief, size, background, self.detail, self.seed)?)
     }
 }
 

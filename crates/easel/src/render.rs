@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use engine::{Background, Pixels, Quality};
+use engine::{Background, EngineError, Pixels, Quality};
 use image::RgbaImage;
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{self, fontdb};
@@ -22,6 +22,12 @@ pub(crate) enum PaintError {
     /// The scene was written wrongly: a fault of this crate.
     #[error("the scene cannot be rendered: {0}")]
     Scene(#[from] usvg::Error),
+}
+
+impl From<PaintError> for EngineError {
+    fn from(why: PaintError) -> Self {
+        Self::Internal(why.to_string())
+    }
 }
 
 /// Draws a brief, with straight alpha.

@@ -117,7 +117,7 @@ impl Studio {
     fn canvas(&self, size: Pixels, detail: Quality, seed: u64) -> Result<RgbaImage, EngineError> {
         let background = self.traits.background;
         let mut canvas = match &self.work {
-            Work::Paint(brief) => paint(brief, size, background, detail, seed)?,
+            Work::Paint(brief) => render::paint(brief, size, background, detail, seed)?,
             Work::Edit(edit) => edit.make(size, background, detail, seed)?,
         };
         if background == Background::Opaque {
@@ -135,17 +135,6 @@ impl Studio {
         let input = if index == 0 { self.input } else { ImageUsage::default() };
         ImageUsage { output_image: usage::output(self.traits.size, self.traits.quality, self.previews), ..input }
     }
-}
-
-/// Paints a scene.
-pub(crate) fn paint(
-    brief: &Brief,
-    size: Pixels,
-    background: Background,
-    detail: Quality,
-    seed: u64,
-) -> Result<RgbaImage, EngineError> {
-    render::paint(brief, size, background, detail, seed).map_err(|why| EngineError::Internal(why.to_string()))
 }
 
 /// What is behind the picture: as was asked, else as the request implies. JPEG has no alpha.

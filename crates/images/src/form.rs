@@ -198,7 +198,7 @@ fn inline(format: Format, bytes: Bytes) -> Reference {
 fn refusal(name: &str, accepted: &str, found: Option<Format>) -> String {
     match found {
         Some(format) => format!("Invalid '{name}': expected {accepted}, but got {} instead.", format.name()),
-        None => format!("Invalid '{name}': expected {accepted}, but got none that is known."),
+        None => format!("Invalid '{name}': expected {accepted}, but its bytes begin like none of these."),
     }
 }
 

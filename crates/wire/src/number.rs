@@ -26,7 +26,6 @@ pub fn integer_or_null<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>
 
 /// The integer that `number` is, when it is one that a double holds exactly.
 pub(crate) fn integral(number: f64) -> Option<i64> {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
     (number.fract() == 0.0 && number.abs() <= EXACT).then_some(number as i64)
 }
 
@@ -73,6 +72,9 @@ impl<'de> Visitor<'de> for Nullable {
         integer(from).map(Some)
     }
 }
+
+/// Up to here a double tells every integer from its neighbours.
+pub(crate) const EXACT: f64 = 9_007_199_254_740_992.0;
 
 #[cfg(test)]
 mod tests {

@@ -109,6 +109,14 @@ mod tests {
     }
 
     #[test]
+    fn an_integer_that_no_field_holds_is_not_called_a_decimal_number() {
+        for number in ["9223372036854775808", "18446744073709551616", "-18446744073709551616"] {
+            let found = told(&format!(r#"{{"model":"m","input":"","limit":{number}}}"#));
+            assert!(found[0].ends_with("expected an integer, but got an integer out of range instead."), "{found:?}");
+        }
+    }
+
+    #[test]
     fn what_is_no_object_is_told_as_such() {
         assert_eq!(told("{"), ["invalid_json The request body is not valid JSON (line 1, column 1)."]);
         assert_eq!(told("[]"), ["invalid_json The request body must be a JSON object."]);

@@ -8,7 +8,7 @@
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value};
 
-use crate::number::integral;
+use crate::number::{EXACT, integral};
 use crate::{Path, Problem, Violations};
 
 /// The shape of a type: which members it needs, and the JSON type of each.
@@ -194,8 +194,11 @@ fn name_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
+        // An integer beyond 64 bits is read as a float.
+        Value::Number(number) if !number.is_i64() && number.as_f64().is_some_and(|float| float.abs() > EXACT) => {
+            "an integer out of range"
+        }
         Value::Number(number) if number.is_f64() => "a decimal number",
-        Value::Number(number) if number.is_u64() && !number.is_i64() => "an integer out of range",
         Value::Number(_) => "an integer",
         Value::String(_) => "a string",
         Value::Array(_) => "an array",

@@ -160,7 +160,7 @@ fn refusals_say_what_is_accepted() {
     );
     assert_eq!(
         form(&[("prompt", "x")], &[("image", b"?")]).unwrap_err().to_string(),
-        "Invalid 'image': expected a PNG, JPEG or WebP file, but got none that is known."
+        "Invalid 'image': expected a PNG, JPEG or WebP file, but its bytes begin like none of these."
     );
 }
 
