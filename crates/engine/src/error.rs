@@ -24,6 +24,28 @@ pub enum EngineError {
         /// Whole sentences that say what was found and what is accepted.
         reason: String,
     },
+    /// The other side refused the request itself: the caller's.
+    #[error("the upstream refused the request: {message}")]
+    Rejected {
+        /// What is wrong with it.
+        why: Rejection,
+        /// The field, as the upstream named it.
+        param: Option<String>,
+        /// What the upstream said, with nothing in it that is the operator's own.
+        message: String,
+    },
+    /// The other side takes no more requests in this while.
+    #[error("the upstream limits the rate of requests")]
+    RateLimited {
+        /// Seconds to wait, as it advised.
+        retry_after: Option<u32>,
+    },
+    /// The other side has more to do than it can.
+    #[error("the upstream is overloaded")]
+    Overloaded {
+        /// Seconds to wait, as it advised.
+        retry_after: Option<u32>,
+    },
     /// More at once than is taken: try again with fewer.
     #[error("more requests at once than the engine takes")]
     Busy,
@@ -36,7 +58,23 @@ pub enum EngineError {
     /// The other side failed or answered nonsense.
     #[error("the upstream failed: {0}")]
     Upstream(String),
+    /// The other side stopped before it said that it was done.
+    #[error("the upstream broke off: {0}")]
+    Truncated(String),
     /// A fault of ours.
     #[error("internal error: {0}")]
     Internal(String),
+}
+
+/// What an upstream found wrong with a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rejection {
+    /// A field or a value.
+    Invalid,
+    /// The prompt is longer than the model's context.
+    ContextLength,
+    /// What it asks for is against a policy.
+    ContentPolicy,
+    /// It is larger than is taken.
+    TooLarge,
 }

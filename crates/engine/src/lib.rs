@@ -10,7 +10,7 @@ use std::pin::Pin;
 use futures_core::Stream;
 use futures_core::future::BoxFuture;
 
-pub use error::EngineError;
+pub use error::{EngineError, Rejection};
 pub use event::{Stop, TextEvent, Usage};
 pub use image::{
     Background, ImageEdit, ImageEvent, ImageFormat, ImageRequest, ImageTraits, ImageUsage, Pixels, Quality, Size,

@@ -6,7 +6,7 @@ use wire::{ApiError, ErrorKind, Object, Problem, Violation, Violations};
 
 /// `{"type": "error", "error": {…}, "request_id": …}`, the body of a failed request.
 ///
-/// The HTTP status beside it is [`ErrorKind::status`].
+/// The HTTP status beside it is [`status`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorBody {
     /// `error`.
@@ -106,8 +106,17 @@ pub const fn error_type(kind: ErrorKind) -> &'static str {
         ErrorKind::RequestTimeout | ErrorKind::UpstreamTimeout => "timeout_error",
         ErrorKind::TooLarge => "request_too_large",
         ErrorKind::RateLimit => "rate_limit_error",
-        ErrorKind::Unavailable => "overloaded_error",
+        ErrorKind::Unavailable | ErrorKind::Overloaded => "overloaded_error",
         _ => "api_error",
+    }
+}
+
+/// The HTTP status that this protocol has for a sort of failure: it has one of its own for overload.
+#[must_use]
+pub const fn status(kind: ErrorKind) -> u16 {
+    match kind {
+        ErrorKind::Overloaded => 529,
+        kind => kind.status(),
     }
 }
 

@@ -11,7 +11,7 @@ mod stream;
 mod validate;
 
 pub use encode::{Encoder, Head};
-pub use error::{ErrorBody, ErrorDetail, ErrorDetails, error_type, refusal};
+pub use error::{ErrorBody, ErrorDetail, ErrorDetails, error_type, refusal, status};
 pub use event::{
     BlockDelta, BlockStart, BlockStop, Delta, Event, EventError, InputJsonDelta, MessageDelta, MessageStart, Plain,
     SignatureDelta, StopDelta, StreamFailure, TextDelta, ThinkingDelta, UsageDelta,

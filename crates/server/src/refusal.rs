@@ -122,11 +122,14 @@ impl Refusal {
 
     /// The status, the headers beside the common ones, and the body.
     pub(crate) fn render(&self, style: Style, request_id: &str) -> (StatusCode, HeaderMap, Bytes) {
-        let status = StatusCode::from_u16(self.error.kind.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let body = match style {
-            Style::OpenAi => serde_json::to_vec(&self.error.body()),
-            Style::Messages => serde_json::to_vec(&messages::ErrorBody::new(&self.error, request_id)),
+        let kind = self.error.kind;
+        let (status, body) = match style {
+            Style::OpenAi => (kind.status(), serde_json::to_vec(&self.error.body())),
+            Style::Messages => {
+                (messages::status(kind), serde_json::to_vec(&messages::ErrorBody::new(&self.error, request_id)))
+            }
         };
+        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         // Both bodies are made of strings and always have a JSON form.
         (status, self.headers(), body.unwrap_or_default().into())
     }

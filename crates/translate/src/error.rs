@@ -1,6 +1,6 @@
 //! From an engine's failure to what a client is told of it.
 
-use engine::EngineError;
+use engine::{EngineError, Rejection};
 use wire::{ApiError, ErrorKind};
 
 /// What the client reads. The cause of a failure that is not the caller's goes to the log alone.
@@ -15,6 +15,20 @@ pub fn api_error(error: &EngineError) -> ApiError {
             let error = ApiError::new(ErrorKind::InvalidRequest, "invalid_value", reason);
             ApiError { param: param.clone(), ..error }
         }
+        EngineError::Rejected { why, param, message } => {
+            let (kind, code) = rejected(*why);
+            ApiError { param: param.clone(), ..ApiError::new(kind, code, message) }
+        }
+        EngineError::RateLimited { retry_after } => {
+            let seconds = wait(*retry_after, 1);
+            let sentence = format!("The model takes no more requests just now; try again in {seconds}s.");
+            ApiError::new(ErrorKind::RateLimit, "rate_limit_exceeded", sentence).with_retry_after(seconds)
+        }
+        EngineError::Overloaded { retry_after } => {
+            let sentence = "The model is overloaded just now.";
+            let seconds = wait(*retry_after, 2);
+            ApiError::new(ErrorKind::Overloaded, "service_unavailable", sentence).with_retry_after(seconds)
+        }
         EngineError::Busy => ApiError::concurrency_limit(),
         EngineError::Unavailable(_) => {
             let sentence = "The model is not available just now.";
@@ -23,11 +37,25 @@ pub fn api_error(error: &EngineError) -> ApiError {
         EngineError::Timeout(_) => {
             ApiError::new(ErrorKind::UpstreamTimeout, "upstream_timeout", "The model did not answer in time.")
         }
-        EngineError::Upstream(_) => {
+        EngineError::Upstream(_) | EngineError::Truncated(_) => {
             ApiError::new(ErrorKind::Upstream, "upstream_error", "The upstream returned an invalid reply.")
         }
         _ => ApiError::server_error(),
     }
+}
+
+fn rejected(why: Rejection) -> (ErrorKind, &'static str) {
+    match why {
+        Rejection::Invalid => (ErrorKind::InvalidRequest, "invalid_value"),
+        Rejection::ContextLength => (ErrorKind::InvalidRequest, "context_length_exceeded"),
+        Rejection::ContentPolicy => (ErrorKind::InvalidRequest, "content_policy_violation"),
+        Rejection::TooLarge => (ErrorKind::TooLarge, "request_too_large"),
+    }
+}
+
+/// The seconds to wait that clients are told: some of them stop retrying when it is long.
+fn wait(advised: Option<u32>, otherwise: u32) -> u32 {
+    advised.unwrap_or(otherwise).clamp(1, MAX_WAIT)
 }
 
 /// What a client is told once a stream has begun: clients know few codes there (spec §6.1, §7).
@@ -36,3 +64,6 @@ pub(crate) fn in_stream(error: &ApiError) -> ApiError {
     const PASSED: [&str; 3] = ["gateway_concurrency_limit", "context_length_exceeded", "rate_limit_exceeded"];
     if PASSED.contains(&error.code) { error.clone() } else { ApiError::server_error() }
 }
+
+/// The longest wait that clients are told, in seconds.
+const MAX_WAIT: u32 = 30;

@@ -35,6 +35,8 @@ pub enum ErrorKind {
     Upstream,
     /// 503: nobody to answer just now.
     Unavailable,
+    /// 503, of Messages 529: the target has more to do than it can.
+    Overloaded,
     /// 504: the target did not answer in time.
     UpstreamTimeout,
 }
@@ -56,7 +58,7 @@ impl ErrorKind {
             Self::HeadersTooLarge => 431,
             Self::Internal => 500,
             Self::Upstream => 502,
-            Self::Unavailable => 503,
+            Self::Unavailable | Self::Overloaded => 503,
             Self::UpstreamTimeout => 504,
         }
     }
@@ -75,7 +77,9 @@ impl ErrorKind {
             Self::Permission => "permission_error",
             Self::RequestTimeout => "timeout_error",
             Self::RateLimit => "rate_limit_error",
-            Self::Internal | Self::Upstream | Self::Unavailable | Self::UpstreamTimeout => "server_error",
+            Self::Internal | Self::Upstream | Self::Unavailable | Self::Overloaded | Self::UpstreamTimeout => {
+                "server_error"
+            }
         }
     }
 }

@@ -13,7 +13,7 @@ pub(super) const COMMON: [ErrorKind; 5] = [
 ];
 
 /// The further failures of an operation that takes a body and asks an engine.
-pub(super) const OF_ENGINES: [ErrorKind; 8] = [
+pub(super) const OF_ENGINES: [ErrorKind; 9] = [
     ErrorKind::Permission,
     ErrorKind::NotFound,
     ErrorKind::RequestTimeout,
@@ -21,6 +21,7 @@ pub(super) const OF_ENGINES: [ErrorKind; 8] = [
     ErrorKind::UnsupportedMediaType,
     ErrorKind::RateLimit,
     ErrorKind::Unavailable,
+    ErrorKind::Upstream,
     ErrorKind::UpstreamTimeout,
 ];
 
@@ -35,7 +36,9 @@ pub(super) fn response(kind: ErrorKind, error: &Value, allow: &str) -> Value {
         ErrorKind::Authentication => Some(("WWW-Authenticate", header("WwwAuthenticate"))),
         ErrorKind::MethodNotAllowed => Some(("Allow", allowed(allow))),
         ErrorKind::TooLarge => Some(("x-should-retry", header("ShouldRetry"))),
-        ErrorKind::RateLimit | ErrorKind::Unavailable => Some(("Retry-After", header("RetryAfter"))),
+        ErrorKind::RateLimit | ErrorKind::Unavailable | ErrorKind::Overloaded => {
+            Some(("Retry-After", header("RetryAfter")))
+        }
         _ => None,
     };
     headers.extend(special.map(|(name, header)| (name.to_owned(), header)));
@@ -101,7 +104,9 @@ fn description(kind: ErrorKind) -> &'static str {
         ErrorKind::RequestTimeout => "The request did not arrive in time.",
         ErrorKind::TooLarge => "The body is larger than is taken.",
         ErrorKind::UnsupportedMediaType => "The body is of another media type than is taken, or compressed.",
-        ErrorKind::RateLimit => "More requests at once than are answered.",
+        ErrorKind::RateLimit => "More requests at once, or in a while, than are answered.",
+        ErrorKind::Upstream => "The model failed or answered nonsense.",
+        ErrorKind::Overloaded => "The model has more to do than it can.",
         ErrorKind::HeadersTooLarge => "The head of the request is larger than is taken.",
         ErrorKind::Unavailable => "Nobody to answer just now.",
         ErrorKind::UpstreamTimeout => "The model did not answer in time.",

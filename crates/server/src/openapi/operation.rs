@@ -67,10 +67,11 @@ impl Operation {
     fn responses(&self, shared: &mut Map<String, Value>) -> Map<String, Value> {
         let mut all = Map::from_iter([("200".to_owned(), self.success())]);
         for kind in self.failures() {
-            let name = format!("{}{}", self.tag(), kind.status());
+            let status = self.status(kind);
+            let name = format!("{}{status}", self.tag());
             let response = json!({ "$ref": format!("#/components/responses/{name}") });
             shared.insert(name, failures::response(kind, &self.error, self.endpoint.allow()));
-            all.insert(kind.status().to_string(), response);
+            all.insert(status.to_string(), response);
         }
         all.sort_keys();
         all
@@ -92,7 +93,16 @@ impl Operation {
             Endpoint::Model(_) => &[ErrorKind::NotFound],
             _ => &failures::OF_ENGINES,
         };
-        failures::COMMON.iter().chain(further).copied().collect()
+        let own: &[ErrorKind] = if self.speaks_messages() { &[ErrorKind::Overloaded] } else { &[] };
+        failures::COMMON.iter().chain(further).chain(own).copied().collect()
+    }
+
+    fn status(&self, kind: ErrorKind) -> u16 {
+        if self.speaks_messages() { messages::status(kind) } else { kind.status() }
+    }
+
+    fn speaks_messages(&self) -> bool {
+        matches!(self.endpoint, Endpoint::Messages | Endpoint::CountTokens)
     }
 
     fn takes_body(&self) -> bool {

@@ -54,13 +54,14 @@ fn every_path_is_the_one_of_its_endpoint() {
 
 #[test]
 fn every_operation_has_each_status_that_it_can_answer() {
-    const OF_ENGINES: &str = "200 400 401 403 404 405 408 413 415 429 431 500 503 504";
+    const OF_ENGINES: &str = "200 400 401 403 404 405 408 413 415 429 431 500 502 503 504";
+    const OF_MESSAGES: &str = "200 400 401 403 404 405 408 413 415 429 431 500 502 503 504 529";
     let document = document();
     for (path, method, statuses) in [
         ("/v1/responses", "post", OF_ENGINES),
         ("/v1/chat/completions", "post", OF_ENGINES),
-        ("/v1/messages", "post", OF_ENGINES),
-        ("/v1/messages/count_tokens", "post", OF_ENGINES),
+        ("/v1/messages", "post", OF_MESSAGES),
+        ("/v1/messages/count_tokens", "post", OF_MESSAGES),
         ("/v1/images/generations", "post", OF_ENGINES),
         ("/v1/images/edits", "post", OF_ENGINES),
         ("/v1/models", "get", "200 400 401 405 431 500"),
