@@ -93,6 +93,12 @@ impl Grammar {
         self.ended
     }
 
+    /// Whether every answer has finished, so that `[DONE]` may follow.
+    #[must_use]
+    pub fn may_end(&self) -> bool {
+        !self.ended && self.all_finished()
+    }
+
     /// Takes the end of the bytes.
     ///
     /// # Errors

@@ -2,5 +2,6 @@
 
 mod error;
 pub mod inbound;
+pub mod relay;
 
 pub use error::api_error;

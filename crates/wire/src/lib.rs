@@ -9,7 +9,8 @@ mod open;
 mod path;
 mod read;
 mod shape;
-#[cfg(feature = "proptest")]
+mod splice;
+#[cfg(any(test, feature = "proptest"))]
 pub mod strategy;
 mod tagged;
 mod valid;
@@ -24,5 +25,6 @@ pub use open::{TextOr, WordOr, read_word};
 pub use path::Path;
 pub use read::{MAX_DEPTH, read};
 pub use shape::Shape;
+pub use splice::{Piece, Splice};
 pub use tagged::{Entries, Tagged, read_tagged, read_unknown, tagged_schema};
 pub use violation::{Code, Problem, Violation, Violations};

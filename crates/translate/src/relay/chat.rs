@@ -1,0 +1,64 @@
+//! Chat Completions, relayed.
+
+use chat::{Completion, Event, FinishReason, Grammar, Usage};
+use engine::EngineError;
+use wire::{ApiError, ErrorBody, Splice};
+
+use super::{End, Heard, Speech, malformed, said_failure, truncated};
+
+/// Chat Completions as an upstream speaks it.
+#[derive(Debug, Default)]
+pub struct Chat {
+    grammar: Grammar,
+    end: End,
+}
+
+impl Speech for Chat {
+    fn event(&mut self, data: &str) -> Result<Heard, EngineError> {
+        let event = Event::read(data).map_err(|error| malformed(&error))?;
+        if let Event::Error(body) = &event {
+            return Err(failed(body));
+        }
+        self.grammar.push(&event).map_err(|offence| malformed(&offence))?;
+        let Event::Chunk(chunk) = event else {
+            return Ok(Heard { end: Some(self.end), ..Heard::PLAIN });
+        };
+        self.end.incomplete |= chunk.choices.iter().any(|choice| choice.finish_reason == Some(FinishReason::Length));
+        let usage = chunk.usage.flatten();
+        self.end.usage = usage.as_ref().map(counted).or(self.end.usage);
+        Ok(Heard { model: Some(&["model"]), without: usage.map(|_| DETAILS), end: None })
+    }
+
+    /// An upstream that has finished may leave the last event out.
+    fn end(&mut self, out: &mut Vec<u8>) -> Result<End, EngineError> {
+        if !self.grammar.may_end() {
+            return Err(truncated());
+        }
+        Event::Done.write(out);
+        Ok(self.end)
+    }
+
+    fn fail(&mut self, _: &str, error: &ApiError, out: &mut Vec<u8>) {
+        Event::Error(error.body()).write(out);
+    }
+
+    fn reply(body: &[u8], model: &str, splice: &mut Splice<'_>) -> Result<End, EngineError> {
+        let completion: Completion = super::read(body)?;
+        super::rename(splice, &["model"], &completion.model, model);
+        splice.remove(DETAILS.0, DETAILS.1);
+        let incomplete = completion.choices.iter().any(|choice| choice.finish_reason == Some(FinishReason::Length));
+        Ok(End { incomplete, usage: completion.usage.as_ref().map(counted) })
+    }
+}
+
+fn failed(body: &ErrorBody) -> EngineError {
+    let code = body.error.code.as_deref().unwrap_or(&body.error.kind);
+    said_failure(code, &body.error.message)
+}
+
+fn counted(usage: &Usage) -> engine::Usage {
+    engine::Usage { input: usage.prompt_tokens, output: usage.completion_tokens, ..engine::Usage::default() }
+}
+
+/// Clients of this protocol are told no breakdown of the usage (spec §2.2).
+const DETAILS: (&[&str], &[&str]) = (&["usage"], &["prompt_tokens_details", "completion_tokens_details"]);

@@ -1,0 +1,93 @@
+//! Messages, relayed.
+
+use engine::{EngineError, Usage};
+use messages::{ErrorBody, Event, Grammar, Message, Plain, StopReason, StreamFailure, UsageDelta};
+use wire::{ApiError, Splice};
+
+use super::{End, Heard, Speech, malformed, said_failure, truncated};
+
+/// Messages as an upstream speaks it.
+#[derive(Debug, Default)]
+pub struct Messages {
+    grammar: Grammar,
+    begun: bool,
+    usage: messages::Usage,
+    incomplete: bool,
+}
+
+impl Speech for Messages {
+    fn event(&mut self, data: &str) -> Result<Heard, EngineError> {
+        let event = Event::read(data).map_err(|error| malformed(&error))?;
+        if let Event::Error(failure) = &event {
+            return Err(said_failure(&failure.error.kind, &failure.error.message));
+        }
+        self.grammar.push(&event).map_err(|offence| malformed(&offence))?;
+        Ok(match event {
+            Event::MessageStart(event) => {
+                self.begun = true;
+                self.usage = event.message.usage;
+                Heard { model: Some(&["message", "model"]), ..Heard::PLAIN }
+            }
+            Event::MessageDelta(event) => {
+                self.incomplete = event.delta.stop_reason.as_ref().is_some_and(is_cut);
+                self.update(&event.usage);
+                Heard::PLAIN
+            }
+            Event::MessageStop(_) => {
+                let usage = Some(counted(&self.usage));
+                Heard { end: Some(End { incomplete: self.incomplete, usage }), ..Heard::PLAIN }
+            }
+            _ => Heard::PLAIN,
+        })
+    }
+
+    fn end(&mut self, _: &mut Vec<u8>) -> Result<End, EngineError> {
+        Err(truncated())
+    }
+
+    fn fail(&mut self, _: &str, error: &ApiError, out: &mut Vec<u8>) {
+        let ErrorBody { error, .. } = ErrorBody::new(error, "");
+        Event::Error(StreamFailure { error, extra: wire::Object::default() }).write(out);
+    }
+
+    fn keep_alive(&self, out: &mut Vec<u8>) {
+        if self.begun {
+            Event::Ping(Plain::default()).write(out);
+        } else {
+            sse::comment("keep-alive", out);
+        }
+    }
+
+    fn reply(body: &[u8], model: &str, splice: &mut Splice<'_>) -> Result<End, EngineError> {
+        let message: Message = super::read(body)?;
+        super::rename(splice, &["model"], &message.model, model);
+        let incomplete = message.stop_reason.as_ref().is_some_and(is_cut);
+        Ok(End { incomplete, usage: Some(counted(&message.usage)) })
+    }
+}
+
+impl Messages {
+    fn update(&mut self, told: &UsageDelta) {
+        let usage = &mut self.usage;
+        usage.output_tokens = told.output_tokens;
+        usage.input_tokens = told.input_tokens.unwrap_or(usage.input_tokens);
+        usage.cache_read_input_tokens = told.cache_read_input_tokens.unwrap_or(usage.cache_read_input_tokens);
+        usage.cache_creation_input_tokens =
+            told.cache_creation_input_tokens.unwrap_or(usage.cache_creation_input_tokens);
+    }
+}
+
+fn is_cut(reason: &StopReason) -> bool {
+    matches!(reason, StopReason::MaxTokens | StopReason::ContextWindowExceeded)
+}
+
+fn counted(usage: &messages::Usage) -> Usage {
+    let (read, write) = (usage.cache_read_input_tokens, usage.cache_creation_input_tokens);
+    Usage {
+        input: usage.input_tokens.saturating_add(read).saturating_add(write),
+        cache_read: read,
+        cache_write: write,
+        output: usage.output_tokens,
+        reasoning: 0,
+    }
+}

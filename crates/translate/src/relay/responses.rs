@@ -1,0 +1,103 @@
+//! Responses, relayed.
+
+use engine::EngineError;
+use responses::{Event, Grammar, Offence, OutputItem, Response, ResponseError, ResponseEvent, Status};
+use wire::{ApiError, Splice};
+
+use super::{End, Heard, Speech, malformed, said_failure, truncated};
+
+/// Responses as an upstream speaks it.
+#[derive(Debug, Default)]
+pub struct Responses {
+    grammar: Grammar,
+    /// The response as its first event told it, and the items that were done since.
+    begun: Option<Box<Response>>,
+    /// The sequence number of the next event.
+    next: u64,
+}
+
+impl Speech for Responses {
+    fn event(&mut self, data: &str) -> Result<Heard, EngineError> {
+        if data.trim() == "[DONE]" {
+            return Err(malformed(&"[DONE] in a stream of Responses"));
+        }
+        let event = Event::read(data).map_err(|error| malformed(&error))?;
+        if let Event::Error(failure) = &event {
+            return Err(failed(&failure.failure()));
+        }
+        match self.grammar.push(&event) {
+            Ok(()) | Err(Offence::UnknownType) => {}
+            Err(offence) => return Err(malformed(&offence)),
+        }
+        self.next = event.sequence_number().map_or(self.next, |number| number + 1);
+        self.note(event)
+    }
+
+    fn end(&mut self, _: &mut Vec<u8>) -> Result<End, EngineError> {
+        Err(truncated())
+    }
+
+    fn fail(&mut self, model: &str, error: &ApiError, out: &mut Vec<u8>) {
+        let Some(mut response) = self.begun.take() else { return };
+        model.clone_into(&mut response.model);
+        response.status = Status::Failed;
+        response.error = Some(ResponseError::from(error));
+        let failed = ResponseEvent { sequence_number: self.next, response, extra: wire::Object::default() };
+        Event::Failed(failed).write(out);
+    }
+
+    fn reply(body: &[u8], model: &str, splice: &mut Splice<'_>) -> Result<End, EngineError> {
+        let response: Response = super::read(body)?;
+        if response.status == Status::Failed {
+            return Err(failed(&response.error.unwrap_or_default()));
+        }
+        super::rename(splice, &["model"], &response.model, model);
+        Ok(end(&response))
+    }
+}
+
+impl Responses {
+    fn note(&mut self, event: Event) -> Result<Heard, EngineError> {
+        Ok(match event {
+            Event::Created(event) => {
+                self.begun = Some(event.response);
+                OF_RESPONSE
+            }
+            Event::InProgress(_) => OF_RESPONSE,
+            Event::Completed(event) | Event::Incomplete(event) => {
+                Heard { end: Some(end(&event.response)), ..OF_RESPONSE }
+            }
+            Event::Failed(event) => return Err(failed(&event.response.error.unwrap_or_default())),
+            Event::OutputItemDone(event) => {
+                self.keep(event.item);
+                Heard::PLAIN
+            }
+            _ => Heard::PLAIN,
+        })
+    }
+
+    /// A failure tells what was done before it.
+    fn keep(&mut self, item: OutputItem) {
+        if let Some(response) = &mut self.begun {
+            response.output.push(item);
+        }
+    }
+}
+
+fn failed(error: &ResponseError) -> EngineError {
+    said_failure(&error.code, &error.message)
+}
+
+fn end(response: &Response) -> End {
+    let usage = response.usage.as_ref().map(|usage| engine::Usage {
+        input: usage.input_tokens,
+        cache_read: usage.input_tokens_details.cached_tokens,
+        cache_write: usage.input_tokens_details.cache_write_tokens,
+        output: usage.output_tokens,
+        reasoning: usage.output_tokens_details.reasoning_tokens,
+    });
+    End { incomplete: response.status == Status::Incomplete, usage }
+}
+
+/// An event that carries the response.
+const OF_RESPONSE: Heard = Heard { model: Some(&["response", "model"]), ..Heard::PLAIN };

@@ -1,0 +1,366 @@
+//! Changing single values of a JSON document and nothing else of it: every other byte stays as it was.
+
+use std::ops::Range;
+
+/// Edits to one document. They are found by path and made all at once.
+///
+/// The document is one that a parser has accepted: what is not found where a path leads is left alone.
+///
+/// ```
+/// let document = br#"{"n": 1.50, "model" : "mine","metadata":{"a":1}}"#;
+/// let mut splice = wire::Splice::new(document);
+/// splice.replace(&["model"], b"\"theirs\"");
+/// splice.remove(&[], &["metadata"]);
+/// assert_eq!(splice.to_vec(), br#"{"n": 1.50, "model" : "theirs"}"#);
+/// ```
+#[derive(Debug)]
+pub struct Splice<'a> {
+    document: &'a [u8],
+    /// What goes out, and what comes in its place: in the order of the document, without overlap.
+    edits: Vec<(Range<usize>, Vec<u8>)>,
+}
+
+impl<'a> Splice<'a> {
+    /// No edits to `document`.
+    #[must_use]
+    pub fn new(document: &'a [u8]) -> Self {
+        Self { document, edits: Vec::new() }
+    }
+
+    /// Puts `value`, which is JSON, in the place of the value at `path`, a chain of member names. Whether there was one.
+    pub fn replace(&mut self, path: &[&str], value: &[u8]) -> bool {
+        let Some(range) = find(self.document, path) else { return false };
+        self.edit(range, value.to_vec());
+        true
+    }
+
+    /// Takes the members of these names out of the object at `path`, each with the comma that parted it from its
+    /// neighbour. One call for each object. Whether there was any.
+    pub fn remove(&mut self, path: &[&str], names: &[&str]) -> bool {
+        let Some(start) = enter(self.document, path) else { return false };
+        let (mut found, mut kept) = (false, false);
+        for member in Members::new(self.document, start) {
+            if !names.iter().any(|name| is_name(&self.document[member.name.clone()], name)) {
+                kept = true;
+                continue;
+            }
+            found = true;
+            let range = match (kept, member.comma) {
+                (true, Some(comma)) => comma..member.value.end,
+                _ => member.name.start..member.next,
+            };
+            self.edit(range, Vec::new());
+        }
+        found
+    }
+
+    /// Whether the document stays as it is.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.edits.is_empty()
+    }
+
+    /// Appends the edited document.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let mut from = 0;
+        for (range, value) in &self.edits {
+            out.extend_from_slice(&self.document[from..range.start]);
+            out.extend_from_slice(value);
+            from = range.end;
+        }
+        out.extend_from_slice(&self.document[from..]);
+    }
+
+    /// The edited document.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.document.len() + 64);
+        self.write(&mut out);
+        out
+    }
+
+    /// The edited document in pieces, so that nothing large needs to be copied.
+    pub fn pieces(&self) -> impl Iterator<Item = Piece<'_>> {
+        let starts = std::iter::once(0).chain(self.edits.iter().map(|(range, _)| range.end));
+        let ends = self.edits.iter().map(|(range, _)| range.start).chain([self.document.len()]);
+        let new = self.edits.iter().map(|(_, value)| Piece::New(value)).map(Some).chain([None]);
+        let kept = starts.zip(ends).map(|(start, end)| Piece::Kept(start..end));
+        kept.zip(new).flat_map(|(kept, new)| [Some(kept), new]).flatten()
+    }
+
+    fn edit(&mut self, range: Range<usize>, value: Vec<u8>) {
+        let overlaps = |other: &Range<usize>| other.start < range.end && range.start < other.end;
+        if !self.edits.iter().any(|(other, _)| overlaps(other)) {
+            let at = self.edits.partition_point(|(other, _)| other.start < range.start);
+            self.edits.insert(at, (range, value));
+        }
+    }
+}
+
+/// A piece of an edited document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece<'a> {
+    /// So many bytes of the document.
+    Kept(Range<usize>),
+    /// Others.
+    New(&'a [u8]),
+}
+
+/// Where the value at `path` lies.
+fn find(document: &[u8], path: &[&str]) -> Option<Range<usize>> {
+    let (last, object) = path.split_last()?;
+    let start = enter(document, object)?;
+    let is_it = |member: &Member| is_name(&document[member.name.clone()], last);
+    Members::new(document, start).find(is_it).map(|member| member.value)
+}
+
+/// Where the members of the object at `path` begin.
+fn enter(document: &[u8], path: &[&str]) -> Option<usize> {
+    let at = if path.is_empty() { 0 } else { find(document, path)?.start };
+    Scanner { document, at }.object()
+}
+
+/// Where a member lies.
+struct Member {
+    /// The comma before it, but for the first.
+    comma: Option<usize>,
+    name: Range<usize>,
+    value: Range<usize>,
+    /// Where the next one begins, or the brace at the end.
+    next: usize,
+}
+
+/// The members of an object, as far as it is one.
+struct Members<'a> {
+    scanner: Scanner<'a>,
+    comma: Option<usize>,
+    ended: bool,
+}
+
+impl<'a> Members<'a> {
+    fn new(document: &'a [u8], start: usize) -> Self {
+        Self { scanner: Scanner { document, at: start }, comma: None, ended: false }
+    }
+
+    fn member(&mut self) -> Option<Member> {
+        let name = self.scanner.string()?;
+        self.scanner.expect(b':')?;
+        let value = self.scanner.value()?;
+        let end = self.scanner.at_next();
+        let comma = self.comma;
+        let next = match self.scanner.next()? {
+            b',' => self.scanner.at_next(),
+            b'}' => end,
+            _ => return None,
+        };
+        self.comma = Some(end);
+        self.ended = next == end;
+        Some(Member { comma, name, value, next })
+    }
+}
+
+impl Iterator for Members<'_> {
+    type Item = Member;
+
+    fn next(&mut self) -> Option<Member> {
+        if self.ended {
+            return None;
+        }
+        let member = self.member();
+        self.ended |= member.is_none();
+        member
+    }
+}
+
+/// Whether the string literal `key` says `name`; it may be written with escapes.
+fn is_name(key: &[u8], name: &str) -> bool {
+    let inner = key.get(1..key.len().saturating_sub(1)).unwrap_or_default();
+    inner == name.as_bytes()
+        || memchr::memchr(b'\\', inner).is_some() && serde_json::from_slice::<String>(key).is_ok_and(|key| key == name)
+}
+
+/// Steps over tokens. It trusts the document to be JSON, and stops where it is none.
+struct Scanner<'a> {
+    document: &'a [u8],
+    at: usize,
+}
+
+impl Scanner<'_> {
+    /// Steps into an object: to where its first member is.
+    fn object(mut self) -> Option<usize> {
+        (self.next()? == b'{').then_some(self.at)
+    }
+
+    /// Where the next token begins.
+    fn at_next(&self) -> usize {
+        let rest = &self.document[self.at..];
+        self.at + rest.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(rest.len())
+    }
+
+    /// Steps over the next byte that is no white space.
+    fn next(&mut self) -> Option<u8> {
+        let at = self.at_next();
+        self.at = at + 1;
+        self.document.get(at).copied().or_else(|| {
+            self.at = self.document.len();
+            None
+        })
+    }
+
+    fn expect(&mut self, byte: u8) -> Option<()> {
+        (self.next()? == byte).then_some(())
+    }
+
+    fn string(&mut self) -> Option<Range<usize>> {
+        let start = self.at_next();
+        if self.next()? != b'"' {
+            return None;
+        }
+        self.rest_of_string()?;
+        Some(start..self.at)
+    }
+
+    /// Steps over a string whose first quotation mark was read. Pictures are long strings.
+    fn rest_of_string(&mut self) -> Option<()> {
+        loop {
+            let found = memchr::memchr2(b'"', b'\\', &self.document[self.at..])?;
+            let byte = self.document[self.at + found];
+            self.at += found + 1;
+            if byte == b'"' {
+                return Some(());
+            }
+            self.at = (self.at + 1 <= self.document.len()).then_some(self.at + 1)?;
+        }
+    }
+
+    fn value(&mut self) -> Option<Range<usize>> {
+        let start = self.at_next();
+        match self.next()? {
+            b'"' => self.rest_of_string()?,
+            b'{' | b'[' => self.rest_of_nested()?,
+            _ => {
+                let rest = &self.document[self.at..];
+                let is_end = |byte: &u8| matches!(byte, b',' | b'}' | b']') || byte.is_ascii_whitespace();
+                self.at += rest.iter().position(is_end)?;
+            }
+        }
+        Some(start..self.at)
+    }
+
+    /// Steps over an object or array whose first bracket was read.
+    fn rest_of_nested(&mut self) -> Option<()> {
+        let mut depth = 1_usize;
+        while depth > 0 {
+            let byte = *self.document.get(self.at)?;
+            self.at += 1;
+            match byte {
+                b'"' => self.rest_of_string()?,
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' => depth -= 1,
+                _ => {}
+            }
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    use super::*;
+    use crate::strategy::json_value;
+
+    fn replaced(document: &str, path: &[&str], value: &str) -> String {
+        let mut splice = Splice::new(document.as_bytes());
+        splice.replace(path, value.as_bytes());
+        String::from_utf8(splice.to_vec()).unwrap()
+    }
+
+    fn without(document: &str, names: &[&str]) -> String {
+        let mut splice = Splice::new(document.as_bytes());
+        splice.remove(&[], names);
+        String::from_utf8(splice.to_vec()).unwrap()
+    }
+
+    #[test]
+    fn one_value_changes_and_no_other_byte() {
+        let document = "{ \"a\":{\"model\":1},\t\"model\" :\n\"x\\\"}\" ,\"n\":1.50e0 } ";
+        assert_eq!(
+            replaced(document, &["model"], "\"y\""),
+            "{ \"a\":{\"model\":1},\t\"model\" :\n\"y\" ,\"n\":1.50e0 } "
+        );
+        assert_eq!(
+            replaced(document, &["a", "model"], "2"),
+            "{ \"a\":{\"model\":2},\t\"model\" :\n\"x\\\"}\" ,\"n\":1.50e0 } "
+        );
+        assert_eq!(replaced(document, &["b"], "2"), document);
+        assert_eq!(replaced(document, &["n", "model"], "2"), document);
+    }
+
+    #[test]
+    fn a_name_may_be_written_with_escapes() {
+        assert_eq!(replaced(r#"{"mod\u0065l":1}"#, &["model"], "2"), r#"{"mod\u0065l":2}"#);
+    }
+
+    #[test]
+    fn a_member_goes_with_one_comma() {
+        assert_eq!(without(r#"{"a":1}"#, &["a"]), "{}");
+        assert_eq!(without(r#"{ "a":1 , "b":2}"#, &["a"]), r#"{ "b":2}"#);
+        assert_eq!(without(r#"{"a":1 , "b":2 }"#, &["b"]), r#"{"a":1  }"#);
+        assert_eq!(without(r#"{"a":1,"b":2,"c":3}"#, &["b"]), r#"{"a":1,"c":3}"#);
+        assert_eq!(without(r#"{"a":1,"b":2,"c":3}"#, &["b", "c"]), r#"{"a":1}"#);
+        assert_eq!(without(r#"{"a":1,"b":2,"c":3}"#, &["b", "a"]), r#"{"c":3}"#);
+        assert_eq!(without(r#"{"a":1,"b":2,"c":3}"#, &["c", "a"]), r#"{"b":2}"#);
+        assert_eq!(without(r#"{"a":1,"b":2}"#, &["a", "b"]), "{}");
+    }
+
+    #[test]
+    fn what_is_no_json_is_left_alone() {
+        for document in ["", "{", "{\"a", "{\"a\\", "{\"a\"", "{\"a\":", "{\"a\":\"", "{\"a\":[", "[1]", "{\"a\":1"] {
+            assert_eq!(replaced(document, &["a"], "2"), document);
+            assert_eq!(without(document, &["a"]), document);
+        }
+    }
+
+    #[test]
+    fn pieces_are_the_document() {
+        let document = br#"{"model":"a","x":[1,2],"y":3}"#;
+        let mut splice = Splice::new(document);
+        splice.replace(&["model"], b"\"b\"");
+        splice.remove(&[], &["y"]);
+        let pieces: Vec<&[u8]> = splice
+            .pieces()
+            .map(|piece| match piece {
+                Piece::Kept(range) => &document[range],
+                Piece::New(bytes) => bytes,
+            })
+            .collect();
+        assert_eq!(pieces.concat(), splice.to_vec());
+        assert_eq!(splice.to_vec(), br#"{"model":"b","x":[1,2]}"#);
+    }
+
+    proptest! {
+        #[test]
+        fn an_edit_is_what_a_parser_would_make_of_it(value in json_value(), name in any::<prop::sample::Index>()) {
+            let Value::Object(object) = value else { return Ok(()) };
+            let text = serde_json::to_string_pretty(&object).unwrap();
+            let Some((key, _)) = object.iter().nth(name.index(object.len().max(1))) else { return Ok(()) };
+            let read = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+            let mut expected = object.clone();
+            expected.insert(key.clone(), Value::from("new"));
+            prop_assert_eq!(read(&replaced(&text, &[key], "\"new\"")), Value::Object(expected));
+            let mut expected = object.clone();
+            expected.shift_remove(key);
+            prop_assert_eq!(read(&without(&text, &[key])), Value::Object(expected));
+        }
+
+        #[test]
+        fn no_bytes_are_too_strange(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+            let mut splice = Splice::new(&bytes);
+            let found = splice.replace(&["a", "b"], b"1") | splice.remove(&[], &["a"]);
+            prop_assert!(found || splice.to_vec() == bytes);
+        }
+    }
+}
