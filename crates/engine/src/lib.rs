@@ -17,7 +17,7 @@ pub use image::{
 };
 pub use request::{
     AssistantPart, Effort, Format, ImageSource, Reasoning, Sampling, TextRequest, Tool, ToolCall, ToolChoice,
-    ToolResult, Turn, UserPart,
+    ToolResult, Turn, UserPart, Verbosity,
 };
 
 /// Something that answers text requests.

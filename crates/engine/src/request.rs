@@ -17,6 +17,8 @@ pub struct TextRequest {
     pub parallel_calls: Option<bool>,
     /// The form of the answer's text.
     pub format: Format,
+    /// How much to say. Absent: the engine decides.
+    pub verbosity: Option<Verbosity>,
     /// The most tokens to generate, reasoning included. Absent: the engine decides.
     pub max_output_tokens: Option<u64>,
     /// Texts that end the answer; they are not part of it.
@@ -165,6 +167,17 @@ pub enum Format {
         /// Whether the answer must fit it exactly.
         strict: Option<bool>,
     },
+}
+
+/// How much to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verbosity {
+    /// Little.
+    Low,
+    /// Middling.
+    Medium,
+    /// Much.
+    High,
 }
 
 /// How the next token is drawn. What is absent is the engine's to choose.

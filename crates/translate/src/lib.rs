@@ -2,6 +2,8 @@
 
 mod error;
 pub mod inbound;
+pub mod ledger;
+pub mod outbound;
 pub mod relay;
 
 pub use error::api_error;

@@ -210,7 +210,3 @@ fn truncated() -> EngineError {
 
 /// The longest event of a text protocol: the last one of Responses holds the whole answer.
 const MAX_TEXT_EVENT: usize = 4 << 20;
-
-fn said_failure(code: &str, message: &str) -> EngineError {
-    EngineError::Upstream(format!("{code}: {message}"))
-}

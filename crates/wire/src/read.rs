@@ -41,7 +41,8 @@ fn refusal(sentence: String) -> Violations {
 }
 
 /// How deep a document nests, told by its brackets alone, so that no parser has to go down there.
-fn depth(document: &[u8]) -> usize {
+#[must_use]
+pub fn depth(document: &[u8]) -> usize {
     let (mut depth, mut deepest, mut in_string, mut escaped) = (0_usize, 0, false, false);
     for byte in document {
         match (in_string, byte) {

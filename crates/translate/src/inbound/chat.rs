@@ -32,11 +32,12 @@ impl Dialect for Chat {
             tool_choice,
             parallel_calls: request.parallel_tool_calls,
             format: format(request.response_format.as_ref()),
+            verbosity: word(&request, "verbosity").and_then(shared::verbosity),
             max_output_tokens: shared::cap(request.output_cap()),
             stop: stops(request.stop.as_ref()),
             sampling: sampling(&request),
             reasoning: reasoning(&request),
-            user: request.user,
+            user: request.user.as_deref().or(word(&request, "safety_identifier")).map(str::to_owned),
             model: request.model,
         };
         Ok(Inbound { request, dropped })
@@ -91,6 +92,11 @@ impl Dialect for Chat {
     fn reply(fold: Fold) -> Option<Completion> {
         fold.finish().ok()
     }
+}
+
+/// A text among the fields that the protocol's own types do not name.
+fn word<'a>(request: &'a Request, name: &str) -> Option<&'a str> {
+    request.extra.get(name)?.as_str()
 }
 
 fn finish_reason(stop: &Stop) -> FinishReason {

@@ -95,6 +95,7 @@ fn neutral(request: Request) -> Result<Inbound, ApiError> {
         tool_choice,
         parallel_calls: alone.map(|alone| !alone),
         format: format(&request),
+        verbosity: None,
         max_output_tokens: shared::cap(request.max_tokens),
         stop: request.stop_sequences.clone().unwrap_or_default(),
         sampling: Sampling {

@@ -32,6 +32,7 @@ impl Dialect for Responses {
             tool_choice,
             parallel_calls: request.parallel_tool_calls,
             format: format(&request),
+            verbosity: verbosity(&request),
             max_output_tokens: shared::cap(request.max_output_tokens),
             stop: Vec::new(),
             sampling: Sampling {
@@ -288,6 +289,10 @@ fn format(request: &Request) -> Format {
         },
         _ => Format::Text,
     }
+}
+
+fn verbosity(request: &Request) -> Option<engine::Verbosity> {
+    shared::verbosity(request.text.as_ref()?.verbosity.as_ref()?.as_str())
 }
 
 fn reasoning(request: &Request) -> Reasoning {

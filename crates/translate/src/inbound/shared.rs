@@ -1,6 +1,6 @@
 //! What the protocols say alike.
 
-use engine::{Effort, ImageSource, Tool, ToolChoice, UserPart};
+use engine::{Effort, ImageSource, Tool, ToolChoice, UserPart, Verbosity};
 use wire::{ApiError, Code, DataUrl, ErrorKind};
 
 /// A refusal of something that has no neutral word.
@@ -35,6 +35,16 @@ pub(super) fn effort(word: &str) -> Option<Effort> {
         "high" => Effort::High,
         "xhigh" => Effort::XHigh,
         "max" => Effort::Max,
+        _ => return None,
+    })
+}
+
+/// The neutral word for how much to say, when there is one.
+pub(super) fn verbosity(word: &str) -> Option<Verbosity> {
+    Some(match word {
+        "low" => Verbosity::Low,
+        "medium" => Verbosity::Medium,
+        "high" => Verbosity::High,
         _ => return None,
     })
 }

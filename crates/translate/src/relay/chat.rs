@@ -4,7 +4,8 @@ use chat::{Completion, Event, FinishReason, Grammar, Usage};
 use engine::EngineError;
 use wire::{ApiError, ErrorBody, Splice};
 
-use super::{End, Heard, Speech, malformed, said_failure, truncated};
+use super::{End, Heard, Speech, malformed, truncated};
+use crate::outbound::told;
 
 /// Chat Completions as an upstream speaks it.
 #[derive(Debug, Default)]
@@ -53,7 +54,7 @@ impl Speech for Chat {
 
 fn failed(body: &ErrorBody) -> EngineError {
     let code = body.error.code.as_deref().unwrap_or(&body.error.kind);
-    said_failure(code, &body.error.message)
+    told(code, &body.error.message)
 }
 
 fn counted(usage: &Usage) -> engine::Usage {

@@ -4,7 +4,8 @@ use engine::{EngineError, Usage};
 use images::{Event, Grammar, Operation, Reply};
 use wire::{ApiError, Splice};
 
-use super::{End, Heard, Speech, malformed, said_failure, truncated};
+use super::{End, Heard, Speech, malformed, truncated};
+use crate::outbound::told;
 
 /// Images as an upstream speaks it.
 #[derive(Debug)]
@@ -71,7 +72,7 @@ impl Images {
 }
 
 fn failed(error: &wire::ErrorDetail) -> EngineError {
-    said_failure(error.code.as_deref().unwrap_or(&error.kind), &error.message)
+    told(error.code.as_deref().unwrap_or(&error.kind), &error.message)
 }
 
 /// The longest event: a large picture as base64.

@@ -4,7 +4,8 @@ use engine::{EngineError, Usage};
 use messages::{ErrorBody, Event, Grammar, Message, Plain, StopReason, StreamFailure, UsageDelta};
 use wire::{ApiError, Splice};
 
-use super::{End, Heard, Speech, malformed, said_failure, truncated};
+use super::{End, Heard, Speech, malformed, truncated};
+use crate::outbound::told;
 
 /// Messages as an upstream speaks it.
 #[derive(Debug, Default)]
@@ -19,7 +20,7 @@ impl Speech for Messages {
     fn event(&mut self, data: &str) -> Result<Heard, EngineError> {
         let event = Event::read(data).map_err(|error| malformed(&error))?;
         if let Event::Error(failure) = &event {
-            return Err(said_failure(&failure.error.kind, &failure.error.message));
+            return Err(told(&failure.error.kind, &failure.error.message));
         }
         self.grammar.push(&event).map_err(|offence| malformed(&offence))?;
         Ok(match event {

@@ -4,7 +4,8 @@ use engine::EngineError;
 use responses::{Event, Grammar, Offence, OutputItem, Response, ResponseError, ResponseEvent, Status};
 use wire::{ApiError, Splice};
 
-use super::{End, Heard, Speech, malformed, said_failure, truncated};
+use super::{End, Heard, Speech, malformed, truncated};
+use crate::outbound::told;
 
 /// Responses as an upstream speaks it.
 #[derive(Debug, Default)]
@@ -85,7 +86,7 @@ impl Responses {
 }
 
 fn failed(error: &ResponseError) -> EngineError {
-    said_failure(&error.code, &error.message)
+    told(&error.code, &error.message)
 }
 
 fn end(response: &Response) -> End {

@@ -3,9 +3,17 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
 mod answers;
+mod clients;
 mod ends;
+mod failures;
+mod hearing;
+mod hearing_laws;
 mod images;
+mod ledger;
+mod outbound_requests;
+mod readings;
 mod requests;
+mod round_trip;
 
 use sluicegate_translate::inbound::Stamp;
 

@@ -2,26 +2,13 @@
 
 use engine::{AssistantPart, TextRequest, Turn};
 use serde_json::Value;
-use sluicegate_translate::inbound::{Chat, Dialect, Messages, Responses};
+use sluicegate_translate::inbound::{Dialect, Responses};
+
+use crate::clients::{named, neutral, read_responses};
 
 /// A request in neutral words, without what the other protocol has no word for.
-fn neutral(protocol: &str, body: &Value) -> TextRequest {
-    let body = body.to_string();
-    let inbound = match protocol {
-        "responses" => {
-            let request = responses::Request::read(body.as_bytes()).unwrap();
-            Responses::request(request.validate(&responses::Rules::default()).unwrap())
-        }
-        "chat" => {
-            let request = chat::Request::read(body.as_bytes()).unwrap();
-            Chat::request(request.validate(&chat::Rules::default()).unwrap())
-        }
-        _ => {
-            let request = messages::Request::read(body.as_bytes()).unwrap();
-            Messages::request(request.validate(&messages::Rules::default()).unwrap())
-        }
-    };
-    let mut request = inbound.unwrap().request;
+fn shared(protocol: &str, body: &Value) -> TextRequest {
+    let mut request = neutral(named(protocol), body.to_string().as_bytes()).unwrap().unwrap().request;
     request.tools.iter_mut().for_each(|tool| tool.strict = None);
     request.parallel_calls = request.parallel_calls.filter(|parallel| !parallel);
     for turn in &mut request.turns {
@@ -38,7 +25,7 @@ fn neutral(protocol: &str, body: &Value) -> TextRequest {
 #[track_caller]
 fn assert_same(fixture: &str) {
     let fixture: Value = serde_json::from_str(fixture).unwrap();
-    let side = |protocol: &str, body: &str| neutral(fixture[protocol].as_str().unwrap(), &fixture[body]);
+    let side = |protocol: &str, body: &str| shared(fixture[protocol].as_str().unwrap(), &fixture[body]);
     let (from, to) = (side("from", "input"), side("to", "output"));
     assert!(from.turns.len() >= 4, "{from:?}");
     assert_eq!(from, to);
@@ -61,7 +48,7 @@ fn messages_and_chat() {
 
 #[test]
 fn what_has_no_neutral_word_is_dropped_by_name_or_refused() {
-    let read = |body: &str| responses::Request::read(body.as_bytes()).unwrap().validate(&responses::Rules::default());
+    let read = |body: &str| read_responses(body.as_bytes());
     let hosted = r#"{"model":"m","input":[{"role":"user","content":"Hi."}],"tools":[{"type":"web_search"}]}"#;
     assert_eq!(Responses::request(read(hosted).unwrap()).unwrap().dropped, ["tools[0]"]);
     let needed = r#"{"model":"m","input":[{"role":"user","content":"Hi."},

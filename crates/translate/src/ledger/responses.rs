@@ -1,0 +1,120 @@
+//! What becomes of the fields of a Responses request.
+
+use super::Fate::{Dropped, Mapped, Refused};
+use super::{Fate, HERE, Row, SPENT};
+use crate::outbound::Protocol;
+
+/// A field, its fate towards Chat Completions and towards Messages.
+const fn row(field: &'static str, chat: Fate, messages: Fate) -> Row {
+    Row::new(Protocol::Responses, field, chat, messages)
+}
+
+pub(super) const ROWS: &[Row] = &[
+    row("model", Mapped("`model`"), Mapped("`model`")),
+    row("input", Mapped("`messages`"), Mapped("`messages`")),
+    row("input[]", Refused, Refused).is(NEEDED),
+    row("input[]", Dropped, Dropped).unless(TOLD),
+    row("input[].type", Mapped("the place of the item"), Mapped("the place of the item")),
+    row("input[].id", SPENT, SPENT),
+    row("input[].status", SPENT, SPENT),
+    row("input[].role", Mapped("`role`"), Mapped("`role`, or `system`")),
+    row("input[].phase", Dropped, Dropped),
+    row("input[].content", Mapped("`content`"), Mapped("`content`")),
+    row("input[].content[]", Refused, Refused).is(&["input_audio"]),
+    row("input[].content[]", Dropped, Dropped).is(&["reasoning_text"]),
+    row("input[].content[].type", Mapped("`type`"), Mapped("`type`")),
+    row("input[].content[].text", Mapped("`text`"), Mapped("`text`")),
+    row("input[].content[].annotations", Dropped, Dropped).unless(&["[]"]),
+    row("input[].content[].logprobs", Dropped, Dropped).unless(&["[]"]),
+    row("input[].content[].image_url", Mapped("`image_url.url`"), Mapped("`source`")),
+    row("input[].content[].detail", Mapped("`image_url.detail`, `original` as `high`"), Dropped).unless(&["auto"]),
+    row("input[].content[].filename", Mapped("`file.filename`"), Mapped("`title`")),
+    row("input[].content[].file_data", Mapped("`file.file_data`"), Mapped("`source`, PDF or text")),
+    row("input[].content[].file_url", Refused, Refused),
+    row("input[].content[].file_id", Refused, Refused),
+    row("input[].content[].input_audio", Refused, Refused),
+    row("input[].content[].refusal", Mapped("`refusal`"), Mapped("a `text` block")),
+    row("input[].call_id", Mapped("`id`, `tool_call_id`"), Mapped("`id`, `tool_use_id`")),
+    row("input[].name", Mapped("`function.name`"), Mapped("`name`")),
+    row("input[].arguments", Mapped("`function.arguments`"), Mapped("`input`")),
+    row("input[].output", Mapped("`content`"), Mapped("`content`")),
+    row("input[].output[]", Refused, Mapped("a block of the result")).is(&["input_image", "input_file"]),
+    row("input[].output[]", Mapped("`content`"), Mapped("a block of the result")),
+    row("input[].summary", Mapped("`reasoning_content`, beside calls"), Mapped("`thinking`, with its seal")),
+    row("input[].encrypted_content", Dropped, Dropped),
+    row("input[].input", Refused, Refused),
+    row("instructions", Mapped("a `system` message"), Mapped("`system`")),
+    row("max_output_tokens", Mapped("`max_tokens`"), Mapped("`max_tokens`")),
+    row("stream", Mapped("`stream`"), Mapped("`stream`")),
+    row("stream_options.include_obfuscation", HERE, HERE),
+    row("tools", Mapped("`tools`"), Mapped("`tools`")),
+    row("tools[]", Dropped, Dropped).unless(&["function"]),
+    row("tools[].type", Mapped("`type`"), SPENT),
+    row("tools[].name", Mapped("`function.name`"), Mapped("`name`")),
+    row("tools[].description", Mapped("`function.description`"), Mapped("`description`")),
+    row("tools[].parameters", Mapped("`function.parameters`"), Mapped("`input_schema`")),
+    row("tools[].strict", Mapped("`function.strict`"), Dropped).unless(&["false"]),
+    row("tools[].function", Mapped("`function`"), Mapped("the same as the fields")),
+    row("tool_choice", Refused, Refused).unless(CHOICES),
+    row("tool_choice", Mapped("`tool_choice`, `tools`"), Mapped("`tool_choice`, `tools`")),
+    row("parallel_tool_calls", Mapped("`parallel_tool_calls`"), Mapped("`tool_choice.disable_parallel_tool_use`")),
+    row("max_tool_calls", Dropped, Dropped),
+    row("temperature", Mapped("`temperature`"), Mapped("`temperature`, at most 1")),
+    row("top_p", Mapped("`top_p`"), Mapped("`top_p`")),
+    row("presence_penalty", Mapped("`presence_penalty`"), Dropped).unless(&["0"]),
+    row("frequency_penalty", Mapped("`frequency_penalty`"), Dropped).unless(&["0"]),
+    row("top_logprobs", Dropped, Refused).unless(&["0"]),
+    row("include[]", Dropped, Refused).is(&["message.output_text.logprobs"]),
+    row("include[]", Dropped, Dropped),
+    row("text.format", Mapped("`response_format`"), Refused).is(&["json_object"]),
+    row("text.format.type", Mapped("`response_format.type`"), Mapped("`output_config.format.type`")),
+    row("text.format.name", Mapped("`response_format.json_schema.name`"), Dropped),
+    row("text.format.description", Mapped("`response_format.json_schema.description`"), Dropped),
+    row("text.format.schema", Mapped("`response_format.json_schema.schema`"), Mapped("`output_config.format.schema`")),
+    row("text.format.strict", Mapped("`response_format.json_schema.strict`"), Dropped).unless(&["true"]),
+    row("text.verbosity", Mapped("`verbosity`"), Dropped),
+    row("reasoning.effort", Mapped("`reasoning_effort`"), Mapped("`output_config.effort`, `thinking`")),
+    row("reasoning.summary", Dropped, Mapped("`thinking.display`")),
+    row("reasoning.generate_summary", Dropped, Mapped("`thinking.display`")),
+    row("metadata", HERE, HERE),
+    row("store", Dropped, Dropped).unless(&["false"]),
+    row("previous_response_id", Refused, Refused),
+    row("conversation", Refused, Refused),
+    row("prompt", Refused, Refused),
+    row("background", Refused, Refused).unless(&["false"]),
+    row("truncation", Dropped, Dropped).unless(&["disabled"]),
+    row("service_tier", Dropped, Dropped).unless(&["auto", "default"]),
+    row("user", Mapped("`user`"), Mapped("`metadata.user_id`")),
+    row("safety_identifier", Mapped("`user`"), Mapped("`metadata.user_id`")),
+    row("prompt_cache_key", Dropped, Dropped),
+    row("prompt_cache_retention", Dropped, Dropped),
+    row("prompt_cache_options", Dropped, Dropped),
+    row("context_management", Dropped, Dropped),
+    row("moderation", Dropped, Dropped),
+    row("access_programs", Dropped, Dropped),
+    row("image", Dropped, Dropped),
+    row("client_metadata", Dropped, Dropped),
+];
+
+/// The items that have words in every protocol; a message may come without its type.
+const TOLD: &[&str] =
+    &["message", "user", "assistant", "system", "developer", "function_call", "function_call_output", "reasoning"];
+
+/// What `tool_choice` can be without a hosted tool.
+const CHOICES: &[&str] = &["auto", "none", "required", "function", "allowed_tools"];
+
+/// Items that stand for calls without which the conversation makes no sense, and references to what nobody kept.
+const NEEDED: &[&str] = &[
+    "custom_tool_call",
+    "custom_tool_call_output",
+    "local_shell_call",
+    "local_shell_call_output",
+    "shell_call",
+    "shell_call_output",
+    "apply_patch_call",
+    "apply_patch_call_output",
+    "computer_call",
+    "computer_call_output",
+    "mcp_approval_request",
+    "item_reference",
+];

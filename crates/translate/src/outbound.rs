@@ -1,0 +1,35 @@
+//! The side of the upstream: a neutral request to its own protocol, and what it says to neutral events.
+
+mod failure;
+mod reading;
+pub mod say;
+
+pub use self::failure::failure;
+pub(crate) use self::failure::told;
+pub use self::reading::{Reader, reply};
+
+/// A protocol that an upstream for text speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Protocol {
+    /// Responses.
+    Responses,
+    /// Chat Completions.
+    Chat,
+    /// Messages.
+    Messages,
+}
+
+impl Protocol {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Responses, Self::Chat, Self::Messages];
+
+    /// Its name, for people.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Responses => "Responses",
+            Self::Chat => "Chat Completions",
+            Self::Messages => "Messages",
+        }
+    }
+}

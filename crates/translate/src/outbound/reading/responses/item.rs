@@ -1,0 +1,259 @@
+//! The items of a response: what was told of each, and what an item says when it comes whole.
+
+use engine::{EngineError, TextEvent};
+use serde::Deserialize;
+use wire::Json;
+
+use super::super::json::{arguments, bounded, lenient, needed};
+use super::super::order::{Key, Order};
+
+/// Where a part stands in its item.
+pub(super) type Place = u64;
+
+/// What a piece is a piece of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Kind {
+    Text,
+    Refusal,
+    Summary,
+    Thoughts,
+    Arguments,
+}
+
+impl Kind {
+    /// What an event of this type has a piece of, and whether it has the whole.
+    pub(super) fn of(event: &str) -> Option<(Self, bool)> {
+        let (of, step) = event.rsplit_once('.')?;
+        let kind = match of {
+            "output_text" => Self::Text,
+            "refusal" => Self::Refusal,
+            "reasoning_summary_text" => Self::Summary,
+            "reasoning_text" | "reasoning" => Self::Thoughts,
+            "function_call_arguments" => Self::Arguments,
+            _ => return None,
+        };
+        match step {
+            "delta" => Some((kind, false)),
+            "done" => Some((kind, true)),
+            _ => None,
+        }
+    }
+
+    /// The name under which events tell of it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Text => "output_text",
+            Self::Refusal => "refusal",
+            Self::Summary => "reasoning_summary_text",
+            Self::Thoughts => "reasoning_text",
+            Self::Arguments => "function_call_arguments",
+        }
+    }
+
+    /// The member that has the whole of it.
+    pub(super) fn whole(self) -> &'static str {
+        match self {
+            Self::Text | Self::Summary | Self::Thoughts => "text",
+            Self::Refusal => "refusal",
+            Self::Arguments => "arguments",
+        }
+    }
+
+    fn event(self, text: &str) -> TextEvent {
+        let text = text.to_owned();
+        match self {
+            Self::Text => TextEvent::Text(text),
+            Self::Refusal => TextEvent::Refusal(text),
+            Self::Summary | Self::Thoughts => TextEvent::Reasoning(text),
+            Self::Arguments => TextEvent::Arguments(text),
+        }
+    }
+}
+
+/// The items that began.
+#[derive(Debug, Default)]
+pub(super) struct Items(Vec<Known>);
+
+/// What was told of an item.
+#[derive(Debug)]
+pub(super) struct Known {
+    index: u32,
+    id: Option<String>,
+    parts: Vec<Part>,
+    is_done: bool,
+}
+
+#[derive(Debug)]
+struct Part {
+    kind: Kind,
+    place: Place,
+    told: String,
+}
+
+impl Items {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The item that an event tells of: by the index, else by the id, else the last.
+    pub(super) fn at(&mut self, index: Option<u64>, id: Option<&str>) -> Result<&mut Known, EngineError> {
+        let place = match (index.map(bounded).transpose()?, id) {
+            (Some(index), _) => self.0.iter().position(|item| item.index == index),
+            (None, Some(id)) => self.0.iter().position(|item| item.id.as_deref() == Some(id)),
+            (None, None) => self.0.len().checked_sub(1),
+        };
+        match place {
+            Some(place) => Ok(&mut self.0[place]),
+            None => self.add(index, id),
+        }
+    }
+
+    /// The item that begins, or the one of this index that had begun.
+    pub(super) fn add(&mut self, index: Option<u64>, id: Option<&str>) -> Result<&mut Known, EngineError> {
+        let index = bounded(index.unwrap_or(self.0.len() as u64))?;
+        let known = self.0.iter().position(|item| item.index == index);
+        let place = known.unwrap_or_else(|| {
+            self.0.push(Known { index, id: id.map(str::to_owned), parts: Vec::new(), is_done: false });
+            self.0.len() - 1
+        });
+        Ok(&mut self.0[place])
+    }
+}
+
+impl Known {
+    /// More of a part.
+    pub(super) fn piece(&mut self, kind: Kind, place: Place, text: &str, order: &mut Order, out: &mut Vec<TextEvent>) {
+        if text.is_empty() || self.is_done {
+            return;
+        }
+        if kind == Kind::Arguments {
+            // The name may still come.
+            order.call(self.key(), "", "", out);
+            return order.arguments(self.key(), text, out);
+        }
+        let part = match self.parts.iter().position(|part| part.kind == kind && part.place == place) {
+            Some(at) => &mut self.parts[at],
+            None => {
+                if kind == Kind::Summary && !self.parts.is_empty() {
+                    order.say(TextEvent::Reasoning(PARAGRAPH.to_owned()), out);
+                }
+                self.parts.push(Part { kind, place, told: String::new() });
+                let last = self.parts.len() - 1;
+                &mut self.parts[last]
+            }
+        };
+        part.told.push_str(text);
+        order.say(kind.event(text), out);
+    }
+
+    /// The whole of a part, of which pieces may have come: what they lack is told.
+    pub(super) fn whole(&mut self, kind: Kind, place: Place, whole: &str, order: &mut Order, out: &mut Vec<TextEvent>) {
+        if self.is_done {
+            return;
+        }
+        if kind == Kind::Arguments {
+            return order.whole_arguments(self.key(), whole, out);
+        }
+        let told = self.parts.iter().find(|part| part.kind == kind && part.place == place);
+        let told = told.map_or("", |part| part.told.as_str());
+        if let Some(rest) = whole.strip_prefix(told).map(str::to_owned) {
+            self.piece(kind, place, &rest, order, out);
+        }
+    }
+
+    fn end(&mut self, order: &mut Order, out: &mut Vec<TextEvent>) {
+        order.close(self.key(), out);
+        self.is_done = true;
+        self.parts = Vec::new();
+    }
+
+    fn key(&self) -> Key {
+        (self.index, 0)
+    }
+}
+
+/// An item as an upstream tells it.
+#[derive(Deserialize)]
+pub(super) struct Item {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default, deserialize_with = "lenient")]
+    pub(super) id: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    call_id: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    name: Option<String>,
+    arguments: Option<Json>,
+    #[serde(default, deserialize_with = "lenient")]
+    content: Option<Vec<Content>>,
+    #[serde(default, deserialize_with = "lenient")]
+    summary: Option<Vec<Content>>,
+}
+
+/// A part of an item as an upstream tells it.
+#[derive(Deserialize)]
+struct Content {
+    #[serde(rename = "type")]
+    kind: String,
+    text: Option<String>,
+    refusal: Option<String>,
+}
+
+impl Item {
+    /// Tells what was not told of the item, and ends it when it is done.
+    pub(super) fn tell(
+        &self,
+        known: &mut Known,
+        is_done: bool,
+        order: &mut Order,
+        out: &mut Vec<TextEvent>,
+    ) -> Result<(), EngineError> {
+        match self.kind.as_str() {
+            "function_call" if !known.is_done => self.call(known, order, out)?,
+            "function_call" | "message" | "reasoning" => {}
+            // What a server's own tools do.
+            _ => return Ok(()),
+        }
+        if is_done {
+            self.tell_rest(known, order, out)?;
+            known.end(order, out);
+        }
+        Ok(())
+    }
+
+    fn call(&self, known: &Known, order: &mut Order, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
+        let name = needed(self.name.as_deref(), &self.kind, "name")?;
+        let id = needed(self.call_id.as_deref().or(self.id.as_deref()), &self.kind, "call_id")?;
+        order.call(known.key(), id, name, out);
+        Ok(())
+    }
+
+    fn tell_rest(&self, known: &mut Known, order: &mut Order, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
+        let summary = self.summary.iter().flatten().zip(0..);
+        for (part, place) in summary.chain(self.content.iter().flatten().zip(0..)) {
+            if let Some((kind, text)) = part.whole() {
+                known.whole(kind, place, text, order, out);
+            }
+        }
+        if let Some(whole) = &self.arguments {
+            known.whole(Kind::Arguments, 0, &arguments(whole)?, order, out);
+        }
+        Ok(())
+    }
+}
+
+impl Content {
+    fn whole(&self) -> Option<(Kind, &str)> {
+        let (kind, text) = match self.kind.as_str() {
+            "output_text" | "text" => (Kind::Text, &self.text),
+            "refusal" => (Kind::Refusal, &self.refusal),
+            "summary_text" => (Kind::Summary, &self.text),
+            "reasoning_text" => (Kind::Thoughts, &self.text),
+            _ => return None,
+        };
+        Some((kind, text.as_deref()?))
+    }
+}
+
+/// What stands between the parts of a summary, which are paragraphs.
+const PARAGRAPH: &str = "\n\n";

@@ -1,0 +1,219 @@
+//! A request in Responses (wire-reference §1.1–1.4).
+
+use std::collections::HashSet;
+
+use engine::{AssistantPart, EngineError, ImageSource, TextRequest, ToolResult, Turn, UserPart};
+use responses::{
+    Effort, FilePart, Format, FunctionCall, FunctionCallOutput, FunctionChoice, FunctionTool, ImagePart, Item,
+    JsonSchemaFormat, Message, Part, PlainFormat, Reasoning, ReasoningOptions, ReasoningPart, RefusalPart, Request,
+    Role, Summary, TextOptions, TextPart, Tool, ToolChoice, ToolChoiceObject, ToolMode, Verbosity,
+};
+use wire::{Object, TextOr};
+
+use super::{ERROR_PREFIX, SCHEMA_NAME, Settings};
+
+pub(super) fn request(request: &TextRequest, settings: &Settings) -> Result<Request, EngineError> {
+    if !request.stop.is_empty() {
+        return Err(super::unsupported("Stop texts are not supported by this model."));
+    }
+    let (instructions, turns) = instructions(&request.turns);
+    let has_tools = !request.tools.is_empty();
+    Ok(Request {
+        model: request.model.clone(),
+        input: TextOr::List(input(turns)?),
+        instructions,
+        max_output_tokens: request.max_output_tokens.map(super::count),
+        stream: settings.stream.then_some(true),
+        tools: if has_tools { Some(tools(&request.tools)?) } else { None },
+        tool_choice: has_tools.then(|| tool_choice(&request.tool_choice)),
+        parallel_tool_calls: request.parallel_calls.filter(|_| has_tools),
+        temperature: request.sampling.temperature,
+        top_p: request.sampling.top_p,
+        presence_penalty: request.sampling.presence_penalty,
+        frequency_penalty: request.sampling.frequency_penalty,
+        text: text(request)?,
+        reasoning: reasoning(&request.reasoning),
+        // Nothing is kept here, so nothing is to be kept there.
+        store: Some(false),
+        user: request.user.clone(),
+        ..Request::default()
+    })
+}
+
+/// The system text that comes first, and the turns that become items. There has to be an item.
+fn instructions(turns: &[Turn]) -> (Option<String>, &[Turn]) {
+    match turns {
+        [Turn::System(text), rest @ ..] if rest.iter().any(|turn| !matches!(turn, Turn::System(_))) => {
+            (Some(text.clone()), rest)
+        }
+        turns => (None, turns),
+    }
+}
+
+fn input(turns: &[Turn]) -> Result<Vec<Item>, EngineError> {
+    let (mut items, mut called) = (Vec::new(), HashSet::new());
+    for turn in turns {
+        match turn {
+            Turn::System(text) => items.push(message(Role::System, vec![Part::InputText(text_part(text))])),
+            Turn::User(parts) => items.push(message(Role::User, self::parts(parts)?)),
+            Turn::Assistant(parts) => {
+                let calls = parts.iter().filter_map(|part| match part {
+                    AssistantPart::Call(call) => Some(call.id.as_str()),
+                    _ => None,
+                });
+                called.extend(calls);
+                parts.iter().for_each(|part| add_said(&mut items, part));
+            }
+            Turn::Tool(result) if called.contains(result.call_id.as_str()) => items.push(output(result)?),
+            Turn::Tool(_) => return Err(super::unsupported("The result of a tool has no call before it.")),
+        }
+    }
+    if items.is_empty() { Err(super::nothing_to_answer()) } else { Ok(items) }
+}
+
+fn message(role: Role, parts: Vec<Part>) -> Item {
+    let content = TextOr::List(parts);
+    Item::Message(Message { id: None, status: None, role, content, phase: None, extra: Object::new() })
+}
+
+fn text_part(text: &str) -> TextPart {
+    TextPart { text: text.to_owned(), extra: Object::new() }
+}
+
+/// Adds a piece of what the assistant said: texts that follow one another are one message.
+fn add_said(items: &mut Vec<Item>, part: &AssistantPart) {
+    let part = match part {
+        AssistantPart::Text(text) => Part::OutputText(text_part(text)),
+        AssistantPart::Refusal(text) => Part::Refusal(RefusalPart { refusal: text.clone(), extra: Object::new() }),
+        AssistantPart::Reasoning { text, .. } => {
+            let summary = vec![ReasoningPart::Summary(text_part(text))];
+            return items.push(Item::Reasoning(Reasoning { summary, ..Reasoning::default() }));
+        }
+        AssistantPart::Call(call) => return items.push(function_call(call)),
+    };
+    match items.last_mut() {
+        Some(Item::Message(Message { role: Role::Assistant, content: TextOr::List(parts), .. })) => parts.push(part),
+        _ => items.push(message(Role::Assistant, vec![part])),
+    }
+}
+
+fn function_call(call: &engine::ToolCall) -> Item {
+    Item::FunctionCall(FunctionCall {
+        id: None,
+        status: None,
+        call_id: super::call_id(&call.id),
+        name: call.name.clone(),
+        arguments: call.arguments.clone(),
+        extra: Object::new(),
+    })
+}
+
+fn output(result: &ToolResult) -> Result<Item, EngineError> {
+    let prefix = if result.is_error { ERROR_PREFIX } else { "" };
+    let output = match result.content.as_slice() {
+        [] => prefix.into(),
+        [UserPart::Text(text)] => format!("{prefix}{text}").into(),
+        content => {
+            let prefix = result.is_error.then(|| Part::InputText(text_part(prefix)));
+            TextOr::List(prefix.into_iter().chain(parts(content)?).collect())
+        }
+    };
+    let call_id = super::call_id(&result.call_id);
+    Ok(Item::FunctionCallOutput(FunctionCallOutput { call_id, output, extra: Object::new() }))
+}
+
+fn parts(parts: &[UserPart]) -> Result<Vec<Part>, EngineError> {
+    parts.iter().map(part).collect()
+}
+
+fn part(part: &UserPart) -> Result<Part, EngineError> {
+    Ok(match part {
+        UserPart::Text(text) => Part::InputText(text_part(text)),
+        UserPart::Image { source, detail } => Part::Image(ImagePart {
+            image_url: Some(match source {
+                ImageSource::Inline { media_type, data } => super::data_url(media_type, data),
+                ImageSource::Url(url) => url.clone(),
+            }),
+            // Chat Completions does not say which words there are.
+            detail: detail.clone().filter(|detail| DETAILS.contains(&detail.as_str())),
+            ..ImagePart::default()
+        }),
+        UserPart::File { name, media_type, data } => {
+            super::check_data(media_type, data)?;
+            let file_data = Some(super::data_url(media_type, data));
+            Part::File(FilePart { filename: name.clone(), file_data, ..FilePart::default() })
+        }
+    })
+}
+
+fn tools(tools: &[engine::Tool]) -> Result<Vec<Tool>, EngineError> {
+    super::check_tools(tools)?;
+    tools.iter().map(tool).collect()
+}
+
+fn tool(tool: &engine::Tool) -> Result<Tool, EngineError> {
+    Ok(Tool::Function(FunctionTool {
+        name: tool.name.clone(),
+        description: tool.description.clone(),
+        parameters: tool.parameters.as_ref().map(super::embed).transpose()?,
+        strict: tool.strict,
+        extra: Object::new(),
+    }))
+}
+
+fn tool_choice(choice: &engine::ToolChoice) -> ToolChoice {
+    match choice {
+        engine::ToolChoice::Auto => ToolChoice::Word(ToolMode::Auto),
+        engine::ToolChoice::None => ToolChoice::Word(ToolMode::None),
+        engine::ToolChoice::Required => ToolChoice::Word(ToolMode::Required),
+        engine::ToolChoice::Named(name) => {
+            let choice = FunctionChoice { name: name.clone(), extra: Object::new() };
+            ToolChoice::Object(ToolChoiceObject::Function(choice))
+        }
+    }
+}
+
+fn text(request: &TextRequest) -> Result<Option<TextOptions>, EngineError> {
+    let format = match &request.format {
+        engine::Format::Text => None,
+        engine::Format::JsonObject => Some(Format::JsonObject(PlainFormat::default())),
+        engine::Format::JsonSchema { name, description, schema, strict } => {
+            Some(Format::JsonSchema(JsonSchemaFormat {
+                name: name.as_deref().unwrap_or(SCHEMA_NAME).to_owned(),
+                description: description.clone(),
+                schema: super::embed(schema)?,
+                strict: *strict,
+                extra: Object::new(),
+            }))
+        }
+    };
+    let verbosity = request.verbosity.map(|verbosity| match verbosity {
+        engine::Verbosity::Low => Verbosity::Low,
+        engine::Verbosity::Medium => Verbosity::Medium,
+        engine::Verbosity::High => Verbosity::High,
+    });
+    let said = format.is_some() || verbosity.is_some();
+    Ok(said.then(|| TextOptions { format, verbosity, extra: Object::new() }))
+}
+
+fn reasoning(reasoning: &engine::Reasoning) -> Option<ReasoningOptions> {
+    let summary = reasoning.summary.filter(|wanted| *wanted).map(|_| Summary::Auto);
+    let effort = reasoning.effort.map(effort);
+    let said = effort.is_some() || summary.is_some();
+    said.then(|| ReasoningOptions { effort, summary, ..ReasoningOptions::default() })
+}
+
+fn effort(effort: engine::Effort) -> Effort {
+    match effort {
+        engine::Effort::None => Effort::None,
+        engine::Effort::Minimal => Effort::Minimal,
+        engine::Effort::Low => Effort::Low,
+        engine::Effort::Medium => Effort::Medium,
+        engine::Effort::High => Effort::High,
+        engine::Effort::XHigh => Effort::XHigh,
+        engine::Effort::Max => Effort::Max,
+    }
+}
+
+/// The words for how closely to look at a picture.
+const DETAILS: [&str; 4] = ["auto", "low", "high", "original"];

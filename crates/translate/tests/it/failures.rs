@@ -1,0 +1,139 @@
+//! What an upstream's error answers mean, and what of them is told.
+
+use engine::{EngineError, Rejection};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use sluicegate_translate::outbound::failure;
+
+use crate::hearing::fixture;
+
+fn told(status: u16, body: &Value) -> EngineError {
+    failure(status, body.to_string().as_bytes(), None)
+}
+
+fn rejected(status: u16, body: &Value) -> (Rejection, Option<String>, String) {
+    match told(status, body) {
+        EngineError::Rejected { why, param, message } => (why, param, message),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn statuses_say_whose_fault_it_is() {
+    use EngineError::{Overloaded, RateLimited, Rejected, Timeout, Upstream};
+    let html = b"<html><h1>Bad Gateway</h1></html>";
+    for body in [&html[..], b"", b"{}", b"[]", b"null", b"\xff"] {
+        assert!(matches!(failure(400, body, None), Rejected { why: Rejection::Invalid, .. }));
+        assert!(matches!(failure(422, body, None), Rejected { why: Rejection::Invalid, .. }));
+        assert!(matches!(failure(413, body, None), Rejected { why: Rejection::TooLarge, .. }));
+        assert!(matches!(failure(429, body, Some(7)), RateLimited { retry_after: Some(7) }));
+        assert!(matches!(failure(503, body, Some(3)), Overloaded { retry_after: Some(3) }));
+        assert!(matches!(failure(529, body, None), Overloaded { retry_after: None }));
+        assert!(matches!(failure(408, body, None), Timeout(_)));
+        assert!(matches!(failure(504, body, None), Timeout(_)));
+        for status in [301, 401, 402, 403, 404, 409, 500, 502, 520] {
+            let Upstream(text) = failure(status, body, None) else { panic!("{status}") };
+            assert!(text.contains(&status.to_string()) && !text.contains("html"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn our_own_answers_are_understood() {
+    for name in ["errors-openai-style.json", "errors-messages-style.json"] {
+        let cases: Vec<Value> = serde_json::from_slice(&fixture(name)).unwrap();
+        for case in cases {
+            let status = u16::try_from(case["status"].as_u64().unwrap()).unwrap();
+            let message = case["body"]["error"]["message"].as_str().unwrap();
+            if let EngineError::Rejected { message: kept, param, .. } = told(status, &case["body"]) {
+                assert_eq!(kept, message);
+                assert_eq!(param.as_deref(), case["body"]["error"]["param"].as_str());
+            } else {
+                assert!(![400, 413, 422].contains(&status), "{case}");
+            }
+        }
+    }
+}
+
+#[test]
+fn shapes_of_errors() {
+    let bodies = [
+        json!({"error": {"message": "Bad field.", "type": "invalid_request_error", "param": "x", "code": null}}),
+        json!({"type": "error", "error": {"type": "invalid_request_error", "message": "Bad field."}}),
+        json!({"object": "error", "message": "Bad field.", "type": "BadRequestError", "param": null, "code": 400}),
+        json!({"error": "Bad field."}),
+        json!({"detail": "Bad field."}),
+        json!({"detail": [{"loc": ["body", "x"], "msg": "Bad field."}]}),
+        json!([{"error": {"code": 400, "message": "Bad field.", "status": "INVALID_ARGUMENT"}}]),
+        json!("Bad field."),
+    ];
+    for body in bodies {
+        let (why, _, message) = rejected(400, &body);
+        assert_eq!((why, message.as_str()), (Rejection::Invalid, "Bad field."), "{body}");
+    }
+}
+
+#[test]
+fn rejections_are_told_by_code_or_by_message() {
+    let error = |code: &str, message: &str| json!({"error": {"code": code, "message": message, "param": "messages"}});
+    for (code, message, why) in [
+        ("context_length_exceeded", "Too much.", Rejection::ContextLength),
+        ("", "This model's maximum context length is 8192 tokens.", Rejection::ContextLength),
+        ("", "prompt is too long: 210000 tokens > 200000 maximum", Rejection::ContextLength),
+        ("content_policy_violation", "No.", Rejection::ContentPolicy),
+        ("content_filter", "No.", Rejection::ContentPolicy),
+        ("", "Your request was rejected by our safety system.", Rejection::ContentPolicy),
+        ("request_too_large", "Too large.", Rejection::TooLarge),
+        ("invalid_value", "No such value.", Rejection::Invalid),
+    ] {
+        assert_eq!(rejected(400, &error(code, message)), (why, Some("messages".to_owned()), message.to_owned()));
+    }
+}
+
+#[test]
+fn a_message_of_which_nothing_is_left_is_replaced() {
+    let body =
+        json!({"error": {"message": "https://gw.internal:8443/v1", "code": "context_length_exceeded", "param": ""}});
+    let (why, param, message) = rejected(400, &body);
+    assert_eq!((why, param), (Rejection::ContextLength, None));
+    assert_eq!(message, "The prompt is longer than the context of the model.");
+}
+
+#[test]
+fn the_log_has_no_keys_either() {
+    let body =
+        json!({"error": {"message": "Incorrect API key provided: sk-proj-abc123def456.", "code": "invalid_api_key"}});
+    let text = told(401, &body).to_string();
+    assert!(
+        text.contains("it does not take our key, status 401: invalid_api_key, Incorrect API key provided:"),
+        "{text}"
+    );
+    assert!(!text.contains("sk-"), "{text}");
+}
+
+proptest! {
+    #[test]
+    fn canaries_never_come_out(
+        key in "(sk-|sk-ant-|org-)[A-Za-z0-9_-]{8,40}", status in 400..600_u16, words in "[a-z \"{},\n]{0,30}",
+    ) {
+        let message = format!("{words} {key} {words}");
+        let shapes = [
+            json!({"error": {"message": message, "type": key, "param": key, "code": key}}),
+            json!({"type": "error", "error": {"type": "x", "message": message}}),
+            json!({ "detail": message }),
+            json!({ "error": message }),
+        ];
+        for body in shapes {
+            let error = told(status, &body);
+            let everything = format!("{error:?} {error}");
+            prop_assert!(!everything.contains(&key), "{}", everything);
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_a_failure(status in 0..1000_u16, body in proptest::collection::vec(any::<u8>(), 0..99)) {
+        if let EngineError::Rejected { message, .. } = failure(status, &body, None) {
+            prop_assert!(!message.is_empty() && message.chars().count() <= 500);
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! Neutral requests in the words of each upstream, against the table of wire-reference §9.1.
+
+use engine::{EngineError, TextRequest};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use sluicegate_translate::outbound::Protocol::{self, Chat, Messages, Responses};
+use sluicegate_translate::outbound::say::{self, Lost, Settings};
+use wire::Violations;
+
+use crate::clients::{SETTINGS, neutral, read_chat, read_messages, read_responses, requests};
+
+/// A client's request that keeps the rules of its protocol and has neutral words.
+fn request(client: Protocol, body: &Value) -> TextRequest {
+    neutral(client, body.to_string().as_bytes()).unwrap().unwrap().request
+}
+
+fn say(client: Protocol, upstream: Protocol, body: &Value) -> (Value, Vec<Lost>) {
+    let spoken = say::request(upstream, &request(client, body), &SETTINGS).unwrap();
+    (serde_json::from_slice(&spoken.body).unwrap(), spoken.dropped)
+}
+
+#[track_caller]
+fn assert_refused(client: Protocol, upstream: Protocol, body: &Value, told: &str) {
+    match say::request(upstream, &request(client, body), &SETTINGS) {
+        Err(EngineError::Unsupported { reason, .. }) => assert!(reason.contains(told), "{reason}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A request of these messages for a client of Chat Completions.
+fn chat(messages: Value) -> Value {
+    json!({ "model": "m", "messages": messages })
+}
+
+/// Whether an upstream would take the body.
+fn read(upstream: Protocol, body: &[u8]) -> Result<(), Violations> {
+    match upstream {
+        Responses => read_responses(body).map(drop),
+        Chat => read_chat(body).map(drop),
+        Messages => read_messages(body).map(drop),
+    }
+}
+
+#[track_caller]
+fn assert_fixture(fixture: &str, client: Protocol, upstream: Protocol) {
+    let fixture: Value = serde_json::from_str(fixture).unwrap();
+    let (mut said, dropped) = say(client, upstream, &fixture["input"]);
+    if upstream == Messages {
+        // A tool of Messages is `custom` with and without saying so.
+        let tools = said["tools"].as_array_mut().unwrap().iter_mut();
+        tools.for_each(|tool| assert_eq!(tool.as_object_mut().unwrap().shift_remove("type"), Some(json!("custom"))));
+    }
+    assert_eq!((said, dropped), (fixture["output"].clone(), Vec::new()));
+}
+
+#[test]
+fn responses_to_chat() {
+    assert_fixture(include_str!("fixtures/translate-responses-to-chat.json"), Responses, Chat);
+}
+
+#[test]
+fn responses_to_messages() {
+    assert_fixture(include_str!("fixtures/translate-responses-to-messages.json"), Responses, Messages);
+}
+
+#[test]
+fn messages_to_chat() {
+    assert_fixture(include_str!("fixtures/translate-messages-to-chat.json"), Messages, Chat);
+}
+
+#[test]
+fn a_stream_is_asked_for_with_its_usage() {
+    let request = request(Chat, &chat(json!([{ "role": "user", "content": "Hi." }])));
+    let streams = |upstream| {
+        let spoken = say::request(upstream, &request, &Settings { stream: true, ..SETTINGS }).unwrap();
+        serde_json::from_slice::<Value>(&spoken.body).unwrap()
+    };
+    let body = streams(Chat);
+    assert_eq!((&body["stream"], &body["stream_options"]), (&json!(true), &json!({ "include_usage": true })));
+    for upstream in [Responses, Messages] {
+        let body = streams(upstream);
+        assert_eq!((&body["stream"], body.get("stream_options")), (&json!(true), None));
+    }
+}
+
+#[test]
+fn ids_stay_together_when_they_are_replaced() {
+    let body = chat(json!([
+        { "role": "user", "content": "Hi." },
+        { "role": "assistant", "tool_calls": [
+            { "id": "odd id", "type": "function", "function": { "name": "f", "arguments": " " } } ] },
+        { "role": "tool", "tool_call_id": "odd id", "content": "4" },
+    ]));
+    let (said, _) = say(Chat, Messages, &body);
+    let (call, result) = (&said["messages"][1]["content"][0], &said["messages"][2]["content"][0]);
+    assert_eq!(call["id"], result["tool_use_id"]);
+    assert_eq!((call["id"].as_str().unwrap().len(), &call["input"]), (37, &json!({})));
+    let (said, _) = say(Chat, Responses, &body);
+    assert_eq!(said["input"][1]["call_id"], call["id"]);
+    assert_eq!(said["input"][2]["call_id"], call["id"]);
+}
+
+#[test]
+fn neighbours_of_one_side_become_one_message() {
+    let body = chat(json!([
+        { "role": "user", "content": "One." }, { "role": "user", "content": " " }, { "role": "user", "content": "Two." },
+        { "role": "assistant", "content": "Three." }, { "role": "assistant", "content": "Four." },
+        { "role": "user", "content": "Five." },
+    ]));
+    let (said, dropped) = say(Chat, Messages, &body);
+    let text = |text: &str| json!({ "type": "text", "text": text });
+    let expected = json!([
+        { "role": "user", "content": [text("One."), text("Two.")] },
+        { "role": "assistant", "content": [text("Three."), text("Four.")] },
+        { "role": "user", "content": [text("Five.")] },
+    ]);
+    assert_eq!((&said["messages"], dropped.len()), (&expected, 0));
+    let (said, _) = say(Chat, Chat, &body);
+    assert_eq!(said["messages"][3], json!({ "role": "assistant", "content": "Three.\n\nFour." }));
+}
+
+#[test]
+fn results_come_before_what_the_user_says() {
+    let call = json!({ "id": "c", "type": "function", "function": { "name": "f", "arguments": "{}" } });
+    let body = chat(json!([
+        { "role": "user", "content": "Hi." }, { "role": "assistant", "tool_calls": [call] },
+        { "role": "user", "content": "Wait." }, { "role": "tool", "tool_call_id": "c", "content": "4" },
+    ]));
+    let (said, _) = say(Chat, Messages, &body);
+    let kinds: Vec<_> = said["messages"][2]["content"].as_array().unwrap().iter().map(|block| &block["type"]).collect();
+    assert_eq!(kinds, ["tool_result", "text"]);
+}
+
+#[test]
+fn instructions_in_the_midst_keep_their_place_or_lose_it() {
+    let body = chat(json!([
+        { "role": "system", "content": "A." }, { "role": "user", "content": "Hi." }, { "role": "developer", "content": "B." },
+    ]));
+    let (said, dropped) = say(Chat, Messages, &body);
+    assert_eq!((&said["system"], dropped), (&json!("A.\n\nB."), vec![Lost::SystemPosition]));
+    let (said, dropped) = say(Chat, Responses, &body);
+    assert_eq!((&said["instructions"], dropped), (&json!("A."), Vec::new()));
+    assert_eq!(
+        said["input"][1],
+        json!({ "type": "message", "role": "system", "content": [{ "type": "input_text", "text": "B." }] })
+    );
+}
+
+#[test]
+fn a_failed_result_says_so() {
+    let body = json!({ "model": "m", "max_tokens": 9, "messages": [
+        { "role": "user", "content": "Hi." },
+        { "role": "assistant", "content": [{ "type": "tool_use", "id": "c", "name": "f", "input": {} }] },
+        { "role": "user", "content": [{ "type": "tool_result", "tool_use_id": "c", "content": "No.", "is_error": true }] },
+    ] });
+    assert_eq!(say(Messages, Chat, &body).0["messages"][2]["content"], "[error] No.");
+    assert_eq!(say(Messages, Responses, &body).0["input"][2]["output"], "[error] No.");
+    assert_eq!(say(Messages, Messages, &body).0["messages"][2], body["messages"][2]);
+}
+
+#[test]
+fn thoughts_go_where_they_are_taken() {
+    let thinks = |call: bool| {
+        let call =
+            call.then(|| json!([{ "id": "c", "type": "function", "function": { "name": "f", "arguments": "{}" } }]));
+        chat(json!([
+            { "role": "user", "content": "Hi." },
+            { "role": "assistant", "content": "Hello.", "reasoning_content": "Hm.", "tool_calls": call },
+        ]))
+    };
+    let (said, dropped) = say(Chat, Chat, &thinks(true));
+    assert_eq!((&said["messages"][1]["reasoning_content"], dropped), (&json!("Hm."), Vec::new()));
+    let (said, dropped) = say(Chat, Chat, &thinks(false));
+    assert_eq!((said["messages"][1].get("reasoning_content"), dropped), (None, vec![Lost::Reasoning]));
+    let (said, dropped) = say(Chat, Messages, &thinks(true));
+    assert_eq!((&said["messages"][1]["content"][0]["type"], dropped), (&json!("text"), vec![Lost::Reasoning]));
+    let (said, dropped) = say(Chat, Responses, &thinks(false));
+    assert_eq!((&said["input"][1]["summary"][0]["text"], dropped), (&json!("Hm."), Vec::new()));
+}
+
+#[test]
+fn effort_and_budget_mean_each_other() {
+    let effort = |effort: &str| {
+        let body =
+            json!({ "model": "m", "input": [{ "role": "user", "content": "Hi." }], "reasoning": { "effort": effort } });
+        let (said, _) = say(Responses, Messages, &body);
+        (said["thinking"]["type"].clone(), said["output_config"]["effort"].clone())
+    };
+    assert_eq!(effort("minimal"), (json!("adaptive"), json!("low")));
+    assert_eq!(effort("xhigh"), (json!("adaptive"), json!("xhigh")));
+    assert_eq!(effort("none"), (json!("disabled"), Value::Null));
+    let budget = |tokens: u64| {
+        let body = json!({ "model": "m", "max_tokens": 9, "messages": [{ "role": "user", "content": "Hi." }],
+            "thinking": { "type": "enabled", "budget_tokens": tokens, "display": "summarized" } });
+        let (chat, responses) = (say(Messages, Chat, &body).0, say(Messages, Responses, &body).0);
+        assert_eq!(responses["reasoning"], json!({ "effort": chat["reasoning_effort"], "summary": "auto" }));
+        chat["reasoning_effort"].clone()
+    };
+    assert_eq!([1024, 4096, 16384].map(budget), ["low", "medium", "high"]);
+}
+
+#[test]
+fn sampling_is_bent_or_left_out() {
+    let body =
+        json!({ "model": "m", "messages": [{ "role": "user", "content": "Hi." }], "temperature": 1.5, "top_p": 0.5 });
+    let (said, dropped) = say(Chat, Messages, &body);
+    assert_eq!((&said["temperature"], &said["top_p"], dropped), (&json!(1.0), &json!(0.5), vec![Lost::Temperature]));
+    let spoken = say::request(Messages, &request(Chat, &body), &Settings { sampling: false, ..SETTINGS }).unwrap();
+    let said: Value = serde_json::from_slice(&spoken.body).unwrap();
+    assert_eq!((said.get("temperature"), said.get("top_p"), &said["max_tokens"]), (None, None, &json!(4096)));
+    assert_eq!(spoken.dropped, [Lost::Temperature, Lost::TopP]);
+}
+
+#[test]
+fn documents_are_pdf_or_text_for_messages() {
+    let file = |url: &str| {
+        chat(
+            json!([{ "role": "user", "content": [{ "type": "file", "file": { "filename": "a", "file_data": url } }] }]),
+        )
+    };
+    let source = |url| say(Chat, Messages, &file(url)).0["messages"][0]["content"][0]["source"].clone();
+    let text = json!({ "type": "text", "media_type": "text/plain", "data": "Hi." });
+    assert_eq!(source("data:text/markdown;charset=utf-8;base64,SGku"), text);
+    assert_eq!(source("data:application/PDF;base64,JVBERg==")["media_type"], "application/pdf");
+    for odd in ["data:image/png;base64,JVBERg==", "data:text/plain;base64,/w=="] {
+        assert_refused(Chat, Messages, &file(odd), "send PDF or UTF-8 text");
+    }
+    for upstream in [Messages, Responses] {
+        assert_refused(Chat, upstream, &file("data:application/pdf;base64,=1"), "not base64");
+    }
+}
+
+#[test]
+fn what_cannot_be_left_out_is_refused() {
+    let user = json!({ "role": "user", "content": "Hi." });
+    let calls = |arguments: &str| {
+        let call = json!({ "id": "c", "type": "function", "function": { "name": "f", "arguments": arguments } });
+        chat(json!([user, { "role": "assistant", "tool_calls": [call] }]))
+    };
+    assert_refused(Chat, Messages, &calls("[1]"), "not a JSON object");
+    assert_refused(Chat, Messages, &calls(&format!("{{\"a\":{}1{}}}", "[".repeat(60), "]".repeat(60))), "deep");
+    assert_refused(
+        Chat,
+        Messages,
+        &chat(json!([{ "role": "assistant", "content": "Hi." }, user])),
+        "begin with the user",
+    );
+    assert_refused(Chat, Messages, &chat(json!([{ "role": "user", "content": " " }])), "say something");
+    assert_refused(Chat, Messages, &chat(json!([{ "role": "system", "content": "Hi." }])), "nothing");
+    assert_refused(
+        Chat,
+        Responses,
+        &chat(json!([user, { "role": "tool", "tool_call_id": "x", "content": "" }])),
+        "no call",
+    );
+    let long = json!({ "model": "m", "max_tokens": 9, "messages": [user],
+        "tools": [{ "name": "f".repeat(65), "input_schema": {} }] });
+    assert_refused(Messages, Chat, &long, "64");
+    assert_refused(Messages, Responses, &long, "64");
+    let stops =
+        json!({ "model": "m", "max_tokens": 9, "messages": [user], "stop_sequences": ["a", "b", "c", "d", "e"] });
+    assert_refused(Messages, Chat, &stops, "at most 4");
+    let hosted = json!({ "model": "m", "max_tokens": 9, "messages": [user],
+        "tools": [{ "type": "web_search_20250305", "name": "web_search" }],
+        "tool_choice": { "type": "tool", "name": "web_search" } });
+    assert_refused(Messages, Chat, &hosted, "tool_choice");
+}
+
+proptest! {
+    #[test]
+    fn what_is_said_keeps_the_rules_of_who_reads_it(
+        (client, body) in prop::sample::select(Protocol::ALL.to_vec())
+            .prop_flat_map(|client| (Just(client), wire::strategy::changed(requests(client)))),
+        stream in any::<bool>(),
+        sampling in any::<bool>(),
+    ) {
+        let Some(Ok(inbound)) = neutral(client, body.to_string().as_bytes()) else { return Ok(()) };
+        for upstream in Protocol::ALL {
+            match say::request(upstream, &inbound.request, &Settings { stream, sampling, ..SETTINGS }) {
+                Ok(spoken) => prop_assert_eq!(read(upstream, &spoken.body), Ok(()), "{} {:?}", body, upstream),
+                Err(EngineError::Unsupported { reason, .. }) => prop_assert!(!reason.is_empty()),
+                Err(error) => prop_assert!(false, "{}", error),
+            }
+        }
+    }
+}

@@ -1,0 +1,495 @@
+//! What upstreams say, as they are meant to and as they do.
+
+use engine::{EngineError, Rejection, Stop, TextEvent, Usage};
+use serde_json::{Value, json};
+use sluicegate_translate::outbound::{Protocol, Reader, reply};
+
+use crate::hearing::{Said, data, fixture, listen, said};
+
+/// What the stream of a fixture says.
+fn stream(name: &str) -> Said {
+    said(protocol(name), &data(&fixture(name)))
+}
+
+/// What the whole reply of a fixture says.
+fn whole(name: &str) -> Said {
+    Said::of(&reply(protocol(name), &fixture(name)).unwrap())
+}
+
+fn protocol(name: &str) -> Protocol {
+    match name.split_once('-') {
+        Some(("responses", _)) => Protocol::Responses,
+        Some(("chat", _)) => Protocol::Chat,
+        _ => Protocol::Messages,
+    }
+}
+
+fn chat(events: &[Value]) -> Said {
+    let mut data: Vec<_> = events.iter().map(Value::to_string).collect();
+    data.push("[DONE]".to_owned());
+    said(Protocol::Chat, &data)
+}
+
+fn said_by(protocol: Protocol, events: &[Value]) -> Said {
+    let data: Vec<_> = events.iter().map(Value::to_string).collect();
+    said(protocol, &data)
+}
+
+fn failed(protocol: Protocol, events: &[Value]) -> EngineError {
+    let data: Vec<_> = events.iter().map(Value::to_string).collect();
+    listen(protocol, &data).1.unwrap_err()
+}
+
+fn delta(delta: Value) -> Value {
+    json!({"choices": [{"index": 0, "delta": delta, "finish_reason": null}]})
+}
+
+fn finish(reason: &str) -> Value {
+    json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
+}
+
+fn pieces(pieces: Value) -> Value {
+    delta(json!({ "tool_calls": pieces }))
+}
+
+fn call(id: &str, name: &str, arguments: &str) -> (String, String, String) {
+    (id.to_owned(), name.to_owned(), arguments.to_owned())
+}
+
+fn used(input: u64, output: u64) -> Option<Usage> {
+    Some(Usage { input, output, ..Usage::default() })
+}
+
+#[test]
+fn streams_of_text() {
+    for name in ["chat-stream-text.sse", "responses-stream-text.sse", "messages-stream-text.sse"] {
+        let said = stream(name);
+        assert!(!said.text.is_empty(), "{name}");
+        assert_eq!(said.end.unwrap().0, Stop::End, "{name}");
+    }
+    assert_eq!(stream("chat-stream-text.sse").text, "Hello!");
+    assert_eq!(stream("chat-stream-usage.sse").end, Some((Stop::End, used(11, 5))));
+}
+
+#[test]
+fn streams_of_thoughts() {
+    let said = stream("chat-stream-reasoning.sse");
+    assert_eq!((said.reasoning.as_str(), said.text.as_str()), ("Compare digits.", "9.8 is larger."));
+    let said = stream("responses-stream-reasoning-summary.sse");
+    assert_eq!(said.reasoning, "Compare digit by digit.\n\n9.80 > 9.11.");
+    assert_eq!(said.end, Some((Stop::End, Some(Usage { input: 21, output: 64, reasoning: 48, ..Usage::default() }))));
+    let said = stream("messages-stream-thinking.sse");
+    assert_eq!((said.reasoning.as_str(), said.seal.as_str()), ("Compare 9.80 with 9.11.", "c2lnbmF0dXJl"));
+}
+
+#[test]
+fn streams_of_calls() {
+    let cities =
+        [call("call_a", "get_weather", r#"{"city":"Oslo"}"#), call("call_b", "get_weather", r#"{"city":"Rome"}"#)];
+    let said = stream("chat-stream-tool-calls.sse");
+    assert_eq!(said.calls, cities);
+    assert_eq!(said.end, Some((Stop::ToolCalls, used(48, 36))));
+    let said = stream("messages-stream-tool-use.sse");
+    let arguments: Vec<_> = said.calls.iter().map(|(_, _, arguments)| arguments.as_str()).collect();
+    assert_eq!(arguments, [r#"{"city": "Oslo"}"#, r#"{"city":"Rome"}"#]);
+    assert_eq!(said.end.unwrap().0, Stop::ToolCalls);
+    assert_eq!(stream("responses-stream-parallel-function-calls.sse").calls.len(), 2);
+    assert_eq!(stream("responses-stream-empty-arguments.sse").calls, [call("call_p", "ping", "{}")]);
+}
+
+#[test]
+fn streams_that_were_cut_or_refused() {
+    for name in ["chat-stream-length.sse", "responses-stream-incomplete.sse", "messages-stream-max-tokens.sse"] {
+        assert_eq!(stream(name).end.unwrap().0, Stop::MaxTokens, "{name}");
+    }
+    let said = stream("responses-stream-refusal.sse");
+    assert!(!said.refusal.is_empty() && said.text.is_empty());
+}
+
+#[test]
+fn streams_that_fail() {
+    let fails = |name: &str| listen(protocol(name), &data(&fixture(name))).1.unwrap_err();
+    let lost = ["chat-stream-error.sse", "responses-stream-failed-mid.sse"];
+    let told = ["responses-upstream-error-event-flat.sse", "responses-upstream-error-event-nested.sse"];
+    for name in lost.into_iter().chain(told) {
+        assert!(matches!(fails(name), EngineError::Upstream(text) if text.contains("server_error")), "{name}");
+    }
+    assert!(matches!(fails("messages-stream-error.sse"), EngineError::Overloaded { .. }));
+    assert!(matches!(fails("responses-stream-concurrency-limit.sse"), EngineError::RateLimited { .. }));
+    assert!(matches!(fails("responses-stream-truncated-invalid.sse"), EngineError::Truncated(_)));
+}
+
+#[test]
+fn whole_replies_say_what_their_streams_say() {
+    for (reply, event) in [
+        ("chat-response-text.json", "chat-stream-text.sse"),
+        ("messages-response-tool-use.json", "messages-stream-tool-use.sse"),
+        ("responses-response-refusal.json", "responses-stream-refusal.sse"),
+    ] {
+        let (reply, stream) = (whole(reply), stream(event));
+        assert_eq!(reply.end.unwrap().0, stream.end.unwrap().0, "{event}");
+        assert_eq!(reply.refusal.is_empty(), stream.refusal.is_empty(), "{event}");
+        assert_eq!(reply.calls.is_empty(), stream.calls.is_empty(), "{event}");
+    }
+    assert_eq!(whole("chat-response-length.json").end.unwrap().0, Stop::MaxTokens);
+    assert_eq!(whole("responses-response-incomplete.json").end.unwrap().0, Stop::MaxTokens);
+    assert!(
+        matches!(whole("messages-response-stop-sequence.json").end, Some((Stop::StopText(text), _)) if !text.is_empty())
+    );
+    assert!(!whole("messages-response-thinking.json").seal.is_empty());
+    assert_eq!(whole("responses-response-parallel-function-calls.json").calls.len(), 2);
+    let failed = reply(Protocol::Responses, &fixture("responses-response-failed.json"));
+    assert!(matches!(failed, Err(EngineError::Upstream(_))), "{failed:?}");
+}
+
+#[test]
+fn the_table_of_ends() {
+    let table: Value = serde_json::from_slice(&fixture("translate-stop-reasons.json")).unwrap();
+    for row in table["rows"].as_array().unwrap() {
+        let meaning = row["meaning"].as_str().unwrap();
+        let called = meaning == "tool call";
+        let end = |said: Said| said.end.unwrap().0;
+        let (chat_end, messages_end, responses_end) = match meaning {
+            "natural end" => (Stop::End, Stop::End, Stop::End),
+            "custom stop string hit" => (Stop::End, Stop::StopText("x".to_owned()), Stop::End),
+            "output limit" => (Stop::MaxTokens, Stop::MaxTokens, Stop::MaxTokens),
+            "context window full" => (Stop::MaxTokens, Stop::ContextFull, Stop::MaxTokens),
+            "tool call" => (Stop::ToolCalls, Stop::ToolCalls, Stop::ToolCalls),
+            "refused or filtered" => (Stop::Refused, Stop::Refused, Stop::Refused),
+            "paused turn (upstream only)" => (Stop::End, Stop::Paused, Stop::End),
+            _ => continue,
+        };
+        assert_eq!(end(chat(&[delta(json!({"content": "a"})), finish(row["chat"].as_str().unwrap())])), chat_end);
+        let message = [
+            json!({"type": "message_delta", "delta": {"stop_reason": row["messages"], "stop_sequence": "x"}}),
+            json!({"type": "message_stop"}),
+        ];
+        assert_eq!(end(said_by(Protocol::Messages, &message)), messages_end);
+        let output = json!([{"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}]);
+        let (status, reason) = (&row["responses"]["status"], &row["responses"]["reason"]);
+        let response = json!({"status": status, "output": if called { output } else { json!([]) },
+            "incomplete_details": if reason.is_null() { Value::Null } else { json!({ "reason": reason }) }});
+        let terminal = json!({"type": format!("response.{}", status.as_str().unwrap()), "response": response});
+        assert_eq!(end(said_by(Protocol::Responses, &[terminal])), responses_end);
+    }
+}
+
+#[test]
+fn the_table_of_usage() {
+    let table: Value = serde_json::from_slice(&fixture("translate-usage.json")).unwrap();
+    let all = Usage { input: 100, cache_read: 40, cache_write: 10, output: 30, reasoning: 12 };
+    let usage = |said: Said| said.end.unwrap().1.unwrap();
+    let terminal = json!({"type": "response.completed", "response": {"usage": table["responses"]}});
+    assert_eq!(usage(said_by(Protocol::Responses, &[terminal])), all);
+    let mut counts = table["chat"].clone();
+    let more = table["chat_upstream_may_also_have"].as_object().unwrap();
+    more.iter().for_each(|(name, details)| counts[name] = details.clone());
+    assert_eq!(usage(chat(&[finish("stop"), json!({ "usage": counts })])), Usage { cache_write: 0, ..all });
+    let mut counts = table["messages"].clone();
+    counts["output_tokens_details"] = json!({"thinking_tokens": 12});
+    let message = [
+        json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": counts}),
+        json!({"type": "message_stop"}),
+    ];
+    assert_eq!(usage(said_by(Protocol::Messages, &message)), all);
+}
+
+#[test]
+fn counts_of_the_end_correct_those_of_the_beginning() {
+    let said = said_by(
+        Protocol::Messages,
+        &[
+            json!({"type": "message_start", "message": {"usage": {"input_tokens": 7, "cache_read_input_tokens": 2, "output_tokens": 1}}}),
+            json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 9}}),
+            json!({"type": "message_stop"}),
+        ],
+    );
+    assert_eq!(said.end, Some((Stop::End, Some(Usage { input: 9, cache_read: 2, output: 9, ..Usage::default() }))));
+}
+
+#[test]
+fn chat_servers_deviate() {
+    let said = stream("chat-upstream-deviations.sse");
+    assert_eq!((said.reasoning.as_str(), said.text.as_str()), ("Compare digits.", "9.8 is larger."));
+    assert_eq!(said.end, Some((Stop::End, used(20, 31))));
+}
+
+#[test]
+fn thoughts_under_both_names_are_told_once() {
+    let said = chat(&[delta(json!({"reasoning_content": "a", "reasoning": "a", "content": null})), finish("stop")]);
+    assert_eq!(said.reasoning, "a");
+    assert_eq!(said.text, "");
+}
+
+#[test]
+fn usage_counts_wherever_it_comes() {
+    let counts = |prompt: u64| json!({"prompt_tokens": prompt, "completion_tokens": 1});
+    let with = |mut chunk: Value, prompt| {
+        chunk["usage"] = counts(prompt);
+        chunk
+    };
+    let before = chat(&[with(delta(json!({"content": "a"})), 1), finish("stop")]);
+    assert_eq!(before.end, Some((Stop::End, used(1, 1))));
+    let every =
+        chat(&[with(delta(json!({"content": "a"})), 1), with(finish("stop"), 2), with(json!({"choices": []}), 3)]);
+    assert_eq!(every.end, Some((Stop::End, used(3, 1))));
+    let null_behind = chat(&[with(finish("stop"), 2), json!({"choices": [], "usage": null})]);
+    assert_eq!(null_behind.end, Some((Stop::End, used(2, 1))));
+}
+
+#[test]
+fn calls_without_an_index() {
+    let by_id = chat(&[
+        pieces(json!([{"id": "a", "function": {"name": "f", "arguments": "{\"x\""}}])),
+        pieces(json!([{"id": "a", "function": {"name": "f", "arguments": ":1}"}}])),
+        pieces(json!([{"id": "b", "function": {"name": "g", "arguments": "{}"}}])),
+        finish("tool_calls"),
+    ]);
+    assert_eq!(by_id.calls, [call("a", "f", "{\"x\":1}"), call("b", "g", "{}")]);
+    let by_order = chat(&[
+        pieces(json!([{"function": {"name": "f", "arguments": ""}}])),
+        pieces(json!([{"function": {"arguments": "{}"}}])),
+        pieces(json!([{"function": {"name": "g", "arguments": {"y": [1, 2.50]}}}])),
+        finish("stop"),
+    ]);
+    assert_eq!(by_order.calls, [call("call_0_0", "f", "{}"), call("call_1_1", "g", "{\"y\":[1,2.5]}")]);
+    assert_eq!(by_order.end.unwrap().0, Stop::ToolCalls);
+    let by_position = chat(&[
+        pieces(json!([{"id": "a", "function": {"name": "f"}}, {"id": "b", "function": {"name": "g"}}])),
+        pieces(json!([{"function": {"arguments": "{\"x\":1}"}}, {"function": {"arguments": "{\"x\":2}"}}])),
+        finish("tool_calls"),
+    ]);
+    assert_eq!(by_position.calls, [call("a", "f", "{\"x\":1}"), call("b", "g", "{\"x\":2}")]);
+}
+
+#[test]
+fn calls_that_are_all_numbered_zero() {
+    let said = chat(&[
+        pieces(json!([{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{}"}}])),
+        pieces(json!([{"index": 0, "id": "b", "function": {"name": "f", "arguments": "{}"}}])),
+        finish("tool_calls"),
+    ]);
+    assert_eq!(said.calls, [call("a", "f", "{}"), call("b", "f", "{}")]);
+}
+
+#[test]
+fn interleaved_calls_are_told_one_by_one_in_the_order_of_their_index() {
+    let said = chat(&[
+        pieces(json!([{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{\"x\":"}}])),
+        pieces(json!([{"index": 2, "id": "c", "function": {"name": "h", "arguments": "{\"z\":"}}])),
+        pieces(json!([{"index": 1, "id": "b", "function": {"name": "g", "arguments": "{\"y\":"}}])),
+        delta(json!({"content": "Wait."})),
+        pieces(json!([{"index": 2, "function": {"arguments": "3}"}}, {"index": 0, "function": {"arguments": "1}"}}])),
+        pieces(json!([{"index": 1, "function": {"arguments": "2}"}}])),
+        finish("tool_calls"),
+    ]);
+    assert_eq!(said.calls, [call("a", "f", "{\"x\":1}"), call("b", "g", "{\"y\":2}"), call("c", "h", "{\"z\":3}")]);
+    assert_eq!(said.text, "Wait.");
+}
+
+#[test]
+fn a_call_is_told_at_once_when_the_one_before_is_whole() {
+    let (mut reader, mut out) = (Reader::new(Protocol::Chat), Vec::new());
+    let mut hear = |event: Value| {
+        out.clear();
+        reader.event(event.to_string().as_bytes(), &mut out).unwrap();
+        out.len()
+    };
+    assert_eq!(hear(pieces(json!([{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{}"}}]))), 2);
+    assert_eq!(hear(pieces(json!([{"index": 1, "id": "b", "function": {"name": "g", "arguments": "{"}}]))), 2);
+    assert_eq!(hear(delta(json!({"content": "held back"}))), 0);
+    assert_eq!(hear(finish("tool_calls")), 1);
+}
+
+#[test]
+fn a_call_without_arguments_has_an_empty_object_unless_it_was_cut() {
+    let begun = pieces(json!([{"index": 0, "id": "a", "function": {"name": "f", "arguments": ""}}]));
+    assert_eq!(chat(&[begun.clone(), finish("tool_calls")]).calls, [call("a", "f", "{}")]);
+    let said = chat(&[begun, finish("length")]);
+    assert_eq!(said.calls, [call("a", "f", "")]);
+    assert_eq!(said.end, Some((Stop::MaxTokens, None)));
+}
+
+#[test]
+fn other_answers_than_the_first_are_not_told() {
+    let other = json!({"choices": [{"index": 1, "delta": {"content": "b"}, "finish_reason": "length"}]});
+    let said = chat(&[other, delta(json!({"content": "a"})), finish("stop")]);
+    assert_eq!((said.text.as_str(), said.end), ("a", Some((Stop::End, None))));
+}
+
+#[test]
+fn a_completion_as_a_stream_of_one_event() {
+    let body: Value = serde_json::from_slice(&fixture("chat-response-tool-calls.json")).unwrap();
+    assert_eq!(chat(&[body]), whole("chat-response-tool-calls.json"));
+}
+
+#[test]
+fn responses_that_come_whole() {
+    let item = json!({"type": "message", "id": "m", "content": [{"type": "output_text", "text": "Hello."}]});
+    let completed = json!({"type": "response.completed", "response": {}});
+    let done = json!({"type": "response.output_item.done", "output_index": 0, "item": item});
+    assert_eq!(said_by(Protocol::Responses, &[done.clone(), completed.clone()]).text, "Hello.");
+    let piece = json!({"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "Hel"});
+    let text = json!({"type": "response.output_text.done", "output_index": 0, "content_index": 0, "text": "Hello."});
+    assert_eq!(said_by(Protocol::Responses, &[piece.clone(), text, done.clone(), completed.clone()]).text, "Hello.");
+    assert_eq!(said_by(Protocol::Responses, &[piece, done, completed]).text, "Hello.");
+    let terminal = json!({"type": "response.completed", "response": {"output": [item]}});
+    assert_eq!(said_by(Protocol::Responses, &[terminal]).text, "Hello.");
+}
+
+#[test]
+fn responses_without_places() {
+    let said = said_by(
+        Protocol::Responses,
+        &[
+            json!({"type": "response.reasoning.delta", "item_id": "r", "delta": "Hm. "}),
+            json!({"type": "response.reasoning_text.delta", "item_id": "r", "delta": "So."}),
+            json!({"type": "response.output_item.added", "item": {"type": "function_call", "id": "x", "call_id": "c", "name": "f"}}),
+            json!({"type": "response.function_call_arguments.delta", "item_id": "x", "delta": "{\"a\""}),
+            json!({"type": "response.function_call_arguments.done", "item_id": "x", "arguments": "{\"a\":1}"}),
+            json!({"type": "response.output_item.added", "item": {"type": "message", "id": "m"}}),
+            json!({"type": "response.output_text.delta", "delta": "Done."}),
+            json!({"type": "response.vendor.event", "delta": 5}),
+            json!({"type": "keepalive"}),
+            json!({"type": "response.completed", "response": {"output": [{"type": "message", "content": []}]}}),
+        ],
+    );
+    assert_eq!((said.reasoning.as_str(), said.text.as_str()), ("Hm. So.", "Done."));
+    assert_eq!(said.calls, [call("c", "f", "{\"a\":1}")]);
+    assert_eq!(said.end, Some((Stop::ToolCalls, None)));
+}
+
+#[test]
+fn the_input_of_a_tool_may_come_with_its_block() {
+    let said = said_by(
+        Protocol::Messages,
+        &[
+            json!({"type": "content_block_start", "index": 0, "content_block": {"type": "server_tool_use", "id": "s", "name": "search", "input": {}}}),
+            json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "{\"q\":1}"}}),
+            json!({"type": "content_block_stop", "index": 0}),
+            json!({"type": "content_block_start", "index": 1, "content_block": {"type": "tool_use", "id": "t", "name": "f", "input": {"a": 1}}}),
+            json!({"type": "content_block_stop", "index": 1}),
+            json!({"type": "content_block_start", "index": 2, "content_block": {"type": "redacted_thinking", "data": "x"}}),
+            json!({"type": "content_block_stop", "index": 2}),
+            json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}}),
+            json!({"type": "message_stop"}),
+        ],
+    );
+    assert_eq!(said.calls, [call("t", "f", "{\"a\":1}")]);
+    assert_eq!(said.end, Some((Stop::ToolCalls, None)));
+}
+
+#[test]
+fn numbers_of_a_tool_input_are_kept_as_written() {
+    let body = br#"{"type":"message","content":[{"type":"tool_use","id":"t","name":"f","input":{"n":12345678901234567890123,"x":1.50}}],"stop_reason":"tool_use"}"#;
+    let said = Said::of(&reply(Protocol::Messages, body).unwrap());
+    assert_eq!(said.calls, [call("t", "f", r#"{"n":12345678901234567890123,"x":1.50}"#)]);
+}
+
+#[test]
+fn done_means_nothing_to_others_than_chat() {
+    let events = [r#"{"type":"response.completed","response":{}}"#, "[DONE]", "{"];
+    assert_eq!(said(Protocol::Responses, &events).end, Some((Stop::End, None)));
+    let events = ["[DONE]", "", " ", r#"{"type":"message_stop"}"#];
+    assert_eq!(said(Protocol::Messages, &events).end, Some((Stop::End, None)));
+}
+
+#[test]
+fn the_first_end_counts() {
+    let mut events =
+        vec![delta(json!({"content": "a"})), finish("stop"), delta(json!({"content": "b"})), finish("length")];
+    assert_eq!(chat(&events).text, "a");
+    events.push(json!({"error": {"message": "late"}}));
+    let data: Vec<_> =
+        events[..2].iter().map(Value::to_string).chain(["[DONE]".to_owned(), events[4].to_string()]).collect();
+    assert_eq!(said(Protocol::Chat, &data).end, Some((Stop::End, None)));
+}
+
+#[test]
+fn what_is_no_event_is_a_failure() {
+    for (protocol, event) in [
+        (Protocol::Chat, "{"),
+        (Protocol::Chat, "[]"),
+        (Protocol::Chat, "\"text\""),
+        (Protocol::Chat, "{}"),
+        (Protocol::Chat, r#"{"choices":{}}"#),
+        (Protocol::Chat, r#"{"choices":[{"index":2147483648,"delta":{}}]}"#),
+        (Protocol::Chat, r#"{"choices":[{"delta":{"tool_calls":[{"index":128,"id":"a"}]}}]}"#),
+        (Protocol::Chat, r#"{"choices":[{"delta":{"content":5}}]}"#),
+        (Protocol::Responses, "{}"),
+        (Protocol::Responses, r#"{"type":5}"#),
+        (Protocol::Responses, r#"{"type":"response.output_text.delta","output_index":0}"#),
+        (Protocol::Responses, r#"{"type":"response.output_text.delta","output_index":128,"delta":"a"}"#),
+        (Protocol::Responses, r#"{"type":"response.output_item.done"}"#),
+        (Protocol::Responses, r#"{"type":"response.output_item.added","item":{"type":"function_call","name":"f"}}"#),
+        (Protocol::Responses, r#"{"type":"response.completed"}"#),
+        (Protocol::Messages, "[DONE"),
+        (Protocol::Messages, r#"{"index":0}"#),
+        (Protocol::Messages, r#"{"type":"content_block_delta","index":0}"#),
+        (Protocol::Messages, r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta"}}"#),
+        (Protocol::Messages, r#"{"type":"content_block_start","index":999,"content_block":{"type":"text"}}"#),
+        (Protocol::Messages, r#"{"type":"message_delta"}"#),
+    ] {
+        let (events, heard) = listen(protocol, &[event]);
+        let error = heard.unwrap_err().to_string();
+        assert!(error.starts_with("the upstream failed: malformed event: "), "{event}: {error}");
+        assert!(events.is_empty());
+    }
+}
+
+#[test]
+fn a_failure_does_not_cite_what_was_said() {
+    let error = failed(Protocol::Chat, &[json!({"choices": [{"index": "a secret of the user"}]})]);
+    assert!(!error.to_string().contains("secret"), "{error}");
+}
+
+#[test]
+fn a_stream_without_its_end_is_truncated() {
+    let text = delta(json!({"content": "a"})).to_string();
+    for events in [vec![], vec![text.as_str()], vec![text.as_str(), "[DONE]"]] {
+        assert!(matches!(listen(Protocol::Chat, &events).1, Err(EngineError::Truncated(_))), "{events:?}");
+    }
+    let stopped = [json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}})];
+    assert!(matches!(failed(Protocol::Messages, &stopped), EngineError::Truncated(_)));
+}
+
+#[test]
+fn a_body_with_status_200_can_be_a_failure() {
+    use EngineError::{Overloaded, RateLimited, Rejected, Upstream};
+    let told = |body: Value| reply(Protocol::Chat, body.to_string().as_bytes()).unwrap_err();
+    assert!(matches!(told(json!({"error": {"code": "rate_limit_exceeded"}})), RateLimited { .. }));
+    assert!(matches!(told(json!({"error": {"code": 429, "message": "slow"}})), RateLimited { .. }));
+    assert!(matches!(told(json!({"type": "error", "error": {"type": "overloaded_error"}})), Overloaded { .. }));
+    assert!(matches!(
+        told(json!({"error": {"code": "context_length_exceeded", "type": "invalid_request_error"}})),
+        Rejected { why: Rejection::ContextLength, .. }
+    ));
+    assert!(matches!(
+        told(json!({"error": {"code": "content_policy_violation"}})),
+        Rejected { why: Rejection::ContentPolicy, .. }
+    ));
+    assert!(matches!(
+        told(json!({"object": "error", "message": "bad field", "type": "BadRequestError", "code": 400})),
+        Rejected { why: Rejection::Invalid, message, .. } if message == "bad field"
+    ));
+    assert!(matches!(told(json!({"error": "it broke"})), Upstream(text) if text.contains("it broke")));
+    assert!(matches!(
+        told(json!({"error": {"code": "invalid_api_key", "type": "invalid_request_error"}})),
+        Upstream(_)
+    ));
+    assert!(matches!(told(json!({"choices": [{"message": {"content": "a"}}]})), Upstream(_)));
+    for body in [&b"<html>"[..], b"", b"[]", b"null"] {
+        for protocol in [Protocol::Responses, Protocol::Chat, Protocol::Messages] {
+            assert!(matches!(reply(protocol, body), Err(Upstream(_))));
+        }
+    }
+}
+
+#[test]
+fn a_reader_can_be_sent() {
+    fn is_send<T: Send>(_: &T) -> bool {
+        true
+    }
+    assert!(is_send(&Reader::new(Protocol::Chat)));
+    assert_eq!(Said::of(&[TextEvent::Text("a".to_owned())]).text, "a");
+}

@@ -1,0 +1,202 @@
+//! What a protocol can say comes back the same.
+
+use engine::{
+    AssistantPart, Effort, Format, ImageSource, Reasoning, Sampling, TextRequest, Tool, ToolCall, ToolChoice,
+    ToolResult, Turn, UserPart, Verbosity,
+};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use serde_json::json;
+use sluicegate_translate::outbound::Protocol::{self, Chat, Messages, Responses};
+use sluicegate_translate::outbound::say;
+
+use crate::clients::{SETTINGS, neutral};
+
+/// Text that no protocol drops.
+fn words() -> impl Strategy<Value = String> {
+    "[a-z\u{e9}\"\\\\]([a-z\u{1f600}\u{2028}\"\\\\\r\n{}: ]{0,6}[a-z])?"
+}
+
+fn user_part() -> impl Strategy<Value = UserPart> {
+    let sources = vec![
+        ImageSource::Inline { media_type: "image/png".to_owned(), data: "iVBORw0KGgo=".to_owned() },
+        ImageSource::Url("https://pictures.example/a.png".to_owned()),
+    ];
+    prop_oneof![
+        words().prop_map(UserPart::Text),
+        prop::sample::select(sources).prop_map(|source| UserPart::Image { source, detail: None }),
+    ]
+}
+
+/// An answer, perhaps with calls, and then all their results.
+fn answer() -> impl Strategy<Value = Vec<Turn>> {
+    (option::of(words()), vec((words(), words()), 0..3)).prop_map(|(text, calls)| {
+        let text = text.or_else(|| calls.is_empty().then(|| "Yes.".to_owned()));
+        let mut said: Vec<_> = text.into_iter().map(AssistantPart::Text).collect();
+        let mut results = Vec::new();
+        for (i, (argument, result)) in calls.into_iter().enumerate() {
+            let (id, arguments) = (format!("call_{i}"), json!({ "b": argument, "a": 1.5 }).to_string());
+            said.push(AssistantPart::Call(ToolCall { id: id.clone(), name: "f".to_owned(), arguments }));
+            let content = vec![UserPart::Text(result)];
+            results.push(Turn::Tool(ToolResult { call_id: id, content, is_error: false }));
+        }
+        [vec![Turn::Assistant(said)], results].concat()
+    })
+}
+
+fn turns() -> impl Strategy<Value = Vec<Turn>> {
+    let exchange =
+        (vec(user_part(), 1..3), answer()).prop_map(|(said, answer)| [vec![Turn::User(said)], answer].concat());
+    (option::of(words()), vec(exchange, 0..3), words()).prop_map(|(system, exchanges, last)| {
+        let system = system.map(Turn::System).into_iter();
+        system.chain(exchanges.concat()).chain([Turn::User(vec![UserPart::Text(last)])]).collect()
+    })
+}
+
+fn tools() -> impl Strategy<Value = (Vec<Tool>, ToolChoice, Option<bool>)> {
+    let schema = json!({ "type": "object", "properties": { "b": {}, "a": {} } });
+    let tool = option::of(words()).prop_map(move |description| Tool {
+        name: "f".to_owned(),
+        description,
+        parameters: Some((&schema).into()),
+        strict: None,
+    });
+    let choice = prop::sample::select(vec![
+        (ToolChoice::Auto, None),
+        (ToolChoice::Auto, Some(false)),
+        (ToolChoice::None, None),
+        (ToolChoice::Required, Some(false)),
+        (ToolChoice::Named("f".to_owned()), None),
+        (ToolChoice::Named("f".to_owned()), Some(false)),
+    ]);
+    prop_oneof![
+        Just((Vec::new(), ToolChoice::Auto, None)),
+        (tool, choice).prop_map(|(tool, (choice, parallel))| (vec![tool], choice, parallel)),
+    ]
+}
+
+/// Anything that all three protocols can say.
+fn request() -> impl Strategy<Value = TextRequest> {
+    let efforts = [Effort::None, Effort::Low, Effort::Medium, Effort::High, Effort::XHigh, Effort::Max];
+    let sampling = (option::of(0.0..=1.0), option::of(0.0..=1.0));
+    let options =
+        (1..=1_000_000_u64, sampling, option::of(prop::sample::select(efforts.to_vec())), option::of(words()));
+    (turns(), tools(), options).prop_map(|(turns, (tools, tool_choice, parallel_calls), options)| {
+        let (cap, (temperature, top_p), effort, user) = options;
+        TextRequest {
+            model: "m".to_owned(),
+            turns,
+            tools,
+            tool_choice,
+            parallel_calls,
+            max_output_tokens: Some(cap),
+            sampling: Sampling { temperature, top_p, ..Sampling::default() },
+            reasoning: Reasoning { effort, ..Reasoning::default() },
+            user,
+            ..TextRequest::default()
+        }
+    })
+}
+
+/// What some protocols can say and others cannot.
+#[derive(Clone, Debug)]
+struct More {
+    number: f64,
+    count: u64,
+    words: Vec<String>,
+    flag: bool,
+}
+
+fn more() -> impl Strategy<Value = More> {
+    (-2.0..=2.0, 1..99_u64, vec(words(), 4), any::<bool>()).prop_map(|(number, count, words, flag)| More {
+        number,
+        count,
+        words,
+        flag,
+    })
+}
+
+/// The request with all that the protocol can say besides what every one can.
+fn enriched(protocol: Protocol, mut request: TextRequest, more: &More) -> TextRequest {
+    let named = |name: &str| Format::JsonSchema {
+        name: Some(name.to_owned()),
+        description: Some(more.words[0].clone()),
+        schema: json!({ "type": "object" }).into(),
+        strict: Some(more.flag),
+    };
+    request.format = match protocol {
+        Messages => Format::JsonSchema { name: None, description: None, schema: json!({}).into(), strict: Some(true) },
+        _ if more.flag => Format::JsonObject,
+        _ => named("n"),
+    };
+    match protocol {
+        Messages => {
+            request.sampling.top_k = Some(more.count);
+            request.stop = more.words.clone();
+        }
+        Chat | Responses => {
+            request.sampling.temperature = Some(more.number.abs());
+            request.sampling.presence_penalty = Some(more.number);
+            request.sampling.frequency_penalty = Some(-more.number);
+            request.reasoning.effort = Some(Effort::Minimal);
+            request.verbosity = Some(Verbosity::High);
+            request.tools.iter_mut().for_each(|tool| (tool.strict, tool.parameters) = (Some(more.flag), None));
+        }
+    }
+    if protocol == Chat {
+        request.sampling.seed = Some(more.count.cast_signed());
+        request.stop = more.words.clone();
+    } else if request.reasoning.effort != Some(Effort::None) {
+        request.reasoning.summary = Some(true);
+    }
+    request.turns.iter_mut().for_each(|turn| enrich(protocol, turn, more));
+    request
+}
+
+fn enrich(protocol: Protocol, turn: &mut Turn, more: &More) {
+    let word = more.words[1].clone();
+    match turn {
+        Turn::System(_) => {}
+        Turn::User(parts) => {
+            let (name, data) = (Some(word), "JVBERg==".to_owned());
+            parts.push(UserPart::File { name, media_type: "application/pdf".to_owned(), data });
+        }
+        Turn::Tool(result) => match protocol {
+            Messages => result.is_error = more.flag,
+            Responses => result.content.push(UserPart::Text(word)),
+            Chat => {}
+        },
+        Turn::Assistant(parts) => {
+            let has_calls = parts.iter().any(|part| matches!(part, AssistantPart::Call(_)));
+            let signature = (protocol == Messages).then(|| more.words[2].clone());
+            if protocol != Chat || has_calls {
+                parts.insert(0, AssistantPart::Reasoning { text: word.clone(), signature });
+            }
+            match protocol {
+                Responses => parts.push(AssistantPart::Refusal(word)),
+                Messages => parts.push(AssistantPart::Text(word)),
+                Chat => {}
+            }
+        }
+    }
+}
+
+fn comes_back(protocol: Protocol, request: &TextRequest) {
+    let spoken = say::request(protocol, request, &SETTINGS).unwrap();
+    assert_eq!(spoken.dropped, []);
+    let inbound = neutral(protocol, &spoken.body).unwrap().unwrap();
+    assert_eq!((&inbound.request, inbound.dropped), (request, Vec::new()), "{protocol:?}");
+}
+
+proptest! {
+    #[test]
+    fn there_and_back_is_the_same(request in request()) {
+        Protocol::ALL.into_iter().for_each(|protocol| comes_back(protocol, &request));
+    }
+
+    #[test]
+    fn what_one_protocol_can_say_comes_back_from_it(request in request(), more in more()) {
+        Protocol::ALL.into_iter().for_each(|protocol| comes_back(protocol, &enriched(protocol, request.clone(), &more)));
+    }
+}
