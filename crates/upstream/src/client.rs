@@ -1,0 +1,169 @@
+//! An upstream: its hosts, and when the second one is asked.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use engine::EngineError;
+use tokio::time::{Instant, sleep};
+
+use crate::budget::Budget;
+use crate::connect::Connector;
+use crate::dial::{Dial, Tcp};
+use crate::host::{Answer, Host, Leave};
+use crate::origin::Origin;
+use crate::resolve::{Resolve, System};
+use crate::{Failure, Incoming, Options, OptionsError, Outgoing, Stage};
+
+/// A model server. Clones share its connections, its breakers and its retry budget.
+#[derive(Clone)]
+pub struct Upstream {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    name: String,
+    error_body: usize,
+    /// In the order in which they are asked.
+    hosts: Vec<Arc<Host>>,
+    budget: Mutex<Budget>,
+}
+
+/// What one try came to, and which host it asked.
+struct Try {
+    outcome: Result<Answer, Failure>,
+    host: usize,
+}
+
+impl Upstream {
+    /// Asks over the network.
+    ///
+    /// # Errors
+    /// When something in `options` cannot be.
+    pub fn new(options: Options) -> Result<Self, OptionsError> {
+        Self::with(options, Arc::new(System::new()), Arc::new(Tcp))
+    }
+
+    /// Asks with other names and connections.
+    ///
+    /// # Errors
+    /// When something in `options` cannot be.
+    pub fn with(options: Options, resolver: Arc<dyn Resolve>, dialer: Arc<dyn Dial>) -> Result<Self, OptionsError> {
+        options.check()?;
+        let connector = Arc::new(Connector::new(resolver, dialer, options.trusted()?));
+        let mut origins = vec![Origin::new(&options.base_url, "base_url")?];
+        if let Some(url) = &options.fallback_base_url {
+            origins.push(Origin::new(url, "fallback_base_url")?);
+        }
+        let host = |origin| Arc::new(Host::new(origin, &options, Arc::clone(&connector)));
+        let hosts = origins.into_iter().map(host).collect();
+        let budget = Mutex::new(Budget::new());
+        Ok(Self { inner: Arc::new(Inner { name: options.name, error_body: options.error_body, hosts, budget }) })
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// How much of the body of an error is worth reading, in bytes.
+    #[must_use]
+    pub fn error_body(&self) -> usize {
+        self.inner.error_body
+    }
+
+    /// Whether no host of it would be asked at `now`.
+    #[must_use]
+    pub fn is_open(&self, now: Instant) -> bool {
+        self.inner.hosts.iter().all(|host| host.is_open(now))
+    }
+
+    /// Asks once: the first host that its breaker lets be asked. Resolves when the head of the answer is there, whatever
+    /// its status. Dropping the future closes the connection.
+    ///
+    /// # Errors
+    /// When there is no answer that could be read.
+    pub async fn send(&self, request: &Outgoing) -> Result<Incoming, Failure> {
+        let one = self.inner.first(request, Instant::now() + FAR).await;
+        one.outcome.map(|answer| answer.incoming)
+    }
+
+    /// Asks, and asks once more if `may_retry` and that can do no harm: when the request did not reach the host, or the
+    /// host says by its status that it has failed or is overloaded. Then the other host is asked, if there is one. A
+    /// retry needs time until `deadline`, a token of the budget, and a `Retry-After` of at most a second, if any.
+    ///
+    /// # Errors
+    /// When there is no answer that could be read, until `deadline` at the latest.
+    pub async fn ask(&self, request: &Outgoing, deadline: Instant, may_retry: bool) -> Result<Incoming, Failure> {
+        self.inner.budget(Budget::deposit);
+        let first = self.inner.first(request, deadline).await;
+        let pause = first.pause().filter(|pause| may_retry && Instant::now() + *pause < deadline);
+        let last = match pause {
+            Some(pause) => self.inner.again(first, request, deadline, pause).await,
+            None => first,
+        };
+        last.outcome.map(|answer| answer.incoming)
+    }
+}
+
+impl Inner {
+    async fn first(&self, request: &Outgoing, deadline: Instant) -> Try {
+        match self.admit(0..self.hosts.len()) {
+            Some((host, leave)) => Try { outcome: leave.ask(request, deadline).await, host },
+            None => Try { outcome: Err(left_alone()), host: 0 },
+        }
+    }
+
+    /// The one retry, if a host and the budget let it be.
+    async fn again(&self, first: Try, request: &Outgoing, deadline: Instant, pause: Duration) -> Try {
+        let after = first.host + 1;
+        let others_first = (after..after + self.hosts.len()).map(|at| at % self.hosts.len());
+        let Some((host, leave)) = self.admit(others_first) else { return first };
+        if !self.budget(Budget::withdraw) {
+            return first;
+        }
+        if let Ok(answer) = first.outcome {
+            answer.incoming.body.drain();
+        }
+        sleep(pause).await;
+        Try { outcome: leave.ask(request, deadline).await, host }
+    }
+
+    fn admit(&self, order: impl IntoIterator<Item = usize>) -> Option<(usize, Leave)> {
+        order.into_iter().find_map(|at| Some((at, self.hosts[at].admit()?)))
+    }
+
+    fn budget<T>(&self, act: impl FnOnce(&mut Budget) -> T) -> T {
+        // No panic leaves the budget half changed.
+        act(&mut self.budget.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Try {
+    /// For how long to wait before it is repeated, if it may be repeated.
+    fn pause(&self) -> Option<Duration> {
+        match &self.outcome {
+            Ok(answer) if RETRIED.contains(&answer.incoming.status.as_u16()) => {
+                let pause = answer.pause.unwrap_or_default();
+                (pause <= LONGEST_PAUSE).then_some(pause)
+            }
+            Ok(_) => None,
+            Err(failure) => {
+                let was_asked = failure.stage != Stage::Breaker;
+                (was_asked && failure.may_fail_over).then_some(Duration::ZERO)
+            }
+        }
+    }
+}
+
+fn left_alone() -> Failure {
+    let error = EngineError::Unavailable("it has failed too often, and is left alone for a while".to_owned());
+    Failure::unsent(Stage::Breaker, error)
+}
+
+/// Statuses after which a request is repeated.
+const RETRIED: [u16; 4] = [500, 502, 503, 529];
+/// The longest wait before a retry.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// A deadline for who has none; the limits of the upstream end everything long before.
+const FAR: Duration = Duration::from_secs(24 * 60 * 60);

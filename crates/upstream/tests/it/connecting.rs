@@ -1,0 +1,179 @@
+//! Names, connections, TLS.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use engine::EngineError;
+use sluicegate_upstream::{Failure, Options, Stage, Upstream};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpSocket;
+use tokio::time::Instant;
+
+use crate::world::{Ca, Certificate, Name, Peer, World, asking, ok, one, options, url};
+
+/// How the first request to `options` fails.
+async fn failure(world: &World, options: Options) -> Failure {
+    world.upstream(options).send(&asking("{}")).await.unwrap_err()
+}
+
+fn assert_unreachable(failure: &Failure, stage: Stage) {
+    assert!(matches!(failure.error, EngineError::Upstream(_)), "{failure}");
+    assert_eq!((failure.stage, failure.may_fail_over), (stage, true), "{failure}");
+}
+
+fn assert_late(failure: &Failure, stage: Stage) {
+    assert!(matches!(failure.error, EngineError::Timeout(_)), "{failure}");
+    assert_eq!((failure.stage, failure.may_fail_over), (stage, true), "{failure}");
+}
+
+#[tokio::test]
+async fn a_closed_port_fails_at_once() {
+    // A port that is bound but not listened on refuses.
+    let bound = TcpSocket::new_v4().unwrap();
+    bound.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let base = url(&format!("http://{}", bound.local_addr().unwrap()));
+    let upstream = Upstream::new(Options::new("test", base)).unwrap();
+    assert_unreachable(&upstream.send(&asking("{}")).await.unwrap_err(), Stage::Connect);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_at_an_address_is_waited_for_as_long_as_said() {
+    let world = World::default();
+    world.stall("a.example");
+    let begun = Instant::now();
+    assert_late(&failure(&world, options()).await, Stage::Connect);
+    let waited = begun.elapsed();
+    assert!((Duration::from_millis(4_990)..Duration::from_millis(5_010)).contains(&waited), "{waited:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_is_not_found_in_two_seconds_is_given_up() {
+    let world = World::default();
+    world.name("a.example", Name::Stalls);
+    let begun = Instant::now();
+    assert_late(&failure(&world, options()).await, Stage::Connect);
+    let waited = begun.elapsed();
+    assert!((Duration::from_millis(1_990)..Duration::from_millis(2_010)).contains(&waited), "{waited:?}");
+    assert_eq!(world.dials(), 0);
+}
+
+#[tokio::test]
+async fn a_name_without_addresses_fails() {
+    let world = World::default();
+    assert_unreachable(&failure(&world, options()).await, Stage::Connect);
+    world.name("a.example", Name::At(Vec::new()));
+    assert_unreachable(&failure(&world, options()).await, Stage::Connect);
+    assert_eq!(world.dials(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dead_address_keeps_the_next_one_waiting_for_a_moment_only() {
+    let (world, upstream) = one(|_, peer| peer.always(ok("{}")));
+    let good = world.address("a.example");
+    world.stall("dead.example");
+    let (dead, refused) = (world.address("dead.example"), world.address("refused.example"));
+    world.name("a.example", Name::At(vec![dead, refused, good]));
+    let begun = Instant::now();
+    upstream.send(&asking("{}")).await.unwrap();
+    assert_eq!(world.dialled(), [dead, refused, good]);
+    assert!(begun.elapsed() < Duration::from_millis(300), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_hundred_addresses_sixteen_are_tried_and_both_families() {
+    let world = World::default();
+    let v4 = (0..50).map(|at| format!("198.51.100.{at}:80").parse().unwrap());
+    let v6 = (0..50).map(|at| format!("[2001:db8::{at}]:80").parse().unwrap());
+    world.name("a.example", Name::At(v6.chain(v4).collect()));
+    assert_unreachable(&failure(&world, options()).await, Stage::Connect);
+    let dialled = world.dialled();
+    assert_eq!(dialled.len(), 16);
+    assert!(dialled.chunks(2).all(|pair| pair[0].is_ipv6() && pair[1].is_ipv4()), "{dialled:?}");
+}
+
+fn https(ca: &Ca) -> Options {
+    Options { base_url: url("https://a.example/v1"), roots: Some(ca.pem.clone().into_bytes()), ..options() }
+}
+
+/// A world in which `a.example` speaks TLS.
+fn secured(ca: &Ca, certificate: Certificate) -> World {
+    let world = World::default();
+    let acceptor = ca.acceptor(certificate);
+    world.serve("a.example", move |_, peer| {
+        let acceptor = acceptor.clone();
+        async move {
+            if let Ok(stream) = acceptor.accept(peer.io).await {
+                Peer { io: Box::new(stream) }.always(ok("secured")).await;
+            }
+        }
+    });
+    world
+}
+
+#[tokio::test]
+async fn a_host_that_the_operator_trusts_is_asked() {
+    let ca = Ca::new();
+    let world = secured(&ca, Certificate::Good);
+    let upstream = world.upstream(https(&ca));
+    for _ in 0..2 {
+        let body = upstream.send(&asking("{}")).await.unwrap().body;
+        assert_eq!(body.collect(100).await.unwrap(), "secured");
+    }
+    assert_eq!(world.dials(), 1);
+}
+
+#[tokio::test]
+async fn a_host_that_nobody_vouches_for_is_not_asked() {
+    let ca = Ca::new();
+    for certificate in [Certificate::Expired, Certificate::OfAnotherName, Certificate::SelfSigned] {
+        let world = secured(&ca, certificate);
+        assert_unreachable(&failure(&world, https(&ca)).await, Stage::Tls);
+        assert_eq!(world.dials(), 1, "{certificate:?}");
+    }
+    let unknown = secured(&Ca::new(), Certificate::Good);
+    assert_unreachable(&failure(&unknown, https(&ca)).await, Stage::Tls);
+    let public_alone = Options { roots: None, ..https(&ca) };
+    assert_unreachable(&failure(&secured(&ca, Certificate::Good), public_alone).await, Stage::Tls);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handshake_that_stalls_is_within_the_deadline_of_the_connection() {
+    let ca = Ca::new();
+    let world = World::default();
+    let is_plain = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&is_plain);
+    world.serve("a.example", move |_, mut peer| {
+        let seen = Arc::clone(&seen);
+        async move {
+            let first = peer.io.read_u8().await.unwrap();
+            seen.store(first != HANDSHAKE, Ordering::Relaxed);
+            peer.gone().await;
+        }
+    });
+    let begun = Instant::now();
+    assert_late(&failure(&world, https(&ca)).await, Stage::Tls);
+    let waited = begun.elapsed();
+    assert!((Duration::from_millis(4_990)..Duration::from_millis(5_010)).contains(&waited), "{waited:?}");
+    assert!(!is_plain.load(Ordering::Relaxed));
+}
+
+#[tokio::test]
+async fn a_handshake_that_breaks_off_fails() {
+    let ca = Ca::new();
+    // Nothing; an alert, as a server of TLS 1.1 alone sends it; plain HTTP.
+    for said in [&b""[..], b"\x15\x03\x01\x00\x02\x02\x46", b"HTTP/1.1 400 Bad Request\r\n\r\n"] {
+        let world = World::default();
+        world.serve("a.example", move |_, mut peer| async move {
+            let mut hello = [0; 64];
+            peer.io.read_exact(&mut hello).await.unwrap();
+            peer.say(said).await;
+            let _ = peer.io.shutdown().await;
+        });
+        assert_unreachable(&failure(&world, https(&ca)).await, Stage::Tls);
+        assert_eq!(world.dials(), 1);
+    }
+}
+
+/// The content type of a TLS record that holds a part of the handshake.
+const HANDSHAKE: u8 = 22;

@@ -1,0 +1,161 @@
+//! What an upstream is sent.
+
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue};
+use sluicegate_upstream::{Credential, Options, OptionsError, Outgoing, Upstream};
+
+use crate::world::{Asked, World, asking, ok, options, url};
+
+/// What the server of `options` is sent.
+async fn sent(options: Options, request: &Outgoing) -> Asked {
+    let world = World::default();
+    let seen = Arc::new(Mutex::new(None));
+    let written = Arc::clone(&seen);
+    world.serve("a.example", move |_, mut peer| {
+        let written = Arc::clone(&written);
+        async move {
+            *written.lock().unwrap() = peer.request().await;
+            peer.say(ok("{}")).await;
+        }
+    });
+    world.upstream(options).send(request).await.unwrap();
+    let asked = seen.lock().unwrap().take();
+    asked.unwrap()
+}
+
+fn header(value: &'static str) -> HeaderValue {
+    HeaderValue::from_static(value)
+}
+
+#[tokio::test]
+async fn exactly_these_headers_are_sent() {
+    let mut options = options();
+    options.credential = Some(Credential::bearer("sk-theirs").unwrap());
+    options.headers.insert("anthropic-version", header("2023-06-01"));
+    let mut request = asking(r#"{"a":1}"#);
+    let asked = sent(options.clone(), &request).await;
+    let expected = concat!(
+        "POST /v1/responses HTTP/1.1\r\n",
+        "anthropic-version: 2023-06-01\r\n",
+        "host: a.example\r\n",
+        "user-agent: sluicegate/",
+        env!("CARGO_PKG_VERSION"),
+        "\r\n",
+        "accept-encoding: identity\r\n",
+        "accept: application/json\r\n",
+        "content-type: application/json\r\n",
+        "authorization: Bearer sk-theirs\r\n",
+        "content-length: 7\r\n\r\n",
+    );
+    assert_eq!(asked, Asked { head: expected.to_owned(), body: r#"{"a":1}"#.to_owned() });
+
+    request.accept_stream = true;
+    request.content_type = header("multipart/form-data; boundary=b");
+    request.headers.insert("anthropic-version", header("2024-01-01"));
+    let asked = sent(options, &request).await;
+    let expected = expected
+        .replace("accept: application/json", "accept: text/event-stream")
+        .replace("content-type: application/json", "content-type: multipart/form-data; boundary=b")
+        .replace("2023-06-01", "2024-01-01");
+    assert_eq!(asked.head, expected);
+}
+
+#[tokio::test]
+async fn what_the_gateway_says_itself_nobody_else_says() {
+    let mut options = options();
+    options.credential = Some(Credential::x_api_key("theirs").unwrap());
+    let plain = sent(options.clone(), &asking("{}")).await;
+    let mut request = asking("{}");
+    let forged: HeaderMap = [
+        "host",
+        "content-length",
+        "transfer-encoding",
+        "connection",
+        "x-api-key",
+        "accept",
+        "accept-encoding",
+        "content-type",
+        "user-agent",
+        "te",
+        "upgrade",
+        "expect",
+    ]
+    .into_iter()
+    .map(|name| (name.parse().unwrap(), header("chunked")))
+    .collect();
+    request.headers = forged;
+    assert_eq!(sent(options, &request).await, plain);
+    assert!(plain.head.contains("\r\nx-api-key: theirs\r\n"), "{}", plain.head);
+}
+
+#[tokio::test]
+async fn without_a_credential_there_is_none() {
+    let asked = sent(options(), &asking("{}")).await;
+    assert!(!asked.head.contains("authorization") && !asked.head.contains("api-key"), "{}", asked.head);
+}
+
+#[tokio::test]
+async fn the_path_is_appended_to_the_base_url() {
+    for (base, target) in [
+        ("http://a.example", "/responses"),
+        ("http://a.example/", "/responses"),
+        ("http://a.example/v1/", "/v1/responses"),
+        ("http://a.example/open%20ai/v1?api-version=1", "/open%20ai/v1/responses?api-version=1"),
+    ] {
+        let asked = sent(Options { base_url: url(base), ..options() }, &asking("{}")).await;
+        assert_eq!(asked.head.lines().next(), Some(format!("POST {target} HTTP/1.1").as_str()), "{base}");
+    }
+    let asked = sent(Options { base_url: url("http://a.example:8000"), ..options() }, &asking("{}")).await;
+    assert!(asked.head.contains("\r\nhost: a.example:8000\r\n"), "{}", asked.head);
+}
+
+#[tokio::test]
+async fn a_body_in_pieces_is_one_body() {
+    let mut request = asking("");
+    let pieces = ["{\"model\":\"", "", "theirs", "\",\"input\":\"", &"x".repeat(100_000), "\"}", ""];
+    request.body = pieces.map(|piece| Bytes::copy_from_slice(piece.as_bytes())).to_vec().into();
+    let asked = sent(options(), &request).await;
+    assert_eq!(asked.body, pieces.concat());
+    assert!(asked.head.contains(&format!("content-length: {}\r\n", asked.body.len())), "{}", asked.head);
+    request.body = Bytes::new().into();
+    assert_eq!(sent(options(), &request).await.body, "");
+}
+
+#[test]
+fn secrets_are_not_shown() {
+    let mut options = Options {
+        credential: Some(Credential::bearer("canary-1").unwrap()),
+        base_url: url("http://a.example/v1?key=canary-2"),
+        ..options()
+    };
+    options.headers.insert("x-theirs", header("canary-3"));
+    let request = asking("canary-4");
+    let shown = format!("{options:?} {:?} {request:?}", options.credential);
+    assert!(!shown.contains("canary"), "{shown}");
+}
+
+#[test]
+fn what_is_wrong_with_options_is_said() {
+    let said = |options: Options| Upstream::new(options).err().map(|error| error.to_string());
+    let base = |base: &str| Options { base_url: url(base), ..options() };
+    assert_eq!(said(options()), None);
+    let scheme = "`base_url` has the scheme `ftp`; `http` and `https` are accepted.";
+    assert_eq!(said(base("ftp://a.example")).as_deref(), Some(scheme));
+    let user = "`base_url` has a user or password; it must not have one.";
+    assert_eq!(said(base("http://me:secret@a.example")).as_deref(), Some(user));
+    let fragment = "`fallback_base_url` has a fragment; it must not have one.";
+    let fallback = Options { fallback_base_url: Some(url("http://b.example/#a")), ..options() };
+    assert_eq!(said(fallback).as_deref(), Some(fragment));
+    let zero = Options { head: std::time::Duration::ZERO, ..options() };
+    assert_eq!(said(zero).as_deref(), Some("`head` is 0; a value above 0 is accepted."));
+    let mut own = options();
+    own.headers.insert("host", header("b.example"));
+    assert_eq!(said(own).as_deref(), Some("`headers` has `host`, which the gateway sets itself."));
+    let roots = Options { roots: Some(b"no PEM".to_vec()), ..options() };
+    assert_eq!(said(roots).as_deref(), Some("`roots` has no certificate; certificates in PEM are accepted."));
+    for key in ["", "a b", "ab\r\nx: y", "ä"] {
+        assert_eq!(Credential::bearer(key).err(), Some(OptionsError::Credential), "{key:?}");
+    }
+}

@@ -1,0 +1,300 @@
+//! A network in memory, and servers that are functions of their connections.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use sluicegate_upstream::{BoxFuture, Connection, Dial, Options, Outgoing, Resolve, Upstream};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+use url::Url;
+
+type Serve = Arc<dyn Fn(usize, Peer) -> BoxFuture<'static, ()> + Send + Sync>;
+
+/// The network: names with servers behind them.
+#[derive(Clone, Default)]
+pub(crate) struct World {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    names: HashMap<String, Name>,
+    servers: HashMap<SocketAddr, Server>,
+    dialled: Vec<SocketAddr>,
+}
+
+/// How a name is found.
+#[derive(Clone)]
+pub(crate) enum Name {
+    At(Vec<SocketAddr>),
+    Stalls,
+}
+
+/// What is at an address.
+#[derive(Clone)]
+enum Server {
+    Serves { serve: Serve, connections: usize },
+    Stalls,
+}
+
+impl World {
+    /// A server at the address of its own that `name` gets: a function of the number of a connection, from 0, and of
+    /// the connection.
+    pub(crate) fn serve<F>(&self, name: &str, serve: impl Fn(usize, Peer) -> F + Send + Sync + 'static)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let serve: Serve = Arc::new(move |number, peer| Box::pin(serve(number, peer)));
+        let address = self.address(name);
+        self.state(|state| state.servers.insert(address, Server::Serves { serve, connections: 0 }));
+    }
+
+    /// Nobody is at the name's address, and nothing refuses.
+    pub(crate) fn stall(&self, name: &str) {
+        let address = self.address(name);
+        self.state(|state| state.servers.insert(address, Server::Stalls));
+    }
+
+    /// Nobody is at the name's address any more; connections are refused.
+    pub(crate) fn refuse(&self, name: &str) {
+        let address = self.address(name);
+        self.state(|state| state.servers.remove(&address));
+    }
+
+    pub(crate) fn name(&self, name: &str, found: Name) {
+        self.state(|state| state.names.insert(name.to_owned(), found));
+    }
+
+    /// The address of a name, which gets one if it has none yet.
+    pub(crate) fn address(&self, name: &str) -> SocketAddr {
+        self.state(|state| {
+            let next = (Ipv4Addr::new(192, 0, 2, state.names.len() as u8 + 1), 80).into();
+            let found = state.names.entry(name.to_owned()).or_insert_with(|| Name::At(vec![next]));
+            match found {
+                Name::At(addresses) => addresses[0],
+                Name::Stalls => next,
+            }
+        })
+    }
+
+    pub(crate) fn dialled(&self) -> Vec<SocketAddr> {
+        self.state(|state| state.dialled.clone())
+    }
+
+    /// How many connections were dialled.
+    pub(crate) fn dials(&self) -> usize {
+        self.state(|state| state.dialled.len())
+    }
+
+    pub(crate) fn upstream(&self, options: Options) -> Upstream {
+        Upstream::with(options, Arc::new(self.clone()), Arc::new(self.clone())).unwrap()
+    }
+
+    fn state<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
+        act(&mut self.state.lock().unwrap())
+    }
+}
+
+/// A world with one server, and the upstream that is this server.
+pub(crate) fn one<F>(serve: impl Fn(usize, Peer) -> F + Send + Sync + 'static) -> (World, Upstream)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let world = World::default();
+    world.serve("a.example", serve);
+    let upstream = world.upstream(options());
+    (world, upstream)
+}
+
+impl Resolve for World {
+    fn resolve<'a>(&'a self, host: &'a str, port: u16) -> BoxFuture<'a, io::Result<Vec<SocketAddr>>> {
+        let found = self.state(|state| state.names.get(host).cloned());
+        Box::pin(async move {
+            match found {
+                Some(Name::At(addresses)) => Ok(addresses),
+                Some(Name::Stalls) => std::future::pending().await,
+                None => Err(io::Error::other(format!("nobody knows {host}:{port}"))),
+            }
+        })
+    }
+}
+
+impl Dial for World {
+    fn dial(&self, address: SocketAddr) -> BoxFuture<'_, io::Result<Box<dyn Connection>>> {
+        Box::pin(async move {
+            let found = self.state(|state| {
+                state.dialled.push(address);
+                let server = state.servers.get_mut(&address)?;
+                if let Server::Serves { connections, .. } = server {
+                    *connections += 1;
+                }
+                Some(server.clone())
+            });
+            match found {
+                Some(Server::Serves { serve, connections }) => {
+                    let (near, far) = duplex(16 << 10);
+                    tokio::spawn(serve(connections - 1, Peer { io: Box::new(far) }));
+                    Ok(Box::new(near) as Box<dyn Connection>)
+                }
+                Some(Server::Stalls) => std::future::pending().await,
+                None => Err(io::ErrorKind::ConnectionRefused.into()),
+            }
+        })
+    }
+}
+
+/// A server over TCP on this machine. With `resets`, connections end by RST.
+pub(crate) async fn tcp<F>(resets: bool, serve: impl Fn(usize, Peer) -> F + Send + Sync + 'static) -> Upstream
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = format!("http://{}/v1", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        for number in 0.. {
+            let (stream, _) = listener.accept().await.unwrap();
+            if resets {
+                stream.set_zero_linger().unwrap();
+            }
+            tokio::spawn(serve(number, Peer { io: Box::new(stream) }));
+        }
+    });
+    Upstream::new(Options::new("test", base.parse().unwrap())).unwrap()
+}
+
+/// The server's side of a connection.
+pub(crate) struct Peer {
+    pub(crate) io: Box<dyn Connection>,
+}
+
+/// A request as it came.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+impl Peer {
+    /// The next request, unless the connection ends.
+    pub(crate) async fn request(&mut self) -> Option<Asked> {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(self.io.read_u8().await.ok()?);
+        }
+        let head = String::from_utf8(head).unwrap();
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap_or("0");
+        let mut body = vec![0; length.parse().unwrap()];
+        self.io.read_exact(&mut body).await.ok()?;
+        Some(Asked { head, body: String::from_utf8(body).unwrap() })
+    }
+
+    /// Whether anybody hears it is not known here.
+    pub(crate) async fn say(&mut self, bytes: impl AsRef<[u8]>) {
+        let _ = self.io.write_all(bytes.as_ref()).await;
+        let _ = self.io.flush().await;
+    }
+
+    /// Answers every request alike.
+    pub(crate) async fn always(mut self, bytes: impl AsRef<[u8]>) {
+        while self.request().await.is_some() {
+            self.say(&bytes).await;
+        }
+    }
+
+    /// Waits for the other side to close.
+    pub(crate) async fn gone(&mut self) {
+        while self.io.read_u8().await.is_ok() {}
+    }
+}
+
+/// For the upstream `http://a.example/v1`.
+pub(crate) fn options() -> Options {
+    Options::new("test", url("http://a.example/v1"))
+}
+
+/// As `options`, with a fallback `http://b.example/v1`.
+pub(crate) fn with_fallback() -> Options {
+    Options { fallback_base_url: Some(url("http://b.example/v1")), ..options() }
+}
+
+pub(crate) fn url(url: &str) -> Url {
+    url.parse().unwrap()
+}
+
+pub(crate) fn asking(body: impl Into<Bytes>) -> Outgoing {
+    Outgoing {
+        path: "/responses",
+        content_type: HeaderValue::from_static("application/json"),
+        headers: HeaderMap::new(),
+        body: body.into().into(),
+        accept_stream: false,
+    }
+}
+
+/// A JSON answer with its length.
+pub(crate) fn answer(status: &str, body: &str) -> String {
+    format!("HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+}
+
+pub(crate) fn ok(body: &str) -> String {
+    answer("200 OK", body)
+}
+
+/// A CA, and what it signs.
+pub(crate) struct Ca {
+    issuer: Issuer<'static, KeyPair>,
+    pub(crate) pem: String,
+}
+
+/// Who vouches for a host, and for what.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Certificate {
+    Good,
+    Expired,
+    OfAnotherName,
+    SelfSigned,
+}
+
+impl Ca {
+    pub(crate) fn new() -> Self {
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, "A CA");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let base64 = STANDARD.encode(params.self_signed(&key).unwrap().der());
+        let pem = format!("-----BEGIN CERTIFICATE-----\n{base64}\n-----END CERTIFICATE-----\n");
+        Self { issuer: Issuer::new(params, key), pem }
+    }
+
+    pub(crate) fn acceptor(&self, kind: Certificate) -> TlsAcceptor {
+        let name = if let Certificate::OfAnotherName = kind { "c.example" } else { "a.example" };
+        let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        if let Certificate::Expired = kind {
+            params.not_after = rcgen::date_time_ymd(2020, 1, 1);
+        }
+        let key = KeyPair::generate().unwrap();
+        let certificate = match kind {
+            Certificate::SelfSigned => params.self_signed(&key).unwrap(),
+            _ => params.signed_by(&key, &self.issuer).unwrap(),
+        };
+        let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate.der().clone()], key)
+            .unwrap();
+        TlsAcceptor::from(Arc::new(config))
+    }
+}
