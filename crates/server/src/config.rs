@@ -3,6 +3,7 @@
 mod fetch;
 pub(crate) mod key;
 mod limits;
+pub(crate) mod upstream;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -31,6 +32,8 @@ pub(crate) struct Config {
     pub(crate) keys: Vec<Key>,
     /// The models; absent: the built-in ten.
     pub(crate) models: Option<Vec<ModelEntry>>,
+    /// Model servers to which models may be handed.
+    pub(crate) upstreams: Vec<upstream::Upstream>,
     /// The embedded text engine.
     pub(crate) local: Local,
     /// The embedded image engine.
@@ -47,6 +50,7 @@ impl Default for Config {
             limits: Limits::default(),
             keys: Vec::new(),
             models: None,
+            upstreams: Vec::new(),
             local: Local::default(),
             easel: Easel::default(),
             fetch: Fetch::default(),
@@ -54,12 +58,15 @@ impl Default for Config {
     }
 }
 
-/// One model, by what it promises.
+/// One model, by what it promises and who serves it.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(crate) struct ModelEntry {
+    /// Who serves it. Empty: the embedded engine of its family.
+    #[serde(default)]
+    pub(crate) targets: Vec<upstream::Target>,
+    /// What it promises; unknown settings are refused there.
     #[serde(flatten)]
-    model: Model,
+    pub(crate) model: Model,
 }
 
 /// The embedded text engine.
@@ -130,6 +137,10 @@ impl Config {
 impl ConfigError {
     pub(crate) fn one(problem: String) -> Self {
         Self(vec![problem])
+    }
+
+    pub(crate) fn of(problems: Vec<String>) -> Self {
+        Self(problems)
     }
 
     fn within(self, file: &impl std::fmt::Display) -> Self {

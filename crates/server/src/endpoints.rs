@@ -26,10 +26,15 @@ pub(crate) fn json(value: &impl Serialize) -> Result<Response<Body>, Refusal> {
         cause: Some(format!("a reply has no JSON form: {error}")),
         ..ApiError::server_error().into()
     })?;
-    let mut response = Response::new(Full::new(Bytes::from(body)).boxed_unsync());
+    Ok(json_bytes(body.into()))
+}
+
+/// A reply of status 200 whose body is this JSON.
+pub(crate) fn json_bytes(body: Bytes) -> Response<Body> {
+    let mut response = Response::new(Full::new(body).boxed_unsync());
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    Ok(response)
+    response
 }
 
 /// The body of a request that has to be JSON.

@@ -11,7 +11,6 @@ use std::task::Poll;
 
 use auth::{Credentials, Denied, Entry, KeyRing};
 use bytes::Bytes;
-use catalog::Catalog;
 use engine::{ImageEngine, TextEngine};
 use fetch::Fetcher;
 use http::header::{AUTHORIZATION, CONNECTION};
@@ -28,7 +27,7 @@ use crate::lifecycle::Lifecycle;
 use crate::limit::Limiter;
 use crate::metrics::Metrics;
 use crate::outcome::Outcome;
-use crate::policy::Policies;
+use crate::policy::{Policies, Policy};
 use crate::record::Record;
 use crate::refusal::Refusal;
 use crate::route::{Endpoint, style};
@@ -51,15 +50,15 @@ pub(crate) struct Gateway {
 
 /// Who asks, once their key was admitted, and what there is to answer with.
 pub(crate) struct Caller<'a> {
-    pub(crate) gateway: &'a Gateway,
-    pub(crate) catalog: &'a Catalog,
+    pub(crate) gateway: &'a Arc<Gateway>,
+    pub(crate) policy: &'a Arc<Policy>,
     pub(crate) key: &'a Entry,
     pub(crate) record: &'a mut Option<Record>,
 }
 
 impl Gateway {
     /// Answers one request. There is always an answer; every refusal is one.
-    pub(crate) async fn answer<B>(&self, request: Request<B>) -> Response<Body>
+    pub(crate) async fn answer<B>(self: &Arc<Self>, request: Request<B>) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes> + Send,
     {
@@ -89,7 +88,7 @@ impl Gateway {
     }
 
     /// As [`Gateway::answer`], with a panic turned into a 500: the process and the connection live on.
-    pub(crate) async fn answer_guarded<B>(&self, request: Request<B>) -> Response<Body>
+    pub(crate) async fn answer_guarded<B>(self: &Arc<Self>, request: Request<B>) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes> + Send,
     {
@@ -117,7 +116,11 @@ impl Gateway {
         self.metrics.render(self.limiter.taken(), self.started.elapsed())
     }
 
-    async fn route<B>(&self, request: Request<B>, record: &mut Option<Record>) -> Result<Response<Body>, Refusal>
+    async fn route<B>(
+        self: &Arc<Self>,
+        request: Request<B>,
+        record: &mut Option<Record>,
+    ) -> Result<Response<Body>, Refusal>
     where
         B: http_body::Body<Data = Bytes> + Send,
     {
@@ -131,7 +134,7 @@ impl Gateway {
         if let Some(scope) = endpoint.scope().filter(|scope| !key.scopes.contains(*scope)) {
             return Err(Refusal::capability(scope.as_str()));
         }
-        let caller = Caller { gateway: self, catalog: &policy.catalog, key, record };
+        let caller = Caller { gateway: self, policy: &policy, key, record };
         match endpoint {
             Endpoint::Responses => text::answer::<translate::inbound::Responses, B>(caller, request).await,
             Endpoint::Chat => text::answer::<translate::inbound::Chat, B>(caller, request).await,
@@ -175,12 +178,7 @@ fn note(record: Option<&mut Record>, refusal: &Refusal) {
     let Some(record) = record else { return };
     record.code = Some(refusal.error.code);
     record.cause = refusal.cause.clone();
-    record.end(match refusal.error.kind.status() {
-        429 | 503 => Outcome::Shed,
-        408 | 504 => Outcome::Timeout,
-        500.. => Outcome::EngineError,
-        _ => Outcome::Refused,
-    });
+    record.end(Outcome::of_refusal(&refusal.error));
 }
 
 /// The client's own id of a request, when it is harmless to write down.

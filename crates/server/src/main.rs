@@ -1,6 +1,7 @@
 //! The binary: arguments in, exit status out.
 
 mod admin;
+mod ask;
 mod body;
 mod clock;
 mod config;
@@ -20,6 +21,7 @@ mod record;
 mod references;
 mod refusal;
 mod route;
+mod routes;
 mod serve;
 mod stall;
 mod start;

@@ -25,6 +25,7 @@ pub(crate) struct Metrics {
     in_flight: Gauge,
     connections: Gauge,
     fetches: Family<FetchLabels, Counter>,
+    upstream_failures: Family<UpstreamLabels, Counter>,
     panics: Counter,
     reloads: Family<ReloadLabels, Counter>,
     uptime: Gauge<f64, AtomicU64>,
@@ -54,6 +55,12 @@ struct FetchLabels {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct UpstreamLabels {
+    upstream: String,
+    code: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct ReloadLabels {
     outcome: &'static str,
 }
@@ -70,6 +77,7 @@ impl Metrics {
             in_flight: Gauge::default(),
             connections: Gauge::default(),
             fetches: Family::default(),
+            upstream_failures: Family::default(),
             panics: Counter::default(),
             reloads: Family::default(),
             uptime: Gauge::default(),
@@ -89,6 +97,8 @@ impl Metrics {
         registry.register("connections", "Open client connections", self.connections.clone());
         registry.register("config_reloads", "Times that the configuration was read again", self.reloads.clone());
         registry.register("fetches", "Pictures fetched for requests, by outcome", self.fetches.clone());
+        let help = "Requests that an upstream did not answer, by its name and the error code";
+        registry.register("upstream_failures", help, self.upstream_failures.clone());
         registry.register("panics", "Panics that were caught", self.panics.clone());
         registry.register_with_unit("uptime", "Since the start", Unit::Seconds, self.uptime.clone());
     }
@@ -122,6 +132,10 @@ impl Metrics {
 
     pub(crate) fn fetched(&self, outcome: &'static str) {
         self.fetches.get_or_create(&FetchLabels { outcome }).inc();
+    }
+
+    pub(crate) fn upstream_failed(&self, upstream: &str, code: &'static str) {
+        self.upstream_failures.get_or_create(&UpstreamLabels { upstream: upstream.to_owned(), code }).inc();
     }
 
     pub(crate) fn panicked(&self) {

@@ -1,6 +1,7 @@
 //! How answers end.
 
 use engine::{EngineError, Stop};
+use wire::ApiError;
 
 /// How an answer ended. Exactly one of these is told for each request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,9 +31,21 @@ impl Outcome {
     pub(crate) fn of_failure(error: &EngineError) -> Self {
         match error {
             EngineError::ContextLength { .. } | EngineError::Unsupported { .. } => Self::Refused,
-            EngineError::Busy => Self::Shed,
+            EngineError::Rejected { .. } => Self::Refused,
+            EngineError::Busy | EngineError::RateLimited { .. } | EngineError::Overloaded { .. } => Self::Shed,
             EngineError::Timeout(_) => Self::Timeout,
+            EngineError::Truncated(_) => Self::Truncated,
             _ => Self::EngineError,
+        }
+    }
+
+    /// How a request ended that got no answer but an error.
+    pub(crate) fn of_refusal(error: &ApiError) -> Self {
+        match error.kind.status() {
+            429 | 503 => Self::Shed,
+            408 | 504 => Self::Timeout,
+            500.. => Self::EngineError,
+            _ => Self::Refused,
         }
     }
 

@@ -16,11 +16,13 @@ use tokio::time::sleep;
 use crate::config::{Config, ConfigError};
 use crate::keys::{self, Keys, Made};
 use crate::metrics::Metrics;
+use crate::routes::Routes;
 
-/// Keys and models.
+/// Keys, models, and who serves these.
 pub(crate) struct Policy {
     pub(crate) keys: KeyRing,
     pub(crate) catalog: Catalog,
+    pub(crate) routes: Routes,
 }
 
 /// The policy in force.
@@ -29,8 +31,15 @@ pub(crate) struct Policies(RwLock<Arc<Policy>>);
 impl Policy {
     /// The policy of a configuration, and the keys that were made for it.
     pub(crate) fn read(config: &Config, from_file: bool) -> Result<(Self, Vec<Made>), ConfigError> {
+        Self::follow(config, from_file, None)
+    }
+
+    /// As [`Policy::read`], in the place of another: upstreams that stayed the same keep their connections.
+    fn follow(config: &Config, from_file: bool, before: Option<&Self>) -> Result<(Self, Vec<Made>), ConfigError> {
         let Keys { ring, made } = keys::gather(config, from_file)?;
-        Ok((Self { keys: ring, catalog: config.catalog()? }, made))
+        let catalog = config.catalog()?;
+        let routes = Routes::new(config, &catalog, before.map(|before| &before.routes))?;
+        Ok((Self { keys: ring, catalog, routes }, made))
     }
 }
 
@@ -60,14 +69,15 @@ pub(crate) async fn follow(path: PathBuf, policies: Arc<Policies>, metrics: Arc<
             () = changed(&path, seen) => {}
         }
         seen = state(&path).ok();
-        match Config::load(&path).and_then(|config| Policy::read(&config, true)) {
+        let before = policies.current();
+        match Config::load(&path).and_then(|config| Policy::follow(&config, true, Some(&before))) {
             Ok((policy, _)) => {
-                tracing::info!(keys = policy.keys.entries().count(), "keys and models were read again");
+                tracing::info!(keys = policy.keys.entries().count(), "keys, models and upstreams were read again");
                 policies.replace(policy);
                 metrics.reloaded(true);
             }
             Err(error) => {
-                tracing::error!(%error, "the changed configuration is wrong: keys and models stay as they were");
+                tracing::error!(%error, "the changed configuration is wrong: everything stays as it was");
                 metrics.reloaded(false);
             }
         }

@@ -1,6 +1,6 @@
 //! What one request came to: told once, to the log and to the metrics, when the last of it is gone.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use engine::Usage;
@@ -31,6 +31,8 @@ pub(crate) struct Record {
     pub(crate) code: Option<&'static str>,
     /// What the client is not told.
     pub(crate) cause: Option<String>,
+    /// Who answers, once that is known: the name of an upstream, or that it is embedded.
+    pub(crate) served: Arc<OnceLock<String>>,
     /// Whether the answer is a stream.
     pub(crate) stream: bool,
     /// How it ended; a record dropped without one means that the client went away.
@@ -55,6 +57,7 @@ impl Record {
             status: 0,
             code: None,
             cause: None,
+            served: Arc::default(),
             stream: false,
             outcome: None,
             usage: None,
@@ -93,6 +96,7 @@ impl Drop for Record {
             route = self.route,
             key = self.key,
             model = self.model,
+            target = self.served.get(),
             status,
             code = self.code,
             cause = self.cause,

@@ -18,30 +18,64 @@ use http::{HeaderName, HeaderValue, Response};
 use http_body::{Body, Frame};
 use http_body_util::BodyExt;
 use pin_project_lite::pin_project;
-use tokio::time::{Instant, Sleep, sleep, sleep_until};
+use tokio::time::{Instant, Sleep, sleep_until};
 use wire::ApiError;
 
 use crate::lifecycle::Cut;
 use crate::limit::Permit;
 use crate::outcome::Outcome;
 use crate::record::Record;
+use crate::refusal::Refusal;
 
-/// What turns the doings of an engine into the bytes of a stream.
+/// What turns the doings of an engine, or the bytes of an upstream, into the bytes of a stream.
 pub(crate) trait Telling {
-    /// One thing that the engine does.
+    /// One thing that is done.
     type Step;
+    /// Where the steps come from, pulled one at a time.
+    type Source: Stream<Item = Result<Self::Step, Fault>> + Send + Unpin;
 
-    /// Tells what opens the stream.
-    fn open(&mut self, out: &mut Vec<u8>);
+    /// Takes a step and tells it.
+    ///
+    /// # Errors
+    /// When the step itself is a failure, which is still to be told.
+    fn step(&mut self, step: Self::Step, out: &mut Vec<u8>) -> Result<Told, Fault>;
 
-    /// Tells a step, and how the answer ended when this was its last.
-    fn step(&mut self, step: Self::Step, out: &mut Vec<u8>) -> Option<Ending>;
+    /// Takes the end of the source, when none of its steps was the last.
+    ///
+    /// # Errors
+    /// When that is no end.
+    fn end(&mut self, _: &mut Vec<u8>) -> Result<Ending, Fault> {
+        Err(EngineError::Truncated("the engine ended without an end".to_owned()).into())
+    }
 
     /// Tells the failure that ends the stream.
     fn fail(&mut self, error: &ApiError, out: &mut Vec<u8>);
 
     /// Tells that a silent stream is open.
     fn keep_alive(&self, out: &mut Vec<u8>);
+
+    /// How long the source may go without a step. Nothing: for ever.
+    fn patience(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Lets go of a source whose last step was told.
+    fn settle(source: Self::Source) {
+        drop(source);
+    }
+}
+
+/// What a step told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// That an answer begins, and nothing of it.
+    Opening,
+    /// Some of the answer.
+    More,
+    /// Nothing that the client sees.
+    Nothing,
+    /// The last of it.
+    End(Ending),
 }
 
 /// How an answer ended that an engine brought to its end.
@@ -53,19 +87,44 @@ pub(crate) struct Ending {
     pub(crate) usage: Option<Usage>,
 }
 
-/// What an engine does, pulled one step at a time.
-pub(crate) type Steps<S> = Pin<Box<dyn Stream<Item = Result<S, EngineError>> + Send>>;
+/// Why an answer that was begun does not go on.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    /// What the client is told.
+    pub(crate) error: ApiError,
+    /// What the log says beyond that.
+    pub(crate) cause: Option<String>,
+    /// How the answer ended.
+    pub(crate) outcome: Outcome,
+}
+
+impl From<EngineError> for Fault {
+    fn from(error: EngineError) -> Self {
+        let (told, outcome) = (translate::api_error(&error), Outcome::of_failure(&error));
+        Self { error: told, cause: Some(error.to_string()), outcome }
+    }
+}
+
+impl From<Refusal> for Fault {
+    fn from(refusal: Refusal) -> Self {
+        let outcome = Outcome::of_refusal(&refusal.error);
+        Self { error: refusal.error, cause: refusal.cause, outcome }
+    }
+}
 
 pin_project! {
-    /// The answer of an engine in the client's protocol, event by event.
+    /// An answer in the client's protocol, event by event.
     pub(crate) struct Events<T: Telling> {
-        source: Steps<T::Step>,
+        source: Option<T::Source>,
         answer: T,
         buffer: Vec<u8>,
-        ended: bool,
         silence: Duration,
+        // When something was written last, and when the source told something last.
+        spoke: Instant,
+        heard: Instant,
+        // Comes when one of them is too long ago; it is set anew only then, since events are many.
         #[pin]
-        keep_alive: Sleep,
+        watch: Sleep,
         #[pin]
         deadline: Sleep,
         cut: Pin<Box<dyn Future<Output = ()> + Send>>,
@@ -84,24 +143,17 @@ pub(crate) struct Timing {
 }
 
 impl<T: Telling> Events<T> {
-    /// The stream of an accepted generation; its opening events go out at once.
-    pub(crate) fn new(
-        source: Steps<T::Step>,
-        mut answer: T,
-        timing: &Timing,
-        cut: Cut,
-        record: Record,
-        permit: Permit,
-    ) -> Self {
-        let mut buffer = Vec::new();
-        answer.open(&mut buffer);
+    /// The stream of an answer that was begun.
+    pub(crate) fn new(source: T::Source, answer: T, timing: &Timing, cut: Cut, record: Record, permit: Permit) -> Self {
+        let now = Instant::now();
         Self {
-            source,
+            source: Some(source),
             answer,
-            buffer,
-            ended: false,
+            buffer: Vec::new(),
             silence: timing.silence,
-            keep_alive: sleep(timing.silence),
+            spoke: now,
+            heard: now,
+            watch: sleep_until(now + timing.silence),
             deadline: sleep_until(timing.deadline),
             cut: Box::pin(cut.wait()),
             record,
@@ -121,7 +173,7 @@ impl<T: Telling> Body for Events<T> {
                 let bytes = Bytes::from(std::mem::take(this.buffer));
                 return Poll::Ready(Some(Ok(Frame::data(bytes))));
             }
-            if *this.ended {
+            if this.source.is_none() {
                 this.permit.take();
                 return Poll::Ready(None);
             }
@@ -133,49 +185,72 @@ impl<T: Telling> Body for Events<T> {
 impl<T: Telling> Events<T> {
     /// Waits for whatever comes first, and takes it into the buffer.
     fn poll_next_step(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let this = self.as_mut().project();
+        let mut this = self.as_mut().project();
+        let Some(source) = this.source else { return Poll::Ready(()) };
         if this.cut.as_mut().poll(cx).is_ready() {
-            self.fail(&ApiError::server_error(), Outcome::Shutdown);
+            self.fail(Fault { error: ApiError::server_error(), cause: None, outcome: Outcome::Shutdown });
         } else if this.deadline.poll(cx).is_ready() {
-            self.fail(&ApiError::server_error(), Outcome::Timeout);
-        } else if let Poll::Ready(step) = this.source.as_mut().poll_next(cx) {
+            self.fail(Fault { error: ApiError::server_error(), cause: None, outcome: Outcome::Timeout });
+        } else if let Poll::Ready(step) = Pin::new(source).poll_next(cx) {
             self.step(step);
         } else {
-            let mut this = self.project();
-            ready!(this.keep_alive.as_mut().poll(cx));
-            this.answer.keep_alive(this.buffer);
-            this.keep_alive.reset(Instant::now() + *this.silence);
+            ready!(this.watch.as_mut().poll(cx));
+            self.look_around();
         }
         Poll::Ready(())
     }
 
-    fn step(mut self: Pin<&mut Self>, step: Option<Result<T::Step, EngineError>>) {
-        match step {
-            Some(Ok(step)) => self.take(step),
-            Some(Err(error)) => {
-                self.as_mut().project().record.cause = Some(error.to_string());
-                self.fail(&translate::api_error(&error), Outcome::of_failure(&error));
-            }
-            None => self.fail(&ApiError::server_error(), Outcome::Truncated),
+    /// Gives up a source that has told nothing for too long, and says something when nothing was said for long.
+    fn look_around(mut self: Pin<&mut Self>) {
+        let mut this = self.as_mut().project();
+        let now = Instant::now();
+        let give_up = this.answer.patience().map(|patience| *this.heard + patience);
+        if give_up.is_some_and(|at| at <= now) {
+            return self.fail(EngineError::Timeout("no event for too long".to_owned()).into());
+        }
+        if *this.spoke + *this.silence <= now {
+            this.answer.keep_alive(this.buffer);
+            *this.spoke = now;
+        }
+        let speak = *this.spoke + *this.silence;
+        this.watch.as_mut().reset(give_up.map_or(speak, |at| at.min(speak)));
+    }
+
+    fn step(mut self: Pin<&mut Self>, step: Option<Result<T::Step, Fault>>) {
+        let this = self.as_mut().project();
+        let told = match step {
+            Some(step) => step.and_then(|step| this.answer.step(step, this.buffer)),
+            None => this.answer.end(this.buffer).map(Told::End),
+        };
+        match told {
+            Ok(told) => self.note(told),
+            Err(fault) => self.fail(fault),
         }
     }
 
-    fn take(self: Pin<&mut Self>, step: T::Step) {
-        let mut this = self.project();
-        this.record.first_event.get_or_insert_with(Instant::now);
-        if let Some(ending) = this.answer.step(step, this.buffer) {
-            *this.ended = true;
-            this.record.finish(ending);
+    fn note(self: Pin<&mut Self>, told: Told) {
+        if told == Told::Nothing {
+            return;
         }
-        this.keep_alive.as_mut().reset(Instant::now() + *this.silence);
-    }
-
-    fn fail(self: Pin<&mut Self>, error: &ApiError, outcome: Outcome) {
         let this = self.project();
-        *this.ended = true;
-        this.record.code = Some(error.code);
-        this.record.end(outcome);
-        this.answer.fail(error, this.buffer);
+        let now = Instant::now();
+        (*this.spoke, *this.heard) = (now, now);
+        if told != Told::Opening {
+            this.record.first_event.get_or_insert(now);
+        }
+        if let Told::End(ending) = told {
+            this.record.finish(ending);
+            this.source.take().map(T::settle);
+        }
+    }
+
+    fn fail(self: Pin<&mut Self>, fault: Fault) {
+        let this = self.project();
+        this.source.take();
+        this.record.code = Some(fault.error.code);
+        this.record.cause = fault.cause;
+        this.record.end(fault.outcome);
+        this.answer.fail(&fault.error, this.buffer);
     }
 }
 

@@ -1,26 +1,33 @@
 //! A plain reply: everything that the engine does, gathered to the end.
 
 use std::future::poll_fn;
+use std::pin::Pin;
+use std::time::Duration;
 
 use engine::EngineError;
-use wire::ApiError;
+use futures_util::Stream;
+use tokio::time::timeout;
 
-use super::events::{Ending, Steps};
+use super::events::Ending;
 use crate::outcome::Outcome;
 use crate::record::Record;
 use crate::refusal::Refusal;
 
-/// Hands each step to `take` until one was the last.
+/// What an engine does, pulled one step at a time.
+pub(crate) type Steps<S> = Pin<Box<dyn Stream<Item = Result<S, EngineError>> + Send>>;
+
+/// Hands each step to `take` until one was the last. Each may take as long as `patience`, if that is bounded.
 ///
 /// # Errors
 /// When the engine fails, or ends without an end.
 pub(crate) async fn gather<S>(
     mut steps: Steps<S>,
+    patience: Option<Duration>,
     mut record: Option<&mut Record>,
     mut take: impl FnMut(S) -> Option<Ending>,
 ) -> Result<(), Refusal> {
-    while let Some(step) = poll_fn(|cx| steps.as_mut().poll_next(cx)).await {
-        let step = step.map_err(|error| {
+    loop {
+        let step = next(&mut steps, patience).await.map_err(|error| {
             if let Some(record) = &mut record {
                 record.end(Outcome::of_failure(&error));
             }
@@ -33,8 +40,18 @@ pub(crate) async fn gather<S>(
             return Ok(());
         }
     }
-    let cause = Some("the engine ended without an end".to_owned());
-    Err(Refusal { cause, ..ApiError::server_error().into() })
+}
+
+async fn next<S>(steps: &mut Steps<S>, patience: Option<Duration>) -> Result<S, EngineError> {
+    let step = poll_fn(|cx| steps.as_mut().poll_next(cx));
+    let step = match patience {
+        None => step.await,
+        Some(patience) => {
+            let late = |_| EngineError::Timeout("no event for too long".to_owned());
+            timeout(patience, step).await.map_err(late)?
+        }
+    };
+    step.unwrap_or_else(|| Err(EngineError::Truncated("the engine ended without an end".to_owned())))
 }
 
 /// What a client is told of an engine's failure before an answer has begun.

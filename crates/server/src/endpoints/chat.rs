@@ -3,14 +3,18 @@
 use catalog::{Model, Protocol};
 use chat::{Request, Rules, ValidRequest};
 use translate::inbound::Chat;
+use translate::{outbound, relay};
 use wire::ApiError;
 
 use super::text::TextEndpoint;
 
 impl TextEndpoint for Chat {
     const PROTOCOL: Protocol = Protocol::Chat;
+    const SPOKEN: outbound::Protocol = outbound::Protocol::Chat;
+    const UPSTREAM_PATH: &'static str = "/chat/completions";
     const LIMIT_IN_STREAM: bool = false;
     type Unchecked = Request;
+    type Relay = relay::Chat;
 
     fn read(body: &[u8]) -> Result<Request, ApiError> {
         Ok(Request::read(body)?)

@@ -12,7 +12,7 @@ use translate::inbound::{Pictures, image_request};
 use wire::ApiError;
 
 use self::read::{Asked, Start};
-use self::tell::Telling;
+use self::tell::{Steps, Telling};
 use crate::body::events::{self, Events, Timing};
 use crate::body::{Body, plain};
 use crate::clock;
@@ -54,9 +54,9 @@ fn in_form(mut refusal: Refusal) -> Refusal {
 
 /// Answers either: looks the model up, takes a permit, starts the engine, and streams or folds what comes.
 async fn answer(caller: Caller<'_>, asked: Asked, deadline: Instant) -> Result<Response<Body>, Refusal> {
-    let Caller { gateway, catalog, key, record } = caller;
+    let Caller { gateway, policy, key, record } = caller;
     let Asked { model, operation, generation, start, share } = asked;
-    catalog.serves(&model, read::protocol(operation))?;
+    policy.catalog.serves(&model, read::protocol(operation))?;
     if !key.may_use(&model) {
         return Err(Refusal::model(&model));
     }
@@ -88,7 +88,7 @@ async fn answer(caller: Caller<'_>, asked: Asked, deadline: Instant) -> Result<R
     let Some(mut record) = record.take() else { return Err(ApiError::server_error().into()) };
     record.status = 200;
     let timing = Timing { silence: gateway.limits.keep_alive, deadline };
-    Ok(events::response(Events::new(events, telling, &timing, gateway.lifecycle.cut(), record, permit)))
+    Ok(events::response(Events::new(Steps(events), telling, &timing, gateway.lifecycle.cut(), record, permit)))
 }
 
 /// What an edit starts from, as bytes.

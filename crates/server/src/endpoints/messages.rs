@@ -5,7 +5,8 @@ use catalog::{Model, Protocol};
 use http::Response;
 use messages::{Request, Rules, TokenCount, ValidRequest, refusal};
 use translate::inbound::Messages;
-use wire::ApiError;
+use translate::{outbound, relay};
+use wire::{ApiError, Splice};
 
 use super::text::TextEndpoint;
 use super::{json, json_body};
@@ -13,11 +14,16 @@ use crate::body::{Body, plain};
 use crate::gateway::Caller;
 use crate::references;
 use crate::refusal::Refusal;
+use crate::routes::Server;
 
 impl TextEndpoint for Messages {
     const PROTOCOL: Protocol = Protocol::Messages;
+    const SPOKEN: outbound::Protocol = outbound::Protocol::Messages;
+    const UPSTREAM_PATH: &'static str = "/messages";
     const LIMIT_IN_STREAM: bool = false;
+    const FORWARDED: &'static [&'static str] = &["anthropic-version", "anthropic-beta"];
     type Unchecked = Request;
+    type Relay = relay::Messages;
 
     fn read(body: &[u8]) -> Result<Request, ApiError> {
         Request::read(body).map_err(refusal)
@@ -30,6 +36,13 @@ impl TextEndpoint for Messages {
     fn judge(request: Request, model: Option<&Model>) -> Result<ValidRequest, ApiError> {
         request.validate(&model.map_or_else(Rules::default, Model::messages_rules)).map_err(refusal)
     }
+
+    /// Some versions refuse to be told how to draw.
+    fn edit(server: &Server, splice: &mut Splice<'_>) {
+        if !server.stated.sampling {
+            splice.remove(&[], &["temperature", "top_p", "top_k"]);
+        }
+    }
 }
 
 /// Counts the tokens of a prompt, as the answer's usage would.
@@ -37,11 +50,11 @@ pub(crate) async fn count_tokens<B>(caller: Caller<'_>, request: http::Request<B
 where
     B: http_body::Body<Data = Bytes>,
 {
-    let Caller { gateway, catalog, key, record } = caller;
+    let Caller { gateway, policy, key, record } = caller;
     let upload = json_body(request, gateway.limits.json_body, gateway).await?;
     let valid = Request::read(&upload.bytes).and_then(Request::validate_for_count).map_err(refusal)?;
     drop(upload);
-    let model = catalog.serves(&valid.model, Protocol::Messages)?;
+    let model = policy.catalog.serves(&valid.model, Protocol::Messages)?;
     if !key.may_use(&model.id) {
         return Err(Refusal::model(&model.id));
     }

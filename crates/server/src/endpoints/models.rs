@@ -12,13 +12,13 @@ use crate::refusal::Refusal;
 /// The models that the key may use.
 pub(crate) fn list(caller: &Caller<'_>, query: &str) -> Result<Response<Body>, Refusal> {
     let page = page(query)?;
-    let list = caller.catalog.list(&page, |model| may_see(caller, model));
+    let list = caller.policy.catalog.list(&page, |model| may_see(caller, model));
     json(&list.map_err(ApiError::from)?)
 }
 
 /// One of them.
 pub(crate) fn retrieve(caller: &Caller<'_>, id: &str) -> Result<Response<Body>, Refusal> {
-    json(&caller.catalog.retrieve(id, |model| may_see(caller, model))?)
+    json(&caller.policy.catalog.retrieve(id, |model| may_see(caller, model))?)
 }
 
 /// A key sees what its patterns name, whatever its capability: clients ask for the list with any of their keys.

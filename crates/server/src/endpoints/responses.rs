@@ -3,14 +3,19 @@
 use catalog::{Model, Protocol};
 use responses::{Request, Rules, ValidRequest};
 use translate::inbound::Responses;
-use wire::ApiError;
+use translate::{outbound, relay};
+use wire::{ApiError, Splice};
 
 use super::text::TextEndpoint;
+use crate::routes::Server;
 
 impl TextEndpoint for Responses {
     const PROTOCOL: Protocol = Protocol::Responses;
+    const SPOKEN: outbound::Protocol = outbound::Protocol::Responses;
+    const UPSTREAM_PATH: &'static str = "/responses";
     const LIMIT_IN_STREAM: bool = true;
     type Unchecked = Request;
+    type Relay = relay::Responses;
 
     fn read(body: &[u8]) -> Result<Request, ApiError> {
         Ok(Request::read(body)?)
@@ -22,6 +27,11 @@ impl TextEndpoint for Responses {
 
     fn judge(request: Request, model: Option<&Model>) -> Result<ValidRequest, ApiError> {
         Ok(request.validate(&model.map_or_else(lenient, Model::responses_rules))?)
+    }
+
+    /// Notes of a client are its own.
+    fn edit(_: &Server, splice: &mut Splice<'_>) {
+        splice.remove(&[], &["metadata"]);
     }
 }
 

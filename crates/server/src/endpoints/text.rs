@@ -1,33 +1,52 @@
 //! What the three text endpoints share: everything but how a request is read and validated.
 
+mod attempt;
+mod voice;
+mod whole;
+
+use std::sync::Arc;
+
 use bytes::Bytes;
 use catalog::{Model, Protocol};
-use engine::{Generation, TextEvent, TextStream};
-use http::{Request, Response};
+use engine::TextEvent;
+use http::{HeaderMap, Request, Response};
 use http_body::Frame;
 use http_body_util::StreamBody;
-use tokio::time::{Instant, timeout_at};
-use translate::inbound::{Answer, Dialect, Reply, Stamp};
-use wire::ApiError;
+use tokio::time::{Instant, timeout};
+use translate::inbound::{Answer, Dialect, Stamp};
+use translate::relay::Speech;
+use wire::{ApiError, Splice};
 
-use super::{add_dropped, json, json_body};
-use crate::body::events::{self, Ending, Events, Telling, Timing};
-use crate::body::{Body, plain};
+use self::attempt::Attempt;
+pub(crate) use self::attempt::{Begun, Coming};
+pub(crate) use self::voice::{Source, Voice};
+use super::{add_dropped, json_body};
+use crate::body::Body;
+use crate::body::events::{self, Ending, Events, Timing};
+use crate::body::upload::Upload;
 use crate::clock;
 use crate::gateway::Caller;
 use crate::outcome::Outcome;
 use crate::record::Record;
-use crate::references;
 use crate::refusal::Refusal;
+use crate::routes::Server;
 
-/// A text endpoint: how its requests are read, judged and refused.
-pub(crate) trait TextEndpoint: Dialect + 'static {
+/// A text endpoint: how its requests are read, judged and refused, and how they are relayed.
+pub(crate) trait TextEndpoint: Dialect<Request: Clone + Send + Sync> + Send + Sync + 'static {
     /// What the catalog calls it.
     const PROTOCOL: Protocol;
+    /// The same among the protocols of upstreams.
+    const SPOKEN: translate::outbound::Protocol;
+    /// What is appended to the base URL of an upstream.
+    const UPSTREAM_PATH: &'static str;
     /// Whether a stream over the concurrency limit is told so by an event (spec §7); the others get a 429.
     const LIMIT_IN_STREAM: bool;
+    /// The headers of a client that go on to an upstream of its own protocol.
+    const FORWARDED: &'static [&'static str] = &[];
     /// A request that was read and not yet judged.
     type Unchecked;
+    /// What reads along when an answer is relayed.
+    type Relay: Speech + Default + Unpin + 'static;
 
     /// Reads a body.
     fn read(body: &[u8]) -> Result<Self::Unchecked, ApiError>;
@@ -37,52 +56,71 @@ pub(crate) trait TextEndpoint: Dialect + 'static {
 
     /// Judges a request by the rules of its model.
     fn judge(request: Self::Unchecked, model: Option<&Model>) -> Result<Self::Request, ApiError>;
+
+    /// Marks what is taken out of a request that is relayed, beside the change of its model.
+    fn edit(_: &Server, _: &mut Splice<'_>) {}
 }
 
-/// Answers a request: reads it, judges it, takes a permit, starts the engine, and streams or folds what comes.
+/// A request that keeps every rule, and all that it takes to ask for an answer to it.
+pub(crate) struct Asked<D: TextEndpoint> {
+    valid: D::Request,
+    upload: Upload,
+    /// The id of the model, as the client said it.
+    model: String,
+    /// Whether the model thinks when nobody says anything of it.
+    thinks: bool,
+    headers: HeaderMap,
+    streams: bool,
+    deadline: Instant,
+    stamp: Stamp,
+}
+
+/// Answers a request: reads it, judges it, takes a permit, asks the targets in order, and streams or folds what comes.
 pub(crate) async fn answer<D, B>(caller: Caller<'_>, request: Request<B>) -> Result<Response<Body>, Refusal>
 where
     D: TextEndpoint,
     B: http_body::Body<Data = Bytes>,
 {
     let deadline = Instant::now() + caller.gateway.limits.request_timeout;
-    let Caller { gateway, catalog, key, record } = caller;
+    let Caller { gateway, policy, key, record } = caller;
+    let headers = forwarded::<D>(request.headers());
     let upload = json_body(request, gateway.limits.json_body, gateway).await?;
     let unchecked = D::read(&upload.bytes)?;
-    drop(upload);
     let (id, streams) = D::asks(&unchecked);
-    let (id, model) = (id.to_owned(), catalog.find(id));
+    let (id, model) = (id.to_owned(), policy.catalog.find(id));
     let valid = D::judge(unchecked, model)?;
-    let model = catalog.serves(&id, D::PROTOCOL)?;
+    let thinks = policy.catalog.serves(&id, D::PROTOCOL)?.reasoning;
     if !key.may_use(&id) {
         return Err(Refusal::model(&id));
     }
     if let Some(record) = record {
-        (record.model, record.stream) = (Some(id), streams);
+        (record.model, record.stream) = (Some(id.clone()), streams);
     }
     let stamp = Stamp { bits: clock::random_bits(), created_at: clock::unix_seconds() };
     let Some(permit) = gateway.limiter.take(&key.name) else {
         return over_the_limit::<D>(streams, &valid, &stamp, record);
     };
-    let (answer, reply) = (Answer::<D>::new(&valid, &stamp), Reply::<D>::new(&valid, &stamp));
-    let mut inbound = D::request(valid)?;
-    inbound.request.reasoning.by_default = model.reasoning;
-    let engine = gateway.local.as_ref().ok_or_else(Refusal::no_engine)?;
-    references::inline(&mut inbound.request, &key.name, gateway).await?;
-    let started = timeout_at(deadline, engine.start(inbound.request)).await.map_err(|_| Refusal::timeout())?;
-    let Generation { dropped, events } = started.map_err(|error| plain::refuse(&error))?;
-    inbound.dropped.extend(dropped);
-
-    let mut response = if streams {
-        let Some(mut record) = record.take() else { return Err(ApiError::server_error().into()) };
-        record.status = 200;
-        let timing = Timing { silence: gateway.limits.keep_alive, deadline };
-        events::response(Events::new(events, answer, &timing, gateway.lifecycle.cut(), record, permit))
-    } else {
-        let reply = timeout_at(deadline, fold(events, reply, record.as_mut())).await;
-        reply.map_err(|_| Refusal::timeout()).flatten().and_then(|reply| json(&reply))?
+    let asked = Asked { valid, upload, model: id, thinks, headers, streams, deadline, stamp };
+    if !streams {
+        return whole::answer::<D>(asked, gateway, policy, &key.name, record.as_mut()).await;
+    }
+    let answer = Answer::<D>::new(&asked.valid, &asked.stamp);
+    let served = record.as_ref().map(|record| Arc::clone(&record.served)).unwrap_or_default();
+    let attempt = Attempt::new(asked, gateway, policy, &key.name, served);
+    let mut attempt = Box::pin(attempt.begin());
+    // Until something is known to come, a failure is still a status. Then, and after a while in any case, it is 200.
+    let begun = match timeout(gateway.limits.keep_alive, &mut attempt).await {
+        Ok(begun) => Some(begun?),
+        Err(_) => None,
     };
-    add_dropped(response.headers_mut(), &inbound.dropped);
+    let dropped = begun.as_ref().map(|begun| begun.dropped.clone()).unwrap_or_default();
+    let Some(mut record) = record.take() else { return Err(ApiError::server_error().into()) };
+    record.status = 200;
+    let source = begun.map_or(Source::Waiting(attempt), Source::Begun);
+    let timing = Timing { silence: gateway.limits.keep_alive, deadline };
+    let voice = Voice::Waiting(answer);
+    let mut response = events::response(Events::new(source, voice, &timing, gateway.lifecycle.cut(), record, permit));
+    add_dropped(response.headers_mut(), &dropped);
     Ok(response)
 }
 
@@ -108,46 +146,27 @@ fn over_the_limit<D: TextEndpoint>(
     Ok(events::response(StreamBody::new(whole)))
 }
 
-/// The whole reply: the fold of the stream that would have been.
-async fn fold<D: Dialect>(
-    events: TextStream,
-    mut reply: Reply<D>,
-    record: Option<&mut Record>,
-) -> Result<D::Reply, Refusal> {
-    let take = |event: TextEvent| {
-        let ending = ending(&event);
-        reply.event(event, clock::unix_seconds());
-        ending
-    };
-    plain::gather(events, record, take).await?;
-    reply.finish().ok_or_else(|| ApiError::server_error().into())
-}
-
-impl<D: Dialect> Telling for Answer<D> {
-    type Step = TextEvent;
-
-    fn open(&mut self, out: &mut Vec<u8>) {
-        self.open(out);
+/// The few headers of a client that an upstream of its own protocol gets to see.
+fn forwarded<D: TextEndpoint>(headers: &HeaderMap) -> HeaderMap {
+    let mut all = HeaderMap::new();
+    for name in D::FORWARDED {
+        for value in headers.get_all(*name) {
+            all.append(*name, value.clone());
+        }
     }
-
-    fn step(&mut self, step: TextEvent, out: &mut Vec<u8>) -> Option<Ending> {
-        let ending = ending(&step);
-        self.event(step, clock::unix_seconds(), out);
-        ending
-    }
-
-    fn fail(&mut self, error: &ApiError, out: &mut Vec<u8>) {
-        self.fail(error, out);
-    }
-
-    fn keep_alive(&self, out: &mut Vec<u8>) {
-        self.keep_alive(out);
-    }
+    all
 }
 
 fn ending(event: &TextEvent) -> Option<Ending> {
     match event {
         TextEvent::Finished { stop, usage } => Some(Ending { outcome: Outcome::of_stop(stop), usage: *usage }),
         _ => None,
+    }
+}
+
+impl From<translate::relay::End> for Ending {
+    fn from(end: translate::relay::End) -> Self {
+        let outcome = if end.incomplete { Outcome::Incomplete } else { Outcome::Completed };
+        Self { outcome, usage: end.usage }
     }
 }

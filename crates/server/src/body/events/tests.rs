@@ -6,9 +6,10 @@ use engine::{Stop, TextEvent, TextStream};
 use futures_util::stream::{self, StreamExt};
 use http_body_util::BodyExt;
 use tokio::sync::oneshot;
-use translate::inbound::{Answer, Dialect, Messages, Responses, Stamp};
+use translate::inbound::{Answer, Messages, Responses, Stamp};
 
 use super::*;
+use crate::endpoints::text::{Begun, Coming, Source, TextEndpoint, Voice};
 use crate::lifecycle::{Lifecycle, Phase};
 use crate::limit::Limiter;
 use crate::metrics::Metrics;
@@ -27,21 +28,23 @@ impl House {
         Self { limiter: Limiter::new(1, 1), lifecycle: Lifecycle::new() }
     }
 
-    fn events<D: Dialect>(&self, request: &D::Request, source: TextStream) -> Events<Answer<D>> {
+    fn events<D: TextEndpoint>(&self, request: &D::Request, source: TextStream) -> Events<Voice<D>> {
         let stamp = Stamp { bits: 1, created_at: 0 };
         let timing = Timing { silence: SILENCE, deadline: Instant::now() + LONGEST };
         let record = Record::new(Arc::new(Metrics::new()), "req_1".to_owned());
         let permit = self.limiter.take("key").expect("a permit is there");
-        Events::new(source, Answer::new(request, &stamp), &timing, self.lifecycle.cut(), record, permit)
+        let source = Source::Begun(Begun { dropped: Vec::new(), answer: Coming::Neutral(source), patience: None });
+        let voice = Voice::Waiting(Answer::new(request, &stamp));
+        Events::new(source, voice, &timing, self.lifecycle.cut(), record, permit)
     }
 
-    fn responses(&self, source: TextStream) -> Events<Answer<Responses>> {
+    fn responses(&self, source: TextStream) -> Events<Voice<Responses>> {
         let body = br#"{"model":"m","input":[{"role":"user","content":"Hi."}]}"#;
         let request = responses::Request::read(body).expect("a request");
         self.events(&request.validate(&responses::Rules::default()).expect("a valid one"), source)
     }
 
-    fn messages(&self, source: TextStream) -> Events<Answer<Messages>> {
+    fn messages(&self, source: TextStream) -> Events<Voice<Messages>> {
         let body = br#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"Hi."}]}"#;
         let request = messages::Request::read(body).expect("a request");
         self.events(&request.validate(&messages::Rules::default()).expect("a valid one"), source)
@@ -66,7 +69,7 @@ fn text(text: &str) -> Result<TextEvent, EngineError> {
 }
 
 /// The rest of a stream, and how it ended.
-async fn rest<D: Dialect>(events: &mut Pin<Box<Events<Answer<D>>>>) -> (String, Option<Outcome>) {
+async fn rest<D: TextEndpoint>(events: &mut Pin<Box<Events<Voice<D>>>>) -> (String, Option<Outcome>) {
     let mut all = String::new();
     while let Some(frame) = events.frame().await {
         let data = frame.expect("streams do not fail").into_data().expect("data");

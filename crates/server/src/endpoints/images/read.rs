@@ -129,7 +129,7 @@ fn model(generation: &Generation) -> String {
 }
 
 fn rules(model: &str, caller: &Caller<'_>) -> Rules {
-    caller.catalog.find(model).map_or_else(Rules::default, Model::images_rules)
+    caller.policy.catalog.find(model).map_or_else(Rules::default, Model::images_rules)
 }
 
 /// The media type of a form (RFC 7578).

@@ -1,7 +1,11 @@
 //! Telling what an image engine does, as a stream and as a plain reply.
 
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
 use bytes::Bytes;
 use engine::{ImageEvent, ImageStream, Usage};
+use futures_util::Stream;
 use http::HeaderValue;
 use http::Response;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -11,12 +15,23 @@ use images::{Event, Fold, Operation};
 use translate::inbound::Pictures;
 use wire::ApiError;
 
-use crate::body::events::{self, Ending};
+use crate::body::events::{self, Ending, Fault, Told};
 use crate::body::{Body, plain};
 use crate::clock;
 use crate::outcome::Outcome;
 use crate::record::Record;
 use crate::refusal::Refusal;
+
+/// What an image engine does.
+pub(super) struct Steps(pub(super) ImageStream);
+
+impl Stream for Steps {
+    type Item = Result<ImageEvent, Fault>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.as_mut().poll_next(cx).map_err(Fault::from)
+    }
+}
 
 /// The answer in the client's protocol, picture by picture.
 pub(super) struct Telling {
@@ -43,17 +58,15 @@ impl Telling {
 
 impl events::Telling for Telling {
     type Step = ImageEvent;
+    type Source = Steps;
 
-    /// Nothing is said before the first picture.
-    fn open(&mut self, _: &mut Vec<u8>) {}
-
-    fn step(&mut self, step: ImageEvent, out: &mut Vec<u8>) -> Option<Ending> {
+    fn step(&mut self, step: ImageEvent, out: &mut Vec<u8>) -> Result<Told, Fault> {
         let (event, ending) = self.take(&step);
         drop(step);
         if let Some(event) = event {
             event.write(out);
         }
-        ending
+        Ok(ending.map_or(Told::More, Told::End))
     }
 
     fn fail(&mut self, error: &ApiError, out: &mut Vec<u8>) {
@@ -82,7 +95,7 @@ pub(super) async fn reply(
         let kept = event.is_none_or(|event| fold.push(event).is_ok());
         ending.filter(|_| kept)
     };
-    plain::gather(steps, record, take).await?;
+    plain::gather(steps, None, record, take).await?;
     let reply =
         fold.finish().map_err(|error| Refusal { cause: Some(error.to_string()), ..ApiError::server_error().into() })?;
     whole(reply)
