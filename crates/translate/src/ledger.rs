@@ -1,8 +1,9 @@
-//! What becomes of each field of a client's request on its way to an upstream of another protocol (wire-reference §9.1).
+//! What becomes of each field of a client's request on its way to an upstream of another protocol
+//! (wire-reference §9.1).
 //!
-//! One table says it for the code, for the page that people read and for the tests. A request to an upstream of the same
-//! protocol is not translated, and not in the table. What is lost for a value rather than for a field's name is told by
-//! [`say::request`](crate::outbound::say::request).
+//! One table says it for the code, for the page that people read and for the tests. A request to an upstream of the
+//! same protocol is not translated, and not in the table. What is lost for a value rather than for a field's name is
+//! told by [`say::request`](crate::outbound::say::request).
 
 mod chat;
 mod messages;
@@ -111,7 +112,7 @@ pub fn is_open(client: Protocol, field: &str) -> bool {
 
 /// What of a client's request is lost towards `upstream`: the names of the fields that are dropped, each once.
 ///
-/// A field that no protocol knows is dropped too.
+/// A field that is in no table is dropped too, and told when it has a plain name and is among the first 16.
 ///
 /// # Errors
 /// 400 `unsupported_value` for the first field that is refused.
@@ -119,7 +120,7 @@ pub fn losses(client: Protocol, upstream: Protocol, request: &Value) -> Result<V
     if client == upstream {
         return Ok(Vec::new());
     }
-    let mut walk = Walk { client, upstream, field: String::new(), dropped: Vec::new() };
+    let mut walk = Walk { client, upstream, field: String::new(), dropped: Vec::new(), unknown: 0 };
     walk.inside(request, &Path::ROOT)?;
     Ok(walk.dropped)
 }
@@ -130,6 +131,8 @@ struct Walk {
     upstream: Protocol,
     field: String,
     dropped: Vec<String>,
+    /// How many of the dropped are in no table.
+    unknown: usize,
 }
 
 impl Walk {
@@ -149,7 +152,7 @@ impl Walk {
 
     fn inside(&mut self, value: &Value, path: &Path<'_>) -> Result<(), ApiError> {
         match value {
-            Value::Array(entries) => self.step("[]", |walk| {
+            Value::Array(entries) => self.step(["[", "]"], |walk| {
                 let mut entries = entries.iter().enumerate();
                 entries.try_for_each(|(i, entry)| walk.value(entry, &path.index(i)))
             }),
@@ -161,22 +164,26 @@ impl Walk {
     }
 
     fn member(&mut self, name: &str, value: &Value, path: &Path<'_>) -> Result<(), ApiError> {
+        // Others are no field's name, and no header's word.
+        if !is_plain(name) {
+            return Ok(());
+        }
         let dot = if self.field.is_empty() { "" } else { "." };
-        self.step(&format!("{dot}{name}"), |walk| {
+        self.step([dot, name], |walk| {
             if walk.is_known() {
                 return walk.value(value, path);
             }
-            if !value.is_null() && is_plain(name) {
-                walk.drop();
+            if !value.is_null() && walk.unknown < MAX_UNKNOWN && walk.drop() {
+                walk.unknown += 1;
             }
             Ok(())
         })
     }
 
     /// Does something one step further down.
-    fn step<T>(&mut self, step: &str, work: impl FnOnce(&mut Self) -> T) -> T {
+    fn step<T>(&mut self, step: [&str; 2], work: impl FnOnce(&mut Self) -> T) -> T {
         let length = self.field.len();
-        self.field.push_str(step);
+        self.field.extend(step);
         let done = work(self);
         self.field.truncate(length);
         done
@@ -195,10 +202,13 @@ impl Walk {
         self.is_open() || TABLE.of.contains_key(&(self.client, self.field.as_str()))
     }
 
-    fn drop(&mut self) {
-        if !self.dropped.contains(&self.field) {
+    /// Tells that the field is lost, when that was not told.
+    fn drop(&mut self) -> bool {
+        let new = !self.dropped.contains(&self.field);
+        if new {
             self.dropped.push(self.field.clone());
         }
+        new
     }
 }
 
@@ -231,7 +241,7 @@ fn has(members: &serde_json::Map<String, Value>, name: &str) -> bool {
     members.get(name).is_some_and(|member| !member.is_null())
 }
 
-/// Whether a name can be told in a header.
+/// Whether a name is one as the protocols have them.
 fn is_plain(name: &str) -> bool {
     (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
@@ -258,6 +268,8 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
 /// The members that tell the kind of an object.
 const TAGS: [&str; 2] = ["type", "role"];
 const MAX_NAME: usize = 64;
+/// How many fields that are in no table are told.
+const MAX_UNKNOWN: usize = 16;
 
 /// What the gateway does itself.
 const HERE: Fate = Fate::Mapped("(by the gateway)");

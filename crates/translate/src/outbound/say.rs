@@ -1,7 +1,7 @@
 //! A neutral request as the body of a request to an upstream (wire-reference §9.1).
 //!
-//! What is lost for the name of a field is in the [`ledger`](crate::ledger); what is lost for a value, or because of the
-//! upstream, is told here.
+//! What is lost for the name of a field is in the [`ledger`](crate::ledger); what is lost for a value, or because of
+//! the upstream, is told here.
 
 mod chat;
 mod messages;

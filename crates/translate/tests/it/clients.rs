@@ -69,13 +69,17 @@ pub(crate) fn full(client: Protocol) -> Value {
                 { "type": "reasoning", "summary": [{ "type": "summary_text", "text": "Hm." }] },
                 { "type": "message", "role": "assistant", "content": [{ "type": "refusal", "refusal": "No." }] },
                 { "type": "function_call", "call_id": "call 1", "name": "f", "arguments": "{\"a\":1}" },
-                { "type": "function_call_output", "call_id": "call 1", "output": [{ "type": "input_text", "text": "4" }] },
+                { "type": "function_call_output", "call_id": "call 1", "output": [
+                    { "type": "input_text", "text": "4" },
+                ] },
             ],
             "tools": [
                 { "type": "function", "name": "f", "description": "F.", "parameters": schema, "strict": true },
                 { "type": "web_search" },
             ],
-            "tool_choice": { "type": "allowed_tools", "mode": "required", "tools": [{ "type": "function", "name": "f" }] },
+            "tool_choice": { "type": "allowed_tools", "mode": "required", "tools": [
+                { "type": "function", "name": "f" },
+            ] },
             "parallel_tool_calls": false, "max_output_tokens": 9, "temperature": 1.5, "top_p": 0.5,
             "presence_penalty": 1, "frequency_penalty": 1, "user": "u",
             "text": { "verbosity": "low", "format": { "type": "json_schema", "name": "n", "schema": schema } },
@@ -87,8 +91,12 @@ pub(crate) fn full(client: Protocol) -> Value {
                 { "role": "system", "content": "Be brief." },
                 { "role": "user", "content": [
                     { "type": "text", "text": "Look." },
-                    { "type": "image_url", "image_url": { "url": "data:image/PNG;base64,iVBORw0KGgo=", "detail": "low" } },
-                    { "type": "file", "file": { "filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERg==" } },
+                    { "type": "image_url", "image_url": {
+                        "url": "data:image/PNG;base64,iVBORw0KGgo=", "detail": "low",
+                    } },
+                    { "type": "file", "file": {
+                        "filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERg==",
+                    } },
                 ] },
                 { "role": "assistant", "content": "Hm.", "reasoning_content": "Well.", "tool_calls": [
                     { "id": "call.1", "type": "function", "function": { "name": "f", "arguments": "" } },
@@ -98,15 +106,21 @@ pub(crate) fn full(client: Protocol) -> Value {
             ],
             "tools": [{ "type": "function", "function": { "name": "f" } }], "tool_choice": "required",
             "parallel_tool_calls": false, "temperature": 2, "top_p": 1, "user": "u", "verbosity": "high",
-            "response_format": { "type": "json_schema", "json_schema": { "name": "n", "schema": schema, "strict": true } },
+            "response_format": { "type": "json_schema", "json_schema": {
+                "name": "n", "schema": schema, "strict": true,
+            } },
             "reasoning_effort": "xhigh",
         }),
         Protocol::Messages => json!({
             "model": "m", "max_tokens": 9, "stream": true, "system": [{ "type": "text", "text": "Be brief." }],
             "messages": [
                 { "role": "user", "content": [
-                    { "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo=" } },
-                    { "type": "document", "source": { "type": "base64", "media_type": "application/pdf", "data": "JVBERg==" } },
+                    { "type": "image", "source": {
+                        "type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo=",
+                    } },
+                    { "type": "document", "source": {
+                        "type": "base64", "media_type": "application/pdf", "data": "JVBERg==",
+                    } },
                 ] },
                 { "role": "assistant", "content": [
                     { "type": "thinking", "thinking": "Hm.", "signature": "c2ln" },
@@ -114,7 +128,9 @@ pub(crate) fn full(client: Protocol) -> Value {
                     { "type": "tool_use", "id": "toolu_1", "name": "f", "input": {} },
                 ] },
                 { "role": "user", "content": [
-                    { "type": "tool_result", "tool_use_id": "toolu_1", "is_error": true, "content": [{ "type": "text", "text": "4" }] },
+                    { "type": "tool_result", "tool_use_id": "toolu_1", "is_error": true, "content": [
+                        { "type": "text", "text": "4" },
+                    ] },
                     { "type": "text", "text": "So?", "cache_control": { "type": "ephemeral" } },
                 ] },
             ],

@@ -144,6 +144,10 @@ fn nothing_is_lost_with_what_means_nothing() {
 fn what_nobody_knows_is_lost() {
     let body = json!({ "new": 1, "nothing": null, "not a name": 1, "text": { "new": 1 }, "metadata": { "a": "b" } });
     assert_eq!(losses(Responses, Chat, &body).unwrap(), ["new", "text.new"]);
+    let odd = json!({ "text.format": { "type": "json_object" }, "tools[]": {}, "": 1, "b\r\nc": 1 });
+    assert_eq!(losses(Responses, Messages, &odd), Ok(Vec::new()));
+    let many: serde_json::Map<_, _> = (0..1000).map(|i| (format!("a{i}"), json!(i))).collect();
+    assert_eq!(losses(Chat, Messages, &many.into()).unwrap().len(), 16);
 }
 
 /// A field that is refused: whose, towards whom, its value, where, and whether it has a neutral word.
@@ -151,12 +155,21 @@ type Refusal = (Protocol, Protocol, Value, &'static str, bool);
 
 fn refusals() -> Vec<Refusal> {
     let picture = "https://pictures.example/a.png";
-    let item = json!([{ "role": "user", "content": "Hi." }, { "type": "function_call", "call_id": "c", "name": "f", "arguments": "{}" },
-        { "type": "function_call_output", "call_id": "c", "output": [{ "type": "input_image", "image_url": picture }] }]);
+    let item = json!([
+        { "role": "user", "content": "Hi." },
+        { "type": "function_call", "call_id": "c", "name": "f", "arguments": "{}" },
+        { "type": "function_call_output", "call_id": "c", "output": [{ "type": "input_image", "image_url": picture }] },
+    ]);
     let block = json!([{ "role": "user", "content": [
-        { "type": "tool_result", "tool_use_id": "c", "content": [{ "type": "image", "source": { "type": "url", "url": picture } }] } ] }]);
+        { "type": "tool_result", "tool_use_id": "c", "content": [
+            { "type": "image", "source": { "type": "url", "url": picture } },
+        ] },
+    ] }]);
     let schema = json!({ "type": "json_schema", "json_schema": { "name": "n" } });
-    let custom = json!([{ "role": "user", "content": "Hi." }, { "type": "custom_tool_call", "call_id": "c", "name": "n", "input": "x" }]);
+    let custom = json!([
+        { "role": "user", "content": "Hi." },
+        { "type": "custom_tool_call", "call_id": "c", "name": "n", "input": "x" },
+    ]);
     vec![
         (Chat, Responses, json!({ "stop": ["END"] }), "stop", true),
         (Messages, Responses, json!({ "stop_sequences": ["END"] }), "stop_sequences", true),
@@ -235,7 +248,10 @@ proptest! {
     }
 
     #[test]
-    fn the_ledger_takes_any_document(body in wire::strategy::json_value(), client in prop::sample::select(Protocol::ALL.to_vec())) {
+    fn the_ledger_takes_any_document(
+        body in wire::strategy::json_value(),
+        client in prop::sample::select(Protocol::ALL.to_vec()),
+    ) {
         for upstream in Protocol::ALL {
             let lost = losses(client, upstream, &body).unwrap_or_default();
             prop_assert!(client != upstream || lost.is_empty());

@@ -103,7 +103,9 @@ fn ids_stay_together_when_they_are_replaced() {
 #[test]
 fn neighbours_of_one_side_become_one_message() {
     let body = chat(json!([
-        { "role": "user", "content": "One." }, { "role": "user", "content": " " }, { "role": "user", "content": "Two." },
+        { "role": "user", "content": "One." },
+        { "role": "user", "content": " " },
+        { "role": "user", "content": "Two." },
         { "role": "assistant", "content": "Three." }, { "role": "assistant", "content": "Four." },
         { "role": "user", "content": "Five." },
     ]));
@@ -134,7 +136,9 @@ fn results_come_before_what_the_user_says() {
 #[test]
 fn instructions_in_the_midst_keep_their_place_or_lose_it() {
     let body = chat(json!([
-        { "role": "system", "content": "A." }, { "role": "user", "content": "Hi." }, { "role": "developer", "content": "B." },
+        { "role": "system", "content": "A." },
+        { "role": "user", "content": "Hi." },
+        { "role": "developer", "content": "B." },
     ]));
     let (said, dropped) = say(Chat, Messages, &body);
     assert_eq!((&said["system"], dropped), (&json!("A.\n\nB."), vec![Lost::SystemPosition]));
@@ -151,7 +155,9 @@ fn a_failed_result_says_so() {
     let body = json!({ "model": "m", "max_tokens": 9, "messages": [
         { "role": "user", "content": "Hi." },
         { "role": "assistant", "content": [{ "type": "tool_use", "id": "c", "name": "f", "input": {} }] },
-        { "role": "user", "content": [{ "type": "tool_result", "tool_use_id": "c", "content": "No.", "is_error": true }] },
+        { "role": "user", "content": [
+            { "type": "tool_result", "tool_use_id": "c", "content": "No.", "is_error": true },
+        ] },
     ] });
     assert_eq!(say(Messages, Chat, &body).0["messages"][2]["content"], "[error] No.");
     assert_eq!(say(Messages, Responses, &body).0["input"][2]["output"], "[error] No.");

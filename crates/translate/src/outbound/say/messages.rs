@@ -1,7 +1,5 @@
 //! A request in Messages (wire-reference §3.1, §3.2).
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use engine::{AssistantPart, EngineError, Format, ImageSource, Sampling, TextRequest, ToolResult, Turn, UserPart};
 use messages::{
     AnyTool, CustomTool, DataSource, DocumentBlock, Effort, ImageBlock, InputBlock, InputMessage, JsonSchemaFormat,
@@ -9,7 +7,7 @@ use messages::{
     ThinkingDisplay, ThinkingMode, Tool, ToolChoice, ToolResultBlock, ToolUseBlock, UrlSource,
 };
 use serde_json::json;
-use wire::{Json, Object, TextOr};
+use wire::{DataUrl, Json, Object, TextOr};
 
 use super::{Losses, Lost, Settings};
 
@@ -145,7 +143,7 @@ fn document(media_type: &str, data: &str) -> Result<Source, EngineError> {
     if essence == "application/pdf" {
         return Ok(Source::Base64(DataSource { media_type: essence, data: data.to_owned(), extra: Object::new() }));
     }
-    let text = essence.starts_with("text/").then(|| STANDARD.decode(data).ok()).flatten();
+    let text = essence.starts_with("text/").then(|| DataUrl { media_type, data }.decode().ok()).flatten();
     match text.map(String::from_utf8) {
         Some(Ok(data)) => {
             Ok(Source::Text(DataSource { media_type: "text/plain".to_owned(), data, extra: Object::new() }))

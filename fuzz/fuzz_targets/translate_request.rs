@@ -1,0 +1,72 @@
+//! Any bytes as a client's request, said to an upstream of each protocol: it keeps the rules of who reads it.
+
+#![no_main]
+
+use engine::TextRequest;
+use libfuzzer_sys::fuzz_target;
+use translate::inbound::{Chat, Dialect, Inbound, Messages, Responses};
+use translate::ledger;
+use translate::outbound::Protocol;
+use translate::outbound::say::{self, Settings};
+
+fuzz_target!(|body: &[u8]| {
+    for client in Protocol::ALL {
+        let Some(inbound) = neutral(client, body) else { continue };
+        for upstream in Protocol::ALL {
+            say(upstream, &inbound.request);
+        }
+        lose(client, body);
+    }
+});
+
+/// A client's request in neutral words, when it keeps the rules and has them.
+fn neutral(client: Protocol, body: &[u8]) -> Option<Inbound> {
+    match client {
+        Protocol::Responses => {
+            let request = responses::Request::read(body).ok()?.validate(&responses::Rules::default());
+            Responses::request(request.ok()?).ok()
+        }
+        Protocol::Chat => {
+            let request = chat::Request::read(body).ok()?.validate(&chat::Rules::default());
+            Chat::request(request.ok()?).ok()
+        }
+        Protocol::Messages => {
+            let request = messages::Request::read(body).ok()?.validate(&messages::Rules::default());
+            Messages::request(request.ok()?).ok()
+        }
+    }
+}
+
+fn say(upstream: Protocol, request: &TextRequest) {
+    let settings = Settings { stream: request.model.len() % 2 == 0, max_tokens: 1024, sampling: true };
+    let Ok(spoken) = say::request(upstream, request, &settings) else { return };
+    let told = match upstream {
+        Protocol::Responses => {
+            let request = responses::Request::read(&spoken.body);
+            request.and_then(|request| request.validate(&responses::Rules::default())).err()
+        }
+        Protocol::Chat => {
+            let request = chat::Request::read(&spoken.body);
+            request.and_then(|request| request.validate(&chat::Rules::default())).err()
+        }
+        Protocol::Messages => {
+            let request = messages::Request::read(&spoken.body);
+            request.and_then(|request| request.validate(&messages::Rules::default())).err()
+        }
+    };
+    assert!(told.is_none(), "{upstream:?} refuses what was said: {told:?}");
+}
+
+/// What is lost has plain names, each once, and nothing is lost towards the client's own protocol.
+fn lose(client: Protocol, body: &[u8]) {
+    let Ok(document) = serde_json::from_slice(body) else { return };
+    for upstream in Protocol::ALL {
+        let Ok(mut lost) = ledger::losses(client, upstream, &document) else { continue };
+        let count = lost.len();
+        lost.sort();
+        lost.dedup();
+        assert_eq!(lost.len(), count, "each once");
+        assert!(lost.iter().all(|name| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic())));
+        assert!(client != upstream || lost.is_empty(), "what is relayed is kept");
+    }
+}
