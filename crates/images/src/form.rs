@@ -108,6 +108,44 @@ impl fmt::Debug for Form {
     }
 }
 
+/// A form for an edit, as pieces of one body: nothing large is copied. The boundary must not occur in what is sent,
+/// for which random ones are long enough.
+///
+/// One picture is the part `image`, several are parts `image[]`, as the official clients send them.
+#[must_use]
+pub fn write(settings: &Generation, images: &[Bytes], mask: Option<&Bytes>, boundary: &str) -> Vec<Bytes> {
+    let mut pieces = vec![Bytes::from(texts(settings, boundary))];
+    let name = if images.len() == 1 { "image" } else { "image[]" };
+    let pictures = images.iter().map(|image| (name, image)).chain(mask.map(|mask| (MASK, mask)));
+    for (name, picture) in pictures {
+        pieces.extend([Bytes::from(file_head(name, picture, boundary)), picture.clone(), Bytes::from_static(b"\r\n")]);
+    }
+    pieces.push(Bytes::from(format!("--{boundary}--\r\n")));
+    pieces
+}
+
+/// The settings as parts; nested ones as their JSON text.
+fn texts(settings: &Generation, boundary: &str) -> String {
+    let Ok(Value::Object(settings)) = serde_json::to_value(settings) else { return String::new() };
+    let part = |(name, value): (&String, &Value)| {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let name = name.replace(['"', '\r', '\n'], "_");
+        format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n")
+    };
+    settings.iter().filter(|(_, value)| !value.is_null()).map(part).collect()
+}
+
+fn file_head(name: &str, picture: &[u8], boundary: &str) -> String {
+    let (media_type, extension) = match Format::sniff(picture) {
+        Some(format) => (format.media_type(), format.name().to_ascii_lowercase()),
+        None => ("application/octet-stream", "bin".to_owned()),
+    };
+    format!(
+        "--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"; filename=\"picture.{extension}\"\r\n\
+         Content-Type: {media_type}\r\n\r\n"
+    )
+}
+
 /// How the text of a setting is read.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
@@ -170,7 +208,7 @@ fn references(files: Vec<Bytes>, found: &mut Violations) -> Vec<Reference> {
     let mut references = Vec::with_capacity(files.len());
     for file in files {
         match Format::sniff(&file) {
-            Some(format @ (Format::Png | Format::Jpeg | Format::Webp)) => references.push(inline(format, file)),
+            Some(Format::Png | Format::Jpeg | Format::Webp) => references.push(Source::of(file).into()),
             other => found.invalid(&path, refusal(IMAGE, "a PNG, JPEG or WebP file", other)),
         }
     }
@@ -184,15 +222,10 @@ fn mask(files: Vec<Bytes>, found: &mut Violations) -> Option<Reference> {
     }
     let file = files.into_iter().next()?;
     match Format::sniff(&file) {
-        Some(Format::Png) => return Some(inline(Format::Png, file)),
+        Some(Format::Png) => return Some(Source::of(file).into()),
         other => found.invalid(&path, refusal(MASK, "a PNG file", other)),
     }
     None
-}
-
-/// What the bytes are decides, never what the part says of them.
-fn inline(format: Format, bytes: Bytes) -> Reference {
-    Source::Inline { media_type: format.media_type().to_owned(), bytes }.into()
 }
 
 fn refusal(name: &str, accepted: &str, found: Option<Format>) -> String {

@@ -6,6 +6,7 @@ use std::fmt;
 use base64::display::Base64Display;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use picture::Format;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
@@ -37,6 +38,13 @@ pub enum Source {
 }
 
 impl Source {
+    /// The bytes of a file; what they are decides, never what anybody says of them.
+    #[must_use]
+    pub fn of(bytes: Bytes) -> Self {
+        let media_type = Format::sniff(&bytes).map_or("application/octet-stream", Format::media_type);
+        Self::Inline { media_type: media_type.to_owned(), bytes }
+    }
+
     /// The media type of bytes that are here.
     #[must_use]
     pub fn media_type(&self) -> Option<&str> {

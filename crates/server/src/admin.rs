@@ -1,11 +1,9 @@
 //! The operator's own address: `/livez`, `/readyz` and `/metrics`. It needs no key and is loopback by default.
 
-use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt, Full};
 
-use crate::body::Body;
+use crate::body::{Body, whole};
 use crate::gateway::Gateway;
 
 /// Answers one request of an operator.
@@ -24,7 +22,7 @@ pub(crate) fn answer<B>(gateway: &Gateway, request: &Request<B>) -> Response<Bod
         (_, "/livez" | "/readyz" | "/metrics") => (StatusCode::METHOD_NOT_ALLOWED, text, "use GET\n".to_owned()),
         _ => (StatusCode::NOT_FOUND, text, "there are /livez, /readyz and /metrics\n".to_owned()),
     };
-    let mut response = Response::new(Full::new(Bytes::from(body)).boxed_unsync());
+    let mut response = Response::new(whole(body.into()));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, content_type);
     if status == StatusCode::METHOD_NOT_ALLOWED {

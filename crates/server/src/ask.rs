@@ -1,45 +1,16 @@
 //! Asking an upstream, whatever it is asked for.
 
 use bytes::Bytes;
-use engine::EngineError;
 use tokio::time::Instant;
 use translate::outbound::Protocol;
 use upstream::{Answer, Outgoing};
 use wire::{Piece, Splice};
 
-use crate::body::plain;
-use crate::metrics::Metrics;
-use crate::outcome::Outcome;
-use crate::refusal::Refusal;
+use crate::attempt::Fallen;
 use crate::routes::Server;
 
-/// A target that gave no answer.
-pub(crate) struct Fallen {
-    /// What the client would be told.
-    pub(crate) refusal: Refusal,
-    /// Whether the next target is asked.
-    pub(crate) may_fall_back: bool,
-}
-
-impl Fallen {
-    /// The failure of an engine or upstream: the next one is asked, unless it is the request that is wrong.
-    pub(crate) fn of(error: EngineError) -> Self {
-        let is_callers = Outcome::of_failure(&error) == Outcome::Refused;
-        Self { refusal: plain::refuse(&error), may_fall_back: !is_callers }
-    }
-
-    /// A target that cannot be asked.
-    pub(crate) fn here(refusal: Refusal) -> Self {
-        Self { refusal, may_fall_back: true }
-    }
-
-    /// A failure that any target would have.
-    pub(crate) fn finally(refusal: impl Into<Refusal>) -> Self {
-        Self { refusal: refusal.into(), may_fall_back: false }
-    }
-}
-
-/// Asks, with the one retry when this is the `first` target of a request, and reads what kind of an answer it is.
+/// Asks a text upstream, with the one retry when this is the `first` target of a request, and reads what kind of an
+/// answer it is.
 ///
 /// # Errors
 /// When there is none, or it is an error.
@@ -52,13 +23,6 @@ pub(crate) async fn ask(
     let incoming = server.upstream.ask(outgoing, deadline, first).await;
     let incoming = incoming.map_err(|failure| Fallen::of(failure.error))?;
     Answer::read(incoming, &server.upstream, MAX_REPLY).await.map_err(Fallen::of)
-}
-
-/// Tells of an upstream that gave no answer.
-pub(crate) fn note(metrics: &Metrics, server: &Server, refusal: &Refusal) {
-    let (name, code) = (&server.stated.name, refusal.error.code);
-    metrics.upstream_failed(name, code);
-    tracing::warn!(upstream = name, code, cause = refusal.cause, "an upstream gave no answer");
 }
 
 /// The path of a text protocol, behind the base URL.

@@ -5,11 +5,28 @@ pub(crate) mod form;
 pub(crate) mod pieces;
 pub(crate) mod plain;
 pub(crate) mod upload;
-
-use std::convert::Infallible;
+pub(crate) mod voice;
 
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full};
 
 /// The body of any response.
-pub(crate) type Body = UnsyncBoxBody<Bytes, Infallible>;
+pub(crate) type Body = UnsyncBoxBody<Bytes, Aborted>;
+
+/// A body that breaks off, and its connection with it: the way to say so once a plain reply is on its way.
+#[derive(Debug)]
+pub(crate) struct Aborted;
+
+impl std::fmt::Display for Aborted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the reply broke off")
+    }
+}
+
+impl std::error::Error for Aborted {}
+
+/// A body that is all there.
+pub(crate) fn whole(bytes: Bytes) -> Body {
+    Full::new(bytes).map_err(|never| match never {}).boxed_unsync()
+}

@@ -11,12 +11,11 @@ use bytes::Bytes;
 use bytesize::ByteSize;
 use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
-use http_body_util::{BodyExt, Full};
 use serde::Serialize;
 use wire::ApiError;
 
-use crate::body::Body;
 use crate::body::upload::{Incoming, Upload};
+use crate::body::{Body, whole};
 use crate::gateway::Gateway;
 use crate::refusal::Refusal;
 
@@ -31,7 +30,7 @@ pub(crate) fn json(value: &impl Serialize) -> Result<Response<Body>, Refusal> {
 
 /// A reply of status 200 whose body is this JSON.
 pub(crate) fn json_bytes(body: Bytes) -> Response<Body> {
-    let mut response = Response::new(Full::new(body).boxed_unsync());
+    let mut response = Response::new(whole(body));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
@@ -74,7 +73,7 @@ fn is_json(media_type: &str) -> bool {
 }
 
 /// Names what could not be said to the engine.
-fn add_dropped(headers: &mut HeaderMap, dropped: &[String]) {
+pub(crate) fn add_dropped(headers: &mut HeaderMap, dropped: &[String]) {
     if dropped.is_empty() {
         return;
     }

@@ -15,11 +15,10 @@ use engine::{ImageEngine, TextEngine};
 use fetch::Fetcher;
 use http::header::{AUTHORIZATION, CONNECTION};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
-use http_body_util::{BodyExt, Full};
 use tokio::time::Instant;
 
-use crate::body::Body;
 use crate::body::upload::Budget;
+use crate::body::{Body, whole};
 use crate::clock;
 use crate::config::Limits;
 use crate::endpoints::{images, models, text};
@@ -73,7 +72,7 @@ impl Gateway {
             Err(refusal) => {
                 let (status, headers, body) = refusal.render(style, &id);
                 note(record.as_mut(), &refusal);
-                let mut response = Response::new(Full::new(body).boxed_unsync());
+                let mut response = Response::new(whole(body));
                 *response.status_mut() = status;
                 *response.headers_mut() = headers;
                 response
@@ -104,7 +103,7 @@ impl Gateway {
         self.metrics.panicked();
         let id = wire::id("req", clock::random_bits());
         let (status, headers, body) = Refusal::from(wire::ApiError::server_error()).render(style, &id);
-        let mut response = Response::new(Full::new(body).boxed_unsync());
+        let mut response = Response::new(whole(body));
         *response.status_mut() = status;
         *response.headers_mut() = headers;
         self.add_common_headers(response.headers_mut(), &id);

@@ -2,6 +2,7 @@
 
 mod admin;
 mod ask;
+mod attempt;
 mod body;
 mod clock;
 mod config;

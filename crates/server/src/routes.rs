@@ -102,6 +102,11 @@ impl Routes {
         chosen.map(|target| Chosen { place: target.place.clone(), model: target.model.clone() }).collect()
     }
 
+    /// Whether requests for a model may leave the house.
+    pub(crate) fn leave(&self, model: &str) -> bool {
+        self.stated(model).iter().any(|target| matches!(target.place, Place::Upstream(_)))
+    }
+
     /// The targets of a model as they are stated.
     pub(crate) fn stated(&self, model: &str) -> &[Target] {
         self.targets.get(model).map_or(&[], |targets| targets)
@@ -147,6 +152,14 @@ pub(crate) struct Chosen {
 impl Chosen {
     fn embedded() -> Self {
         Self { place: Place::Embedded, model: None }
+    }
+
+    /// Who it is, for the log.
+    pub(crate) fn label(&self) -> &str {
+        match &self.place {
+            Place::Embedded => "embedded",
+            Place::Upstream(server) => &server.stated.name,
+        }
     }
 }
 

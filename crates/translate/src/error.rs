@@ -60,7 +60,7 @@ fn wait(advised: Option<u32>, otherwise: u32) -> u32 {
 
 /// What a client is told once a stream has begun: clients know few codes there (spec §6.1, §7).
 #[must_use]
-pub(crate) fn in_stream(error: &ApiError) -> ApiError {
+pub fn in_stream(error: &ApiError) -> ApiError {
     const PASSED: [&str; 3] = ["gateway_concurrency_limit", "context_length_exceeded", "rate_limit_exceeded"];
     if PASSED.contains(&error.code) { error.clone() } else { ApiError::server_error() }
 }

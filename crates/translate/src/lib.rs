@@ -6,4 +6,4 @@ pub mod ledger;
 pub mod outbound;
 pub mod relay;
 
-pub use error::api_error;
+pub use error::{api_error, in_stream};

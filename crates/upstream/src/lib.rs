@@ -30,6 +30,8 @@ mod origin;
 #[cfg(feature = "client")]
 mod outgoing;
 #[cfg(feature = "client")]
+mod pictures;
+#[cfg(feature = "client")]
 mod pool;
 #[cfg(feature = "client")]
 pub mod relay;
@@ -52,5 +54,7 @@ pub use listen::{listen, said};
 pub use options::{Credential, Options, OptionsError};
 #[cfg(feature = "client")]
 pub use outgoing::{Outgoing, Payload};
+#[cfg(feature = "client")]
+pub use pictures::{Passing, Pictures};
 #[cfg(feature = "client")]
 pub use resolve::{BoxFuture, Resolve};

@@ -34,6 +34,18 @@ impl<'a> Splice<'a> {
         true
     }
 
+    /// Puts `value`, which is JSON, in the place of the document's member `name`, or adds that member as the first.
+    pub fn set(&mut self, name: &str, value: &[u8]) {
+        if self.replace(&[name], value) {
+            return;
+        }
+        let Some(start) = enter(self.document, &[]) else { return };
+        let comma = Members::new(self.document, start).next().map_or("", |_| ",");
+        let name = serde_json::Value::from(name);
+        let member = [format!("{name}:").as_bytes(), value, comma.as_bytes()].concat();
+        self.edit(start..start, member);
+    }
+
     /// Takes the members of these names out of the object at `path`, each with the comma that parted it from its
     /// neighbour. One call for each object. Whether there was any.
     pub fn remove(&mut self, path: &[&str], names: &[&str]) -> bool {
@@ -297,6 +309,18 @@ mod tests {
         );
         assert_eq!(replaced(document, &["b"], "2"), document);
         assert_eq!(replaced(document, &["n", "model"], "2"), document);
+    }
+
+    #[test]
+    fn what_is_absent_is_added() {
+        let set = |document: &str| {
+            let mut splice = Splice::new(document.as_bytes());
+            splice.set("m", b"1");
+            String::from_utf8(splice.to_vec()).unwrap()
+        };
+        assert_eq!(set(r#"{"m": 0}"#), r#"{"m": 1}"#);
+        assert_eq!(set(r#" { "n":2}"#), r#" {"m":1, "n":2}"#);
+        assert_eq!(set("{ }"), r#"{"m":1 }"#);
     }
 
     #[test]

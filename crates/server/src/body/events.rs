@@ -4,7 +4,6 @@
 //! when the last event is out, or when the client is gone and hyper drops it. Whatever happens to the engine, the
 //! client gets exactly one terminal event.
 
-use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -21,6 +20,7 @@ use pin_project_lite::pin_project;
 use tokio::time::{Instant, Sleep, sleep_until};
 use wire::ApiError;
 
+use super::Aborted;
 use crate::lifecycle::Cut;
 use crate::limit::Permit;
 use crate::outcome::Outcome;
@@ -164,9 +164,9 @@ impl<T: Telling> Events<T> {
 
 impl<T: Telling> Body for Events<T> {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = Aborted;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
         loop {
             let this = self.as_mut().project();
             if !this.buffer.is_empty() {
@@ -257,7 +257,7 @@ impl<T: Telling> Events<T> {
 /// A stream as a response.
 pub(crate) fn response<B>(events: B) -> Response<super::Body>
 where
-    B: Body<Data = Bytes, Error = Infallible> + Send + 'static,
+    B: Body<Data = Bytes, Error = Aborted> + Send + 'static,
 {
     let mut response = Response::new(events.boxed_unsync());
     let headers = response.headers_mut();

@@ -69,6 +69,13 @@ impl Share {
     }
 }
 
+impl Upload {
+    /// The bytes, and what they hold of the budget.
+    pub(crate) fn into_parts(self) -> (Bytes, Share) {
+        (self.bytes, self._share)
+    }
+}
+
 impl<B: Body<Data = Bytes>> Incoming<B> {
     /// A body of at most `limit` bytes.
     pub(crate) fn new(body: B, limit: usize, limits: &Limits, budget: &Budget) -> Self {

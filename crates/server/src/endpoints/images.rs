@@ -1,23 +1,24 @@
 //! `POST /v1/images/generations` — spec §4.5 — and `POST /v1/images/edits` — spec §4.6.
 
+mod asking;
 mod read;
 mod tell;
+mod whole;
+
+use std::sync::Arc;
 
 use bytes::Bytes;
-use engine::{ImageEdit, Making};
 use http::{Request, Response};
-use images::Source;
-use tokio::time::{Instant, timeout_at};
-use translate::inbound::{Pictures, image_request};
+use tokio::time::Instant;
 use wire::ApiError;
 
-use self::read::{Asked, Start};
-use self::tell::{Steps, Telling};
-use crate::body::events::{self, Events, Timing};
-use crate::body::{Body, plain};
-use crate::clock;
-use crate::gateway::{Caller, Gateway};
-use crate::references;
+use self::asking::ForPictures;
+use self::read::Asked;
+use self::tell::Drawing;
+use crate::attempt;
+use crate::body::{Body, voice};
+use crate::gateway::Caller;
+use crate::limit::Permit;
 use crate::refusal::Refusal;
 
 /// Answers a request for generations.
@@ -52,56 +53,35 @@ fn in_form(mut refusal: Refusal) -> Refusal {
     refusal
 }
 
-/// Answers either: looks the model up, takes a permit, starts the engine, and streams or folds what comes.
+/// Answers either: looks the model up, takes a permit, asks the targets in order, and streams or folds what comes.
 async fn answer(caller: Caller<'_>, asked: Asked, deadline: Instant) -> Result<Response<Body>, Refusal> {
-    let Caller { gateway, policy, key, record } = caller;
-    let Asked { model, operation, generation, start, share } = asked;
-    policy.catalog.serves(&model, read::protocol(operation))?;
-    if !key.may_use(&model) {
-        return Err(Refusal::model(&model));
+    let Caller { gateway, policy, key, .. } = &caller;
+    policy.catalog.serves(&asked.model, read::protocol(asked.operation))?;
+    if !key.may_use(&asked.model) {
+        return Err(Refusal::model(&asked.model));
     }
-    let streams = generation.streams();
-    if let Some(record) = record {
-        (record.model, record.stream) = (Some(model.clone()), streams);
+    let permit = gateway.limiter.take(&key.name).ok_or_else(ApiError::concurrency_limit);
+    let streams = asked.generation.streams();
+    if let Some(record) = caller.record {
+        (record.model, record.stream) = (Some(asked.model.clone()), streams);
     }
-    let permit = gateway.limiter.take(&key.name).ok_or_else(ApiError::concurrency_limit)?;
-    let engine = gateway.easel.as_ref().ok_or_else(Refusal::no_engine)?;
-    let making = async {
-        let edit = match start {
-            Some(start) => Some(fetch(start, &key.name, gateway).await?),
-            None => None,
-        };
-        let request = image_request(&generation, &model, edit);
-        let count = request.count;
-        let making = engine.start(request).await.map_err(|error| plain::refuse(&error))?;
-        Ok::<_, Refusal>((count, making))
-    };
-    let (count, making) = timeout_at(deadline, making).await.map_err(|_| Refusal::timeout())??;
-    let Making { traits, events } = making;
-    drop(share);
-
-    let telling = Telling::new(Pictures::new(operation, &traits, count, clock::random_bits()));
-    if !streams {
-        let reply = tell::reply(events, telling, (operation, count), record.as_mut());
-        return timeout_at(deadline, reply).await.map_err(|_| Refusal::timeout())?;
+    if streams {
+        stream(caller, asked, permit?, deadline).await
+    } else {
+        whole::answer(caller, asked, permit?, deadline).await
     }
-    let Some(mut record) = record.take() else { return Err(ApiError::server_error().into()) };
-    record.status = 200;
-    let timing = Timing { silence: gateway.limits.keep_alive, deadline };
-    Ok(events::response(Events::new(Steps(events), telling, &timing, gateway.lifecycle.cut(), record, permit)))
 }
 
-/// What an edit starts from, as bytes.
-async fn fetch(start: Start, key: &str, gateway: &Gateway) -> Result<ImageEdit, Refusal> {
-    let mut references = Vec::new();
-    for (i, source) in start.references.into_iter().enumerate() {
-        references.push(match source {
-            Source::Inline { bytes, .. } => bytes,
-            Source::Url(url) => {
-                let param = format!("images[{i}].image_url");
-                references::picture(&url, Some(&param), key, gateway).await?.bytes
-            }
-        });
-    }
-    Ok(ImageEdit { references, mask: start.mask })
+async fn stream(
+    caller: Caller<'_>,
+    asked: Asked,
+    permit: Permit,
+    deadline: Instant,
+) -> Result<Response<Body>, Refusal> {
+    let Caller { gateway, policy, key, record } = caller;
+    let served = record.as_ref().map(|record| Arc::clone(&record.served)).unwrap_or_default();
+    let targets = policy.routes.of(&asked.model);
+    let asking = ForPictures::new(asked, gateway, &key.name, deadline);
+    let attempt = Box::pin(attempt::begin(asking, targets, Arc::clone(gateway), served, deadline));
+    voice::stream::<Drawing>(attempt, (), gateway, record, permit, deadline).await
 }

@@ -1,7 +1,6 @@
 //! What the three text endpoints share: everything but how a request is read and validated.
 
-mod attempt;
-mod voice;
+mod asking;
 mod whole;
 
 use std::sync::Arc;
@@ -12,18 +11,18 @@ use engine::TextEvent;
 use http::{HeaderMap, Request, Response};
 use http_body::Frame;
 use http_body_util::StreamBody;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 use translate::inbound::{Answer, Dialect, Stamp};
-use translate::relay::Speech;
+use translate::relay::{End, Speech};
 use wire::{ApiError, Splice};
 
-use self::attempt::Attempt;
-pub(crate) use self::attempt::{Begun, Coming};
-pub(crate) use self::voice::{Source, Voice};
-use super::{add_dropped, json_body};
+use self::asking::Text;
+use super::json_body;
+use crate::attempt;
 use crate::body::Body;
-use crate::body::events::{self, Ending, Events, Timing};
+use crate::body::events::{self, Ending};
 use crate::body::upload::Upload;
+use crate::body::voice::{self, Manner};
 use crate::clock;
 use crate::gateway::Caller;
 use crate::outcome::Outcome;
@@ -106,22 +105,10 @@ where
     }
     let answer = Answer::<D>::new(&asked.valid, &asked.stamp);
     let served = record.as_ref().map(|record| Arc::clone(&record.served)).unwrap_or_default();
-    let attempt = Attempt::new(asked, gateway, policy, &key.name, served);
-    let mut attempt = Box::pin(attempt.begin());
-    // Until something is known to come, a failure is still a status. Then, and after a while in any case, it is 200.
-    let begun = match timeout(gateway.limits.keep_alive, &mut attempt).await {
-        Ok(begun) => Some(begun?),
-        Err(_) => None,
-    };
-    let dropped = begun.as_ref().map(|begun| begun.dropped.clone()).unwrap_or_default();
-    let Some(mut record) = record.take() else { return Err(ApiError::server_error().into()) };
-    record.status = 200;
-    let source = begun.map_or(Source::Waiting(attempt), Source::Begun);
-    let timing = Timing { silence: gateway.limits.keep_alive, deadline };
-    let voice = Voice::Waiting(answer);
-    let mut response = events::response(Events::new(source, voice, &timing, gateway.lifecycle.cut(), record, permit));
-    add_dropped(response.headers_mut(), &dropped);
-    Ok(response)
+    let targets = policy.routes.of(&asked.model);
+    let text = Text::new(asked, gateway, &key.name);
+    let attempt = Box::pin(attempt::begin(text, targets, Arc::clone(gateway), served, deadline));
+    voice::stream::<D>(attempt, answer, gateway, record, permit, deadline).await
 }
 
 /// The answer to a request for which there is no permit (spec §7).
@@ -157,6 +144,38 @@ fn forwarded<D: TextEndpoint>(headers: &HeaderMap) -> HeaderMap {
     all
 }
 
+impl<D: TextEndpoint> Manner for D {
+    type Event = TextEvent;
+    type Settled = ();
+    type Waiting = Answer<D>;
+    type Teller = Answer<D>;
+    type Relay = <D as TextEndpoint>::Relay;
+    type Whole = (Bytes, End);
+
+    fn open(mut answer: Answer<D>, (): (), out: &mut Vec<u8>) -> Answer<D> {
+        answer.open(out);
+        answer
+    }
+
+    fn tell(answer: &mut Answer<D>, event: TextEvent, out: &mut Vec<u8>) -> Option<Ending> {
+        let ending = ending(&event);
+        answer.event(event, clock::unix_seconds(), out);
+        ending
+    }
+
+    fn fail(answer: &mut Answer<D>, error: &ApiError, out: &mut Vec<u8>) {
+        answer.fail(error, out);
+    }
+
+    fn fail_waiting(answer: &mut Answer<D>, error: &ApiError, out: &mut Vec<u8>) {
+        answer.fail(error, out);
+    }
+
+    fn keep_alive(answer: &Answer<D>, out: &mut Vec<u8>) {
+        answer.keep_alive(out);
+    }
+}
+
 fn ending(event: &TextEvent) -> Option<Ending> {
     match event {
         TextEvent::Finished { stop, usage } => Some(Ending { outcome: Outcome::of_stop(stop), usage: *usage }),
@@ -164,8 +183,8 @@ fn ending(event: &TextEvent) -> Option<Ending> {
     }
 }
 
-impl From<translate::relay::End> for Ending {
-    fn from(end: translate::relay::End) -> Self {
+impl From<End> for Ending {
+    fn from(end: End) -> Self {
         let outcome = if end.incomplete { Outcome::Incomplete } else { Outcome::Completed };
         Self { outcome, usage: end.usage }
     }

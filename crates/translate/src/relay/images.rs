@@ -50,17 +50,33 @@ impl Speech for Images {
 
     fn reply(body: &[u8], _: &str, _: &mut Splice<'_>) -> Result<End, EngineError> {
         match Reply::read(body).map_err(|error| malformed(&error))? {
-            Reply::Pictures(response) => {
-                let usage = response.usage.map(|usage| Usage {
-                    input: usage.input_tokens,
-                    output: usage.output_tokens,
-                    ..Usage::default()
-                });
-                Ok(End { incomplete: false, usage })
-            }
+            Reply::Pictures(response) => Ok(End { incomplete: false, usage: response.usage.as_ref().map(counted) }),
             Reply::Failure(body) => Err(failed(&body.error)),
         }
     }
+}
+
+/// A whole reply as the stream that it would have been, for who asked for one.
+///
+/// # Errors
+/// When it is no reply, tells of a failure, or has other than `count` pictures.
+pub fn stream_of(body: &[u8], operation: Operation, count: u32) -> Result<(Vec<u8>, End), EngineError> {
+    let response = match Reply::read(body).map_err(|error| malformed(&error))? {
+        Reply::Pictures(response) => response,
+        Reply::Failure(body) => return Err(failed(&body.error)),
+    };
+    if response.data.len() != count as usize {
+        let pictures = response.data.len();
+        return Err(EngineError::Upstream(format!("{pictures} pictures where {count} were asked for")));
+    }
+    let usage = response.usage.as_ref().map(counted);
+    let mut out = Vec::new();
+    response.into_events(operation).for_each(|event| event.write(&mut out));
+    Ok((out, End { incomplete: false, usage }))
+}
+
+fn counted(usage: &images::Usage) -> Usage {
+    Usage { input: usage.input_tokens, output: usage.output_tokens, ..Usage::default() }
 }
 
 impl Images {

@@ -1,6 +1,6 @@
 //! What upstreams say, as they are meant to and as they do.
 
-use engine::{EngineError, Rejection, Stop, TextEvent, Usage};
+use engine::{EngineError, Rejection, Stop, Usage};
 use serde_json::{Value, json};
 use sluicegate_translate::outbound::{Protocol, Reader, reply};
 
@@ -360,6 +360,43 @@ fn responses_without_places() {
 }
 
 #[test]
+fn items_that_are_all_numbered_zero() {
+    let item = |kind: &str, item: Value| json!({"type": format!("response.output_item.{kind}"), "output_index": 0, "item": item});
+    let call_of = |id: &str, arguments: &str| json!({"type": "function_call", "id": id, "call_id": id, "name": "f", "arguments": arguments});
+    let said = said_by(
+        Protocol::Responses,
+        &[
+            item("added", call_of("a", "")),
+            item("done", call_of("a", "")),
+            item("added", call_of("b", "")),
+            json!({"type": "response.function_call_arguments.delta", "output_index": 0, "delta": "{\"x\":1}"}),
+            item("done", call_of("b", "{\"x\":1}")),
+            json!({"type": "response.completed", "response": {}}),
+        ],
+    );
+    assert_eq!(said.calls, [call("a", "f", "{}"), call("b", "f", "{\"x\":1}")]);
+    let block = |id: &str| json!({"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": id, "name": "f", "input": {}}});
+    let piece = json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "{\"x\":1}"}});
+    let stop = json!({"type": "content_block_stop", "index": 0});
+    let end = json!({"type": "message_stop"});
+    let said = said_by(Protocol::Messages, &[block("a"), stop.clone(), block("b"), piece, stop, end]);
+    assert_eq!(said.calls, [call("a", "f", "{}"), call("b", "f", "{\"x\":1}")]);
+}
+
+#[test]
+fn the_type_of_the_last_event_decides() {
+    let end = |kind: &str, response: Value| {
+        said_by(Protocol::Responses, &[json!({"type": kind, "response": response})]).end.unwrap().0
+    };
+    assert_eq!(end("response.incomplete", json!({})), Stop::MaxTokens);
+    assert_eq!(end("response.incomplete", json!({"status": "in_progress"})), Stop::MaxTokens);
+    assert_eq!(end("response.completed", json!({"status": null})), Stop::End);
+    let failed =
+        failed(Protocol::Responses, &[json!({"type": "response.completed", "response": {"status": "failed"}})]);
+    assert!(matches!(failed, EngineError::Upstream(_)));
+}
+
+#[test]
 fn the_input_of_a_tool_may_come_with_its_block() {
     let said = said_by(
         Protocol::Messages,
@@ -491,5 +528,4 @@ fn a_reader_can_be_sent() {
         true
     }
     assert!(is_send(&Reader::new(Protocol::Chat)));
-    assert_eq!(Said::of(&[TextEvent::Text("a".to_owned())]).text, "a");
 }

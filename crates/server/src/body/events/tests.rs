@@ -9,7 +9,9 @@ use tokio::sync::oneshot;
 use translate::inbound::{Answer, Messages, Responses, Stamp};
 
 use super::*;
-use crate::endpoints::text::{Begun, Coming, Source, TextEndpoint, Voice};
+use crate::attempt::{Begun, Coming};
+use crate::body::voice::{Source, Voice};
+use crate::endpoints::text::TextEndpoint;
 use crate::lifecycle::{Lifecycle, Phase};
 use crate::limit::Limiter;
 use crate::metrics::Metrics;
@@ -33,7 +35,8 @@ impl House {
         let timing = Timing { silence: SILENCE, deadline: Instant::now() + LONGEST };
         let record = Record::new(Arc::new(Metrics::new()), "req_1".to_owned());
         let permit = self.limiter.take("key").expect("a permit is there");
-        let source = Source::Begun(Begun { dropped: Vec::new(), answer: Coming::Neutral(source), patience: None });
+        let begun = Begun { dropped: Vec::new(), answer: Coming::Neutral(source, ()), patience: None };
+        let source = Source::Begun(Box::new(begun));
         let voice = Voice::Waiting(Answer::new(request, &stamp));
         Events::new(source, voice, &timing, self.lifecycle.cut(), record, permit)
     }

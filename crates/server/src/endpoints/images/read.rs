@@ -24,8 +24,10 @@ pub(super) struct Asked {
     pub(super) generation: Generation,
     /// What an edit starts from.
     pub(super) start: Option<Start>,
-    /// What its pictures hold of the memory for bodies.
-    pub(super) share: Share,
+    /// The document that it came as, when that is wanted for an upstream and was no form.
+    pub(super) json: Option<Bytes>,
+    /// What all that holds of the memory for bodies.
+    _share: Share,
 }
 
 /// What an edit starts from.
@@ -53,8 +55,11 @@ where
     let generation = Generation::read(&upload.bytes).map_err(ApiError::from)?;
     let model = model(&generation);
     let valid = generation.validate(&rules(&model, caller)).map_err(ApiError::from)?;
-    let share = Share::default();
-    Ok(Asked { model, operation: Operation::Generation, generation: valid.into_inner(), start: None, share })
+    let (json, share) = upload.into_parts();
+    let json = caller.policy.routes.leave(&model).then_some(json);
+    let share = if json.is_some() { share } else { Share::default() };
+    let generation = valid.into_inner();
+    Ok(Asked { model, operation: Operation::Generation, generation, start: None, json, _share: share })
 }
 
 /// Whether a request is a form by its own account.
@@ -74,8 +79,11 @@ where
     let content_type = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let incoming = Incoming::new(request.into_body(), limit, &gateway.limits, &gateway.budget);
     let share = incoming.share();
+    let mut json = None;
     let edit = if is_json(&media_type) {
-        from_json(incoming.whole().await?.bytes).await?
+        let body = incoming.whole().await?.bytes;
+        json = Some(body.clone());
+        from_json(body).await?
     } else if media_type == FORM {
         let boundary = form::boundary(&content_type.unwrap_or_default())?;
         form::read(boundary, incoming, &gateway.limits).await?
@@ -87,7 +95,8 @@ where
     let valid = edit.validate(&rules(&model, caller)).map_err(ApiError::from)?;
     let (generation, references, mask) = valid.into_inner().into_sources();
     let start = Start { references, mask: mask.and_then(inline) };
-    Ok(Asked { model, operation: Operation::Edit, generation, start: Some(start), share })
+    let json = json.filter(|_| caller.policy.routes.leave(&model));
+    Ok(Asked { model, operation: Operation::Edit, generation, start: Some(start), json, _share: share })
 }
 
 /// Megabytes of base64 are no work for a thread that others wait for.

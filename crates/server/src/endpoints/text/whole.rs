@@ -7,11 +7,11 @@ use engine::TextStream;
 use http::Response;
 use tokio::time::timeout_at;
 use translate::inbound::{Dialect, Reply};
-use upstream::relay::Relayed;
 use wire::ApiError;
 
-use super::attempt::{Attempt, Begun, Coming};
+use super::asking::Text;
 use super::{Asked, TextEndpoint, ending};
+use crate::attempt::{self, Begun, Coming};
 use crate::body::{Body, plain};
 use crate::clock;
 use crate::endpoints::{add_dropped, json, json_bytes};
@@ -31,25 +31,26 @@ pub(super) async fn answer<D: TextEndpoint>(
     let deadline = asked.deadline;
     let reply = Reply::<D>::new(&asked.valid, &asked.stamp);
     let served = record.as_ref().map(|record| Arc::clone(&record.served)).unwrap_or_default();
-    let Begun { dropped, answer, patience } = Attempt::new(asked, gateway, policy, key, served).begin().await?;
+    let targets = policy.routes.of(&asked.model);
+    let text = Text::new(asked, gateway, key);
+    let begun = attempt::begin(text, targets, Arc::clone(gateway), served, deadline).await?;
+    let Begun { dropped, answer, patience } = begun;
     let mut response = match answer {
-        Coming::Neutral(events) => {
+        Coming::Neutral(events, ()) => {
             let reply = timeout_at(deadline, fold(events, patience, reply, record)).await;
             json(&reply.map_err(|_| Refusal::timeout())??)?
         }
-        Coming::Relayed(relayed) => whole(*relayed, record)?,
+        Coming::Whole((body, end)) => {
+            if let Some(record) = record {
+                record.finish(end.into());
+            }
+            json_bytes(body)
+        }
+        // Streams are for those who asked for one.
+        Coming::Relay(_) | Coming::Told(..) => return Err(ApiError::server_error().into()),
     };
     add_dropped(response.headers_mut(), &dropped);
     Ok(response)
-}
-
-/// An upstream's own reply.
-fn whole<S>(relayed: Relayed<S>, record: Option<&mut Record>) -> Result<Response<Body>, Refusal> {
-    let Relayed::Whole(body, end) = relayed else { return Err(ApiError::server_error().into()) };
-    if let Some(record) = record {
-        record.finish(end.into());
-    }
-    Ok(json_bytes(body))
 }
 
 async fn fold<D: Dialect>(

@@ -133,9 +133,9 @@ const MAX_CHARS: usize = 500;
 const MIN_RUN: usize = 20;
 
 /// How the keys and ids of operators begin.
-const KEY_PREFIXES: [&str; 20] = [
+const KEY_PREFIXES: [&str; 19] = [
     "sk-", "sk_", "pk-", "pk_", "rk-", "rk_", "org-", "org_", "proj-", "proj_", "key-", "key_", "ghp_", "gho_", "hf_",
-    "gsk_", "xai-", "akia", "aiza", "user-",
+    "gsk_", "xai-", "akia", "aiza",
 ];
 
 /// The names of secrets.

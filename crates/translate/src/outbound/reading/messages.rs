@@ -11,11 +11,18 @@ use super::order::{Key, Order};
 #[derive(Debug, Default)]
 pub(super) struct Ear {
     order: Order,
-    /// The input that a call told when it began, for when nothing follows.
-    inputs: Vec<(Key, String)>,
+    calls: Vec<Call>,
     counts: Counts,
     stop_reason: Option<String>,
     stop_sequence: Option<String>,
+}
+
+#[derive(Debug)]
+struct Call {
+    index: u32,
+    key: Key,
+    /// The input that it told when it began, for when nothing follows.
+    input: String,
 }
 
 /// Reads a whole message.
@@ -69,7 +76,7 @@ impl Ear {
     }
 
     fn begin(&mut self, index: u64, block: Block, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
-        let key = key(index)?;
+        let index = bounded(index)?;
         match block.kind.as_str() {
             "text" => self.say(TextEvent::Text, block.text, out),
             "thinking" => {
@@ -79,9 +86,10 @@ impl Ear {
             "tool_use" => {
                 let id = needed(block.id, "tool_use", "id")?;
                 let name = needed(block.name, "tool_use", "name")?;
-                self.order.call(key, &id, &name, out);
                 let input = block.input.filter(|input| !input.is_null()).map(|input| input.text().to_owned());
-                self.inputs.push((key, input.unwrap_or_default()));
+                let key = (index, bounded(self.calls.len() as u64)?);
+                self.calls.push(Call { index, key, input: input.unwrap_or_default() });
+                self.order.call(key, &id, &name, out);
             }
             // What a server's own tools do, and thoughts that only the model can read.
             _ => {}
@@ -90,7 +98,7 @@ impl Ear {
     }
 
     fn delta(&mut self, BlockDelta { index, delta }: BlockDelta, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
-        let key = key(index)?;
+        let index = bounded(index)?;
         let kind = delta.kind.as_str();
         match kind {
             "text_delta" => self.say(TextEvent::Text, Some(needed(delta.text, kind, "text")?), out),
@@ -101,7 +109,10 @@ impl Ear {
             }
             "input_json_delta" => {
                 let piece = needed(delta.partial_json, kind, "partial_json")?;
-                self.order.arguments(key, &piece, out);
+                if let Some(call) = self.call(index) {
+                    let key = call.key;
+                    self.order.arguments(key, &piece, out);
+                }
             }
             _ => {}
         }
@@ -109,15 +120,17 @@ impl Ear {
     }
 
     fn close(&mut self, index: u64, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
-        let key = key(index)?;
-        if let Some(at) = self.inputs.iter().position(|(of, _)| *of == key) {
-            let (_, input) = self.inputs.swap_remove(at);
-            if self.order.is_blank(key) && !is_empty_object(&input) {
-                self.order.arguments(key, &input, out);
-            }
+        let Some(call) = self.call(bounded(index)?) else { return Ok(()) };
+        let (key, input) = (call.key, std::mem::take(&mut call.input));
+        if self.order.is_blank(key) && !is_empty_object(&input) {
+            self.order.arguments(key, &input, out);
         }
         self.order.close(key, out);
         Ok(())
+    }
+
+    fn call(&mut self, index: u32) -> Option<&mut Call> {
+        self.calls.iter_mut().rfind(|call| call.index == index)
     }
 
     fn say(&mut self, event: fn(String) -> TextEvent, text: Option<String>, out: &mut Vec<TextEvent>) {
@@ -145,11 +158,6 @@ impl Ear {
             _ => Stop::End,
         }
     }
-}
-
-/// Every block has an index of its own.
-fn key(index: u64) -> Result<Key, EngineError> {
-    Ok((bounded(index)?, 0))
 }
 
 fn is_empty_object(input: &str) -> bool {

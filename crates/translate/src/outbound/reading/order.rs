@@ -20,13 +20,15 @@ pub(super) type Key = (u32, u32);
 pub(super) struct Order {
     open: Option<Call>,
     held: VecDeque<Held>,
+    /// The calls among what is held back. There are few of them, and they are looked for with every piece.
+    waiting: Vec<Call>,
     called: bool,
 }
 
 #[derive(Debug)]
 enum Held {
     Said(TextEvent),
-    Called(Call),
+    Called(Key),
 }
 
 impl Order {
@@ -56,14 +58,15 @@ impl Order {
             self.open = Some(call);
             return self.tell(out);
         }
-        let later = |held: &Held| matches!(held, Held::Called(other) if other.key > key);
+        let later = |held: &Held| matches!(held, Held::Called(other) if *other > key);
         let place = self.held.iter().position(later).unwrap_or(self.held.len());
-        self.held.insert(place, Held::Called(call));
+        self.held.insert(place, Held::Called(key));
+        self.waiting.push(call);
     }
 
     /// More of the arguments of a call; of one that has ended it means nothing.
     pub(super) fn arguments(&mut self, key: Key, piece: &str, out: &mut Vec<TextEvent>) {
-        if let Some(call) = self.find(key) {
+        if let Some(call) = self.find(key).filter(|call| !call.closed) {
             call.arguments.push_str(piece);
             self.tell(out);
         }
@@ -125,8 +128,9 @@ impl Order {
         while let Some(held) = self.held.pop_front() {
             match held {
                 Held::Said(event) => out.push(event),
-                Held::Called(call) => {
-                    self.open = Some(call);
+                Held::Called(key) => {
+                    let place = self.waiting.iter().position(|call| call.key == key);
+                    self.open = place.map(|place| self.waiting.swap_remove(place));
                     return self.tell(out);
                 }
             }
@@ -140,11 +144,7 @@ impl Order {
     }
 
     fn find(&mut self, key: Key) -> Option<&mut Call> {
-        let held = self.held.iter_mut().filter_map(|held| match held {
-            Held::Called(call) => Some(call),
-            Held::Said(_) => None,
-        });
-        self.open.iter_mut().chain(held).find(|call| call.key == key)
+        self.open.iter_mut().chain(&mut self.waiting).find(|call| call.key == key)
     }
 }
 

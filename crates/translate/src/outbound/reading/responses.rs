@@ -45,7 +45,7 @@ impl Ear {
                 let response = needed(read::<Terminal>(data)?.response, kind, "response")?;
                 match response.status.as_deref() {
                     Some("failed") => Err(response.failure()),
-                    _ => self.finish(response, out),
+                    _ => self.finish(Response { status: Some(kind.to_owned()), ..response }, out),
                 }
             }
             "failed" => Err(read::<Terminal>(data)?.response.unwrap_or_default().failure()),
@@ -65,16 +65,14 @@ impl Ear {
         let part = piece.part();
         let text = needed(piece.delta, kind.name(), "delta")?;
         let known = self.items.at(piece.output_index, piece.item_id.as_deref())?;
-        known.piece(kind, part, &text, &mut self.order, out);
-        Ok(())
+        known.piece(kind, part, &text, &mut self.order, out)
     }
 
     fn done(&mut self, kind: Kind, piece: Piece, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
         let part = piece.part();
         let whole = needed(piece.text.or(piece.refusal).or(piece.arguments), kind.name(), kind.whole())?;
         let known = self.items.at(piece.output_index, piece.item_id.as_deref())?;
-        known.whole(kind, part, &whole, &mut self.order, out);
-        Ok(())
+        known.whole(kind, part, &whole, &mut self.order, out)
     }
 
     fn item(

@@ -77,7 +77,7 @@ pub(super) struct Items(Vec<Known>);
 /// What was told of an item.
 #[derive(Debug)]
 pub(super) struct Known {
-    index: u32,
+    key: Key,
     id: Option<String>,
     parts: Vec<Part>,
     is_done: bool,
@@ -98,8 +98,8 @@ impl Items {
     /// The item that an event tells of: by the index, else by the id, else the last.
     pub(super) fn at(&mut self, index: Option<u64>, id: Option<&str>) -> Result<&mut Known, EngineError> {
         let place = match (index.map(bounded).transpose()?, id) {
-            (Some(index), _) => self.0.iter().position(|item| item.index == index),
-            (None, Some(id)) => self.0.iter().position(|item| item.id.as_deref() == Some(id)),
+            (Some(index), _) => self.0.iter().rposition(|item| item.key.0 == index),
+            (None, Some(id)) => self.0.iter().rposition(|item| item.id.as_deref() == Some(id)),
             (None, None) => self.0.len().checked_sub(1),
         };
         match place {
@@ -108,12 +108,14 @@ impl Items {
         }
     }
 
-    /// The item that begins, or the one of this index that had begun.
+    /// The item that begins. Some servers give every item the same index.
     pub(super) fn add(&mut self, index: Option<u64>, id: Option<&str>) -> Result<&mut Known, EngineError> {
-        let index = bounded(index.unwrap_or(self.0.len() as u64))?;
-        let known = self.0.iter().position(|item| item.index == index);
-        let place = known.unwrap_or_else(|| {
-            self.0.push(Known { index, id: id.map(str::to_owned), parts: Vec::new(), is_done: false });
+        let slot = bounded(self.0.len() as u64)?;
+        let index = index.map(bounded).transpose()?.unwrap_or(slot);
+        let begun = self.0.iter().rposition(|item| item.key.0 == index && item.may_be(id));
+        let place = begun.unwrap_or_else(|| {
+            let id = id.map(str::to_owned);
+            self.0.push(Known { key: (index, slot), id, parts: Vec::new(), is_done: false });
             self.0.len() - 1
         });
         Ok(&mut self.0[place])
@@ -122,53 +124,78 @@ impl Items {
 
 impl Known {
     /// More of a part.
-    pub(super) fn piece(&mut self, kind: Kind, place: Place, text: &str, order: &mut Order, out: &mut Vec<TextEvent>) {
+    pub(super) fn piece(
+        &mut self,
+        kind: Kind,
+        place: Place,
+        text: &str,
+        order: &mut Order,
+        out: &mut Vec<TextEvent>,
+    ) -> Result<(), EngineError> {
         if text.is_empty() || self.is_done {
-            return;
+            return Ok(());
         }
         if kind == Kind::Arguments {
             // The name may still come.
-            order.call(self.key(), "", "", out);
-            return order.arguments(self.key(), text, out);
+            order.call(self.key, "", "", out);
+            order.arguments(self.key, text, out);
+            return Ok(());
         }
-        let part = match self.parts.iter().position(|part| part.kind == kind && part.place == place) {
-            Some(at) => &mut self.parts[at],
-            None => {
-                if kind == Kind::Summary && !self.parts.is_empty() {
-                    order.say(TextEvent::Reasoning(PARAGRAPH.to_owned()), out);
-                }
-                self.parts.push(Part { kind, place, told: String::new() });
-                let last = self.parts.len() - 1;
-                &mut self.parts[last]
-            }
-        };
-        part.told.push_str(text);
+        let is_next_paragraph = kind == Kind::Summary && !self.parts.is_empty() && self.told(kind, place).is_empty();
+        if is_next_paragraph {
+            order.say(TextEvent::Reasoning(PARAGRAPH.to_owned()), out);
+        }
+        self.part(kind, place)?.told.push_str(text);
         order.say(kind.event(text), out);
+        Ok(())
     }
 
     /// The whole of a part, of which pieces may have come: what they lack is told.
-    pub(super) fn whole(&mut self, kind: Kind, place: Place, whole: &str, order: &mut Order, out: &mut Vec<TextEvent>) {
-        if self.is_done {
-            return;
-        }
+    pub(super) fn whole(
+        &mut self,
+        kind: Kind,
+        place: Place,
+        whole: &str,
+        order: &mut Order,
+        out: &mut Vec<TextEvent>,
+    ) -> Result<(), EngineError> {
         if kind == Kind::Arguments {
-            return order.whole_arguments(self.key(), whole, out);
+            if !self.is_done {
+                order.whole_arguments(self.key, whole, out);
+            }
+            return Ok(());
         }
-        let told = self.parts.iter().find(|part| part.kind == kind && part.place == place);
-        let told = told.map_or("", |part| part.told.as_str());
-        if let Some(rest) = whole.strip_prefix(told).map(str::to_owned) {
-            self.piece(kind, place, &rest, order, out);
+        match whole.strip_prefix(self.told(kind, place)) {
+            Some(rest) => self.piece(kind, place, rest, order, out),
+            None => Ok(()),
         }
     }
 
+    fn told(&self, kind: Kind, place: Place) -> &str {
+        let part = self.parts.iter().find(|part| part.kind == kind && part.place == place);
+        part.map_or("", |part| part.told.as_str())
+    }
+
+    fn part(&mut self, kind: Kind, place: Place) -> Result<&mut Part, EngineError> {
+        let known = self.parts.iter().position(|part| part.kind == kind && part.place == place);
+        if known.is_none() {
+            bounded(self.parts.len() as u64)?;
+            self.parts.push(Part { kind, place, told: String::new() });
+        }
+        let at = known.unwrap_or(self.parts.len() - 1);
+        Ok(&mut self.parts[at])
+    }
+
     fn end(&mut self, order: &mut Order, out: &mut Vec<TextEvent>) {
-        order.close(self.key(), out);
+        order.close(self.key, out);
         self.is_done = true;
         self.parts = Vec::new();
     }
 
-    fn key(&self) -> Key {
-        (self.index, 0)
+    /// Whether an item that begins with this id is this one, of which something was told before.
+    fn may_be(&self, id: Option<&str>) -> bool {
+        let is_other = |known: &str| id.is_some_and(|id| id != known);
+        !self.is_done && !self.id.as_deref().is_some_and(is_other)
     }
 }
 
@@ -224,7 +251,7 @@ impl Item {
     fn call(&self, known: &Known, order: &mut Order, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
         let name = needed(self.name.as_deref(), &self.kind, "name")?;
         let id = needed(self.call_id.as_deref().or(self.id.as_deref()), &self.kind, "call_id")?;
-        order.call(known.key(), id, name, out);
+        order.call(known.key, id, name, out);
         Ok(())
     }
 
@@ -232,13 +259,13 @@ impl Item {
         let summary = self.summary.iter().flatten().zip(0..);
         for (part, place) in summary.chain(self.content.iter().flatten().zip(0..)) {
             if let Some((kind, text)) = part.whole() {
-                known.whole(kind, place, text, order, out);
+                known.whole(kind, place, text, order, out)?;
             }
         }
-        if let Some(whole) = &self.arguments {
-            known.whole(Kind::Arguments, 0, &arguments(whole)?, order, out);
+        match &self.arguments {
+            Some(whole) => known.whole(Kind::Arguments, 0, &arguments(whole)?, order, out),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 

@@ -1,0 +1,135 @@
+//! Putting a request for text to whoever serves its model.
+
+use std::sync::Arc;
+
+use engine::Generation;
+use http::{HeaderMap, HeaderValue};
+use translate::inbound::Inbound;
+use translate::ledger;
+use translate::outbound::{Protocol, say};
+use upstream::relay::Relayed;
+use upstream::{Outgoing, listen};
+use wire::{ApiError, Splice};
+
+use super::{Asked, TextEndpoint};
+use crate::ask;
+use crate::attempt::{Asking, Begins, Begun, Coming, Fallen};
+use crate::gateway::Gateway;
+use crate::references;
+use crate::refusal::Refusal;
+use crate::routes::{Chosen, Road, Server};
+
+/// A request for text on its way to an answer.
+pub(super) struct Text<D: TextEndpoint> {
+    asked: Asked<D>,
+    gateway: Arc<Gateway>,
+    /// The name of the key.
+    key: String,
+    /// The request in neutral words, once a target needed it.
+    inbound: Option<Inbound>,
+}
+
+impl<D: TextEndpoint> Text<D> {
+    /// A request that was put to nobody yet.
+    pub(super) fn new(asked: Asked<D>, gateway: &Arc<Gateway>, key: &str) -> Self {
+        Self { asked, gateway: Arc::clone(gateway), key: key.to_owned(), inbound: None }
+    }
+}
+
+impl<D: TextEndpoint> Asking for Text<D> {
+    type Manner = D;
+
+    async fn embedded(&mut self) -> Begins<D> {
+        let gateway = Arc::clone(&self.gateway);
+        let Some(engine) = &gateway.local else { return Err(Fallen::here(Refusal::no_engine())) };
+        let mut inbound = self.inbound().map_err(Fallen::finally)?;
+        inbound.request.reasoning.by_default = self.asked.thinks;
+        references::inline(&mut inbound.request, &self.key, &gateway).await.map_err(Fallen::finally)?;
+        let Generation { dropped, events } = engine.start(inbound.request).await.map_err(Fallen::of)?;
+        inbound.dropped.extend(dropped);
+        Ok(Begun { dropped: inbound.dropped, answer: Coming::Neutral(events, ()), patience: None })
+    }
+
+    async fn upstream(&mut self, server: &Server, target: &Chosen, first: bool) -> Begins<D> {
+        let model = target.model.clone().unwrap_or_else(|| self.asked.model.clone());
+        match server.road(D::PROTOCOL) {
+            Road::Relay => self.relay(server, &model, first).await,
+            Road::Translate(protocol) => self.translate(server, protocol, model, first).await,
+        }
+    }
+}
+
+impl<D: TextEndpoint> Text<D> {
+    /// Bytes through.
+    async fn relay(&self, server: &Server, model: &str, first: bool) -> Begins<D> {
+        let Asked { upload, headers, streams, deadline, .. } = &self.asked;
+        let mut splice = Splice::new(&upload.bytes);
+        ask::rename(&mut splice, &self.asked.model, model);
+        D::edit(server, &mut splice);
+        let outgoing = Outgoing {
+            path: D::UPSTREAM_PATH,
+            content_type: HeaderValue::from_static("application/json"),
+            headers: headers.clone(),
+            body: ask::pieces(&splice, &upload.bytes).into(),
+            accept_stream: *streams,
+        };
+        let answer = ask::ask(server, &outgoing, *deadline, first).await?;
+        let patience = server.stated.event_idle;
+        let relayed = if *streams {
+            upstream::relay::stream(answer, D::Relay::default(), D::SPOKEN, &self.asked.model, patience).await
+        } else {
+            upstream::relay::whole(answer, D::SPOKEN, &self.asked.model, patience).await
+        };
+        let answer = match relayed.map_err(Fallen::of)? {
+            Relayed::Neutral(events) => Coming::Neutral(upstream::said(events), ()),
+            Relayed::Stream(relay) => Coming::Relay(Box::new(relay)),
+            Relayed::Whole(body, end) => Coming::Whole((body, end)),
+        };
+        Ok(Begun { dropped: Vec::new(), answer, patience: Some(patience) })
+    }
+
+    /// By neutral words.
+    async fn translate(&mut self, server: &Server, protocol: Protocol, model: String, first: bool) -> Begins<D> {
+        let mut dropped = self.losses(protocol).map_err(Fallen::finally)?;
+        let mut inbound = self.inbound().map_err(Fallen::finally)?;
+        inbound.request.model = model;
+        let settings = say::Settings {
+            stream: self.asked.streams,
+            max_tokens: server.stated.max_tokens,
+            sampling: server.stated.sampling,
+        };
+        let spoken = say::request(protocol, &inbound.request, &settings).map_err(Fallen::of)?;
+        ask::add(&mut dropped, spoken.dropped.iter().map(ToString::to_string));
+        let outgoing = Outgoing {
+            path: ask::path(protocol),
+            content_type: HeaderValue::from_static("application/json"),
+            headers: HeaderMap::new(),
+            body: bytes::Bytes::from(spoken.body).into(),
+            accept_stream: self.asked.streams,
+        };
+        let answer = ask::ask(server, &outgoing, self.asked.deadline, first).await?;
+        let patience = server.stated.event_idle;
+        let events = listen(answer, protocol, patience).await.map_err(Fallen::of)?;
+        Ok(Begun { dropped, answer: Coming::Neutral(events, ()), patience: Some(patience) })
+    }
+
+    /// The names of what the upstream's protocol has no place for.
+    fn losses(&self, protocol: Protocol) -> Result<Vec<String>, Refusal> {
+        if protocol == D::SPOKEN {
+            return Ok(Vec::new());
+        }
+        let document = serde_json::from_slice(&self.asked.upload.bytes).map_err(|error| Refusal {
+            cause: Some(format!("a request that was read cannot be read again: {error}")),
+            ..ApiError::server_error().into()
+        })?;
+        Ok(ledger::losses(D::SPOKEN, protocol, &document)?)
+    }
+
+    /// The request in neutral words.
+    fn inbound(&mut self) -> Result<Inbound, Refusal> {
+        if self.inbound.is_none() {
+            self.inbound = Some(D::request(self.asked.valid.clone())?);
+        }
+        self.inbound.clone().ok_or_else(|| ApiError::server_error().into())
+    }
+}

@@ -1,0 +1,105 @@
+//! Whole replies with pictures, which are many megabytes: they pass without being held.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use engine::EngineError;
+use http_body::{Body, Frame, SizeHint};
+use translate::outbound::failure;
+use translate::relay::{self, End, Images};
+
+use crate::answer::next;
+use crate::{Incoming, IncomingBody, Upstream};
+
+/// A whole reply with pictures.
+#[derive(Debug)]
+pub enum Pictures {
+    /// A short one, which was read.
+    Whole(Bytes, End),
+    /// A long one, which is on its way.
+    Passing(Passing),
+}
+
+/// A long reply on its way. It fails when it breaks off, also where its framing does not tell.
+#[derive(Debug)]
+pub struct Passing {
+    /// What came first, in reverse.
+    begun: Vec<Bytes>,
+    body: IncomingBody,
+    left: Option<u64>,
+    last: u8,
+}
+
+impl Pictures {
+    /// Reads as much of an answer as tells whether it is one of success.
+    ///
+    /// # Errors
+    /// What an error means, by its status or within a reply of status 200.
+    pub async fn read(incoming: Incoming, upstream: &Upstream) -> Result<Self, EngineError> {
+        let Incoming { status, retry_after, mut body, .. } = incoming;
+        if !status.is_success() {
+            // Without its body an error still has its status.
+            let told = body.collect(upstream.error_body()).await.unwrap_or_default();
+            return Err(failure(status.as_u16(), &told, retry_after));
+        }
+        let length = body.size_hint().exact();
+        let (mut begun, mut read) = (Vec::new(), 0);
+        while read < SHORT {
+            let Some(piece) = next(&mut body).await? else {
+                let whole = Bytes::from(begun.concat());
+                let (_, end) = relay::reply::<Images>(&whole, "")?;
+                return Ok(Self::Whole(whole, end));
+            };
+            read += piece.len();
+            begun.push(piece);
+        }
+        if begun.iter().flatten().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
+            return Err(EngineError::Upstream("a reply that is no JSON object".to_owned()));
+        }
+        begun.reverse();
+        Ok(Self::Passing(Passing { begun, body, left: length, last: 0 }))
+    }
+}
+
+impl Passing {
+    /// Whether all of it was handed out.
+    #[must_use]
+    pub fn is_at_end(&self) -> bool {
+        self.left == Some(0)
+    }
+}
+
+impl Body for Passing {
+    type Data = Bytes;
+    type Error = EngineError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, EngineError>>> {
+        loop {
+            let piece = match self.begun.pop() {
+                Some(piece) => piece,
+                None => match ready!(Pin::new(&mut self.body).poll_frame(cx)).transpose()? {
+                    Some(frame) => match frame.into_data() {
+                        Ok(piece) => piece,
+                        Err(_) => continue,
+                    },
+                    None if self.last == b'}' => return Poll::Ready(None),
+                    None => {
+                        let broken = EngineError::Truncated("a reply that ends before its JSON does".to_owned());
+                        return Poll::Ready(Some(Err(broken)));
+                    }
+                },
+            };
+            self.left = self.left.map(|left| left.saturating_sub(piece.len() as u64));
+            self.last = piece.iter().rfind(|byte| !byte.is_ascii_whitespace()).copied().unwrap_or(self.last);
+            return Poll::Ready(Some(Ok(Frame::data(piece))));
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.left.map(SizeHint::with_exact).unwrap_or_default()
+    }
+}
+
+/// So much is read before a reply counts as a long one: errors are short.
+const SHORT: usize = 16 << 10;
