@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
 use auth::KeyRing;
-use catalog::Catalog;
+use catalog::{Catalog, Family};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::sleep;
 
@@ -32,6 +32,12 @@ impl Policy {
     /// The policy of a configuration, and the keys that were made for it.
     pub(crate) fn read(config: &Config, from_file: bool) -> Result<(Self, Vec<Made>), ConfigError> {
         Self::follow(config, from_file, None)
+    }
+
+    /// Whether the embedded engine of text, or else that of images, may be asked.
+    pub(crate) fn embeds(&self, images: bool) -> bool {
+        let is_of = |family| (family == Family::Images) == images;
+        self.catalog.iter().any(|model| is_of(model.family) && self.routes.stay(&model.id))
     }
 
     /// As [`Policy::read`], in the place of another: upstreams that stayed the same keep their connections.

@@ -102,6 +102,12 @@ impl Routes {
         chosen.map(|target| Chosen { place: target.place.clone(), model: target.model.clone() }).collect()
     }
 
+    /// Whether the embedded engine may be asked for a model: a target of it, or that it has none.
+    pub(crate) fn stay(&self, model: &str) -> bool {
+        let stated = self.stated(model);
+        stated.is_empty() || stated.iter().any(|target| matches!(target.place, Place::Embedded))
+    }
+
     /// Whether requests for a model may leave the house.
     pub(crate) fn leave(&self, model: &str) -> bool {
         self.stated(model).iter().any(|target| matches!(target.place, Place::Upstream(_)))

@@ -29,7 +29,9 @@ pub(crate) async fn run(config: Config, file: Option<PathBuf>) -> Result<(), Con
     let (policy, made) = Policy::read(&config, file.is_some())?;
     let listeners = bind(&config.listen).await?;
     let admin = bind(config.admin.as_slice()).await?.pop();
-    let engines = Engines { local: load_local(&config).await?, easel: open_easel(&config) };
+    let local = if policy.embeds(false) { load_local(&config).await? } else { None };
+    let easel = if policy.embeds(true) { open_easel(&config) } else { None };
+    let engines = Engines { local, easel };
     let addresses: Vec<_> = listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
     let gateway = assemble(config, policy, engines, &addresses);
     greet(&addresses, admin.as_ref().and_then(|admin| admin.local_addr().ok()), &made);

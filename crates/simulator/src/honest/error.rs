@@ -1,0 +1,101 @@
+//! Refusals, in the shapes of the protocols (wire-reference §6).
+
+use serde_json::{Value, json};
+
+use crate::request::{Protocol, Request};
+
+/// Why a request is refused.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) status: u16,
+    code: &'static str,
+    param: Option<String>,
+    message: String,
+}
+
+impl Failure {
+    /// What a server says with a status when it has no better reason.
+    pub(crate) fn of_status(status: u16, message: impl Into<String>) -> Self {
+        let code = match status {
+            401 => "invalid_api_key",
+            403 => "insufficient_permissions",
+            404 => "model_not_found",
+            413 => "request_too_large",
+            429 => "rate_limit_exceeded",
+            400..500 => "invalid_value",
+            _ => "server_error",
+        };
+        Self { status, code, param: None, message: message.into() }
+    }
+
+    pub(super) fn not_json() -> Self {
+        Self::bad("invalid_json", None, "We could not parse the JSON body of your request.".into())
+    }
+
+    pub(super) fn missing(param: &str) -> Self {
+        let message = format!("Missing required parameter: '{param}'.");
+        Self::bad("missing_required_parameter", Some(param), message)
+    }
+
+    pub(super) fn invalid(param: &str, message: impl Into<String>) -> Self {
+        Self::bad("invalid_value", Some(param), message.into())
+    }
+
+    pub(super) fn model(id: &str) -> Self {
+        let message = format!("The model '{id}' does not exist.");
+        Self { status: 404, code: "model_not_found", param: Some("model".into()), message }
+    }
+
+    pub(super) fn path(method: &str, path: &str) -> Self {
+        Self { status: 404, code: "not_found", param: None, message: format!("Invalid URL ({method} {path})") }
+    }
+
+    pub(super) fn method() -> Self {
+        let message = "Not allowed to use this method on this endpoint.".into();
+        Self { status: 405, code: "method_not_allowed", param: None, message }
+    }
+
+    /// The body that tells it in the protocol of the request.
+    pub(crate) fn body(&self, request: &Request) -> Value {
+        match request.protocol() {
+            Some(Protocol::Messages) => {
+                let mut body = self.messages_error();
+                body["request_id"] = format!("req_{:016x}", request.number).into();
+                body
+            }
+            _ => json!({"error": self.openai_error()}),
+        }
+    }
+
+    /// `{message,type,param,code}`.
+    pub(crate) fn openai_error(&self) -> Value {
+        let kind = match self.status {
+            401 => "authentication_error",
+            403 => "permission_error",
+            429 => "rate_limit_error",
+            400..500 => "invalid_request_error",
+            _ => "server_error",
+        };
+        json!({"message": self.message, "type": kind, "param": self.param, "code": self.code})
+    }
+
+    /// `{type:"error",error:{type,message}}`.
+    pub(crate) fn messages_error(&self) -> Value {
+        let kind = match self.status {
+            401 => "authentication_error",
+            403 => "permission_error",
+            404 => "not_found_error",
+            413 => "request_too_large",
+            429 => "rate_limit_error",
+            408 | 504 => "timeout_error",
+            503 | 529 => "overloaded_error",
+            400..500 => "invalid_request_error",
+            _ => "api_error",
+        };
+        json!({"type": "error", "error": {"type": kind, "message": self.message}})
+    }
+
+    fn bad(code: &'static str, param: Option<&str>, message: String) -> Self {
+        Self { status: 400, code, param: param.map(str::to_owned), message }
+    }
+}

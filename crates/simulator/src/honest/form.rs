@@ -1,0 +1,72 @@
+//! Multipart forms, as clients send pictures in them (RFC 7578).
+
+use bytes::Bytes;
+use memchr::memmem;
+
+use crate::request::Request;
+
+/// The parts of a form.
+#[derive(Debug)]
+pub(crate) struct Form {
+    pub(crate) parts: Vec<Part>,
+}
+
+/// One part of a form.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(crate) name: String,
+    pub(crate) is_file: bool,
+    pub(crate) bytes: Bytes,
+}
+
+impl Form {
+    /// The form that a request carries; `None` when it carries something else.
+    pub(crate) fn of(request: &Request) -> Option<Self> {
+        let kind = request.header("content-type")?;
+        if !kind.to_ascii_lowercase().starts_with("multipart/form-data") {
+            return None;
+        }
+        let boundary = kind.split_once("boundary=")?.1.split(';').next()?.trim().trim_matches('"');
+        let delimiter = format!("\r\n--{boundary}");
+        // The first delimiter stands at the very start, without the line end before it.
+        let body = Bytes::from([b"\r\n", request.body.as_ref()].concat());
+        let starts: Vec<usize> = memmem::find_iter(&body, &delimiter).map(|at| at + delimiter.len()).collect();
+        let between = starts.iter().zip(starts.iter().skip(1));
+        let parts = between.filter_map(|(start, next)| Part::read(&body.slice(*start..next - delimiter.len())));
+        Some(Self { parts: parts.collect() })
+    }
+
+    /// The text of the field of this name.
+    pub(crate) fn text(&self, name: &str) -> Option<String> {
+        let part = self.parts.iter().find(|part| part.name == name && !part.is_file)?;
+        Some(String::from_utf8_lossy(&part.bytes).into_owned())
+    }
+
+    /// The files of the fields of this name, and of the list of this name.
+    pub(crate) fn files(&self, name: &str) -> impl Iterator<Item = &Part> {
+        let is_named = move |part: &&Part| part.is_file && part.name.split('[').next() == Some(name);
+        self.parts.iter().filter(is_named)
+    }
+}
+
+impl Part {
+    /// Reads what stands between two delimiters.
+    fn read(part: &Bytes) -> Option<Self> {
+        let end_of_head = memmem::find(part, b"\r\n\r\n")?;
+        let head = String::from_utf8_lossy(&part[..end_of_head]).into_owned();
+        let disposition = head.lines().find(|line| line.to_ascii_lowercase().starts_with("content-disposition"))?;
+        Some(Self {
+            name: parameter(disposition, "name")?,
+            is_file: parameter(disposition, "filename").is_some(),
+            bytes: part.slice(end_of_head + 4..),
+        })
+    }
+}
+
+/// A parameter of a header, without its quotes.
+fn parameter(header: &str, name: &str) -> Option<String> {
+    header.split(';').find_map(|piece| {
+        let (key, value) = piece.trim().split_once('=')?;
+        (key == name).then(|| value.trim_matches('"').to_owned())
+    })
+}

@@ -1,0 +1,164 @@
+//! Images (wire-reference §4).
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use super::form::Form;
+use super::{Event, Failure, Reply, created, object, picture};
+use crate::request::Request;
+
+pub(super) fn reply(request: &Request) -> Result<Reply, Failure> {
+    let job = Job::read(request)?;
+    Ok(if job.streams { Reply::Events(job.stream()) } else { Reply::Json(200, job.result()) })
+}
+
+/// What is to be drawn.
+struct Job {
+    operation: &'static str,
+    number: usize,
+    created: usize,
+    prompt: String,
+    /// Reference pictures.
+    references: u64,
+    count: u64,
+    previews: u64,
+    streams: bool,
+    size: (u32, u32),
+    quality: String,
+    background: String,
+    output_format: String,
+}
+
+impl Job {
+    fn read(request: &Request) -> Result<Self, Failure> {
+        let is_edit = request.route().ends_with("/edits");
+        let (body, references) = match Form::of(request) {
+            Some(form) => (scalars(&form), form.files("image").count()),
+            None => {
+                let body = object(request)?;
+                let references = body["images"].as_array().map_or(0, Vec::len);
+                (body, references)
+            }
+        };
+        if is_edit && references == 0 {
+            return Err(Failure::missing("image"));
+        }
+        let prompt = body["prompt"].as_str().filter(|prompt| !prompt.is_empty());
+        let text = |name: &str, default: &str| match body[name].as_str() {
+            None | Some("auto") => default.to_owned(),
+            Some(text) => text.to_owned(),
+        };
+        Ok(Self {
+            operation: if is_edit { "image_edit" } else { "image_generation" },
+            number: request.number,
+            created: created(request),
+            prompt: prompt.ok_or_else(|| Failure::missing("prompt"))?.to_owned(),
+            references: references as u64,
+            count: body["n"].as_u64().unwrap_or(1).clamp(1, 10),
+            previews: body["partial_images"].as_u64().unwrap_or(0).min(3),
+            streams: body["stream"] == true,
+            size: size(&text("size", "1254x1254"))?,
+            quality: text("quality", "medium"),
+            background: text("background", "opaque"),
+            output_format: text("output_format", "png"),
+        })
+    }
+
+    /// The plain reply.
+    fn result(&self) -> Value {
+        let image = |index| json!({"b64_json": self.picture(index, 0), "generation_id": self.generation_id(index)});
+        let mut result = json!({"created": self.created, "data": (0..self.count).map(image).collect::<Value>()});
+        self.describe(&mut result);
+        let shares = (0..self.count).map(|index| self.share(index));
+        let (text, image, output) =
+            shares.fold((0, 0, 0), |sum, share| (sum.0 + share.0, sum.1 + share.1, sum.2 + share.2));
+        result["usage"] = usage(text, image, output);
+        result
+    }
+
+    fn stream(&self) -> Vec<Event> {
+        let mut events = Vec::new();
+        for index in 0..self.count {
+            for preview in 0..self.previews {
+                let kind = format!("{}.partial_image", self.operation);
+                let b64 = self.picture(index, self.previews - preview);
+                let mut event = json!({"type": kind, "b64_json": b64, "partial_image_index": preview});
+                event["created_at"] = self.created.into();
+                self.describe(&mut event);
+                events.push(Event::named(&event));
+            }
+            let kind = format!("{}.completed", self.operation);
+            let mut event = json!({"type": kind, "b64_json": self.picture(index, 0)});
+            event["generation_id"] = self.generation_id(index).into();
+            event["created_at"] = self.created.into();
+            self.describe(&mut event);
+            let (text, image, output) = self.share(index);
+            event["usage"] = usage(text, image, output);
+            events.push(Event::named(&event));
+        }
+        events
+    }
+
+    /// A plain area in a colour of its own, paler the further it is from done.
+    fn picture(&self, index: u64, to_go: u64) -> String {
+        let seed = self
+            .prompt
+            .bytes()
+            .fold(index.wrapping_mul(97), |seed, byte| seed.wrapping_mul(31).wrapping_add(byte.into()));
+        let [red, green, blue, ..] = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes();
+        let pale = |channel: u8| channel.saturating_add(to_go.min(3) as u8 * 40);
+        let alpha = if self.background == "transparent" { 0 } else { u8::MAX };
+        let colour = [pale(red), pale(green), pale(blue), alpha];
+        STANDARD.encode(picture::plain(&self.output_format, self.size, colour))
+    }
+
+    /// The members that say what the pictures are.
+    fn describe(&self, object: &mut Value) {
+        object["size"] = format!("{}x{}", self.size.0, self.size.1).into();
+        object["quality"] = self.quality.as_str().into();
+        object["background"] = self.background.as_str().into();
+        object["output_format"] = self.output_format.as_str().into();
+    }
+
+    /// What one picture took: tokens of text and pictures in, and of pictures out. The first one pays for the input.
+    fn share(&self, index: u64) -> (u64, u64, u64) {
+        let output = 272 + 100 * if self.streams { self.previews } else { 0 };
+        let text = self.prompt.chars().count().div_ceil(4) as u64 + 1;
+        if index == 0 { (text, 323 * self.references, output) } else { (0, 0, output) }
+    }
+
+    fn generation_id(&self, index: u64) -> String {
+        format!("3f1d0b52-6c1e-4f0a-9a77-{:08x}{index:04x}", self.number & 0xFFFF_FFFF)
+    }
+}
+
+/// The text fields of a form, as JSON would have them.
+fn scalars(form: &Form) -> Value {
+    let fields = form.parts.iter().filter(|part| !part.is_file).map(|part| {
+        let text = String::from_utf8_lossy(&part.bytes).into_owned();
+        let is_text = part.name == "prompt";
+        let value = if is_text { None } else { serde_json::from_str(&text).ok() };
+        (part.name.clone(), value.unwrap_or(Value::String(text)))
+    });
+    Value::Object(fields.collect())
+}
+
+fn size(size: &str) -> Result<(u32, u32), Failure> {
+    let sides = size.split_once('x').and_then(|(width, height)| Some((width.parse().ok()?, height.parse().ok()?)));
+    let is_drawn = |side: u32| (1..=picture::MAX_SIDE).contains(&side);
+    sides.filter(|(width, height)| is_drawn(*width) && is_drawn(*height)).ok_or_else(|| {
+        let message = format!("Invalid size '{size}'. Width and height are between 1 and {}.", picture::MAX_SIDE);
+        Failure::invalid("size", message)
+    })
+}
+
+fn usage(text: u64, image: u64, output: u64) -> Value {
+    json!({
+        "input_tokens": text + image,
+        "input_tokens_details": {"image_tokens": image, "text_tokens": text},
+        "output_tokens": output,
+        "output_tokens_details": {"image_tokens": output, "text_tokens": 0},
+        "total_tokens": text + image + output,
+    })
+}

@@ -1,0 +1,33 @@
+//! The list of models, in the one shape that both families of clients read (wire-reference §5).
+
+use serde_json::{Value, json};
+
+use super::{Failure, Reply};
+
+pub(super) fn list() -> Reply {
+    let data: Vec<Value> = MODELS.iter().map(|id| entry(id)).collect();
+    let body = json!({
+        "object": "list", "data": data, "has_more": false, "first_id": MODELS.first(), "last_id": MODELS.last(),
+    });
+    Reply::Json(200, body)
+}
+
+pub(super) fn one(id: &str) -> Result<Reply, Failure> {
+    if MODELS.contains(&id) { Ok(Reply::Json(200, entry(id))) } else { Err(Failure::model(id)) }
+}
+
+fn entry(id: &str) -> Value {
+    json!({
+        "id": id,
+        "object": "model",
+        "created": 1_786_000_000,
+        "owned_by": "simulator",
+        "type": "model",
+        "display_name": id,
+        "created_at": "2026-08-06T07:06:40Z",
+        "lifecycle": "active",
+    })
+}
+
+/// What is listed. Any other name is answered as well.
+const MODELS: &[&str] = &["honest", "honest-image"];

@@ -1,0 +1,94 @@
+//! Plain areas of one colour: real pictures of any size that are small as files.
+
+use jpeg_encoder::{ColorType, Encoder};
+
+/// The longest side that is drawn.
+pub(super) const MAX_SIDE: u32 = 3_840;
+
+/// A picture of one colour (red, green, blue, alpha) in this format: `jpeg`, `webp`, or else PNG.
+pub(super) fn plain(format: &str, (width, height): (u32, u32), colour: [u8; 4]) -> Vec<u8> {
+    let drawn = match format {
+        "jpeg" => jpeg(width, height, colour),
+        "webp" => Some(webp(width, height, colour)),
+        _ => png(width, height, colour),
+    };
+    // Writing into memory does not fail.
+    drawn.unwrap_or_default()
+}
+
+/// One bit a pixel, which picks the one colour of the palette.
+fn png(width: u32, height: u32, [red, green, blue, alpha]: [u8; 4]) -> Option<Vec<u8>> {
+    let mut file = Vec::new();
+    let mut encoder = png::Encoder::new(&mut file, width, height);
+    encoder.set_color(png::ColorType::Indexed);
+    encoder.set_depth(png::BitDepth::One);
+    encoder.set_palette(vec![red, green, blue]);
+    if alpha < u8::MAX {
+        encoder.set_trns(vec![alpha]);
+    }
+    let row = width.div_ceil(8) as usize;
+    let mut writer = encoder.write_header().ok()?;
+    writer.write_image_data(&vec![0; row * height as usize]).ok()?;
+    writer.finish().ok()?;
+    Some(file)
+}
+
+fn jpeg(width: u32, height: u32, [red, green, blue, _]: [u8; 4]) -> Option<Vec<u8>> {
+    let mut file = Vec::new();
+    let grey = ((u32::from(red) + u32::from(green) + u32::from(blue)) / 3) as u8;
+    let pixels = vec![grey; (width * height) as usize];
+    let sides = (u16::try_from(width).ok()?, u16::try_from(height).ok()?);
+    Encoder::new(&mut file, 50).encode(&pixels, sides.0, sides.1, ColorType::Luma).ok()?;
+    Some(file)
+}
+
+/// Lossless WebP whose prefix codes have one symbol each: the pixels take no bits (WebP Lossless Bitstream, §3–§6).
+fn webp(width: u32, height: u32, [red, green, blue, alpha]: [u8; 4]) -> Vec<u8> {
+    let mut bits = Bits::default();
+    bits.push(width - 1, 14);
+    bits.push(height - 1, 14);
+    bits.push(u32::from(alpha < u8::MAX), 1);
+    // Version; no transform, no colour cache, no prefix codes by place.
+    bits.push(0, 3 + 1 + 1 + 1);
+    for symbol in [green, red, blue, alpha] {
+        // A simple code of one symbol, which has eight bits.
+        bits.push(0b1_0_1, 3);
+        bits.push(symbol.into(), 8);
+    }
+    // Distances: one symbol, of one bit.
+    bits.push(0b0_0_1, 3);
+    bits.push(0, 1);
+    let mut chunk = vec![0x2F];
+    chunk.extend(bits.bytes);
+    let length = chunk.len() as u32;
+    if chunk.len() % 2 == 1 {
+        chunk.push(0);
+    }
+    let mut file = b"RIFF".to_vec();
+    file.extend((chunk.len() as u32 + 12).to_le_bytes());
+    file.extend(b"WEBPVP8L");
+    file.extend(length.to_le_bytes());
+    file.extend(chunk);
+    file
+}
+
+/// Bits, the lowest first.
+#[derive(Default)]
+struct Bits {
+    bytes: Vec<u8>,
+    used: u32,
+}
+
+impl Bits {
+    fn push(&mut self, value: u32, count: u32) {
+        for bit in 0..count {
+            if self.used.is_multiple_of(8) {
+                self.bytes.push(0);
+            }
+            if let Some(last) = self.bytes.last_mut() {
+                *last |= ((value >> bit & 1) as u8) << (self.used % 8);
+            }
+            self.used += 1;
+        }
+    }
+}

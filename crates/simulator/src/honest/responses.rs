@@ -1,0 +1,337 @@
+//! Responses (wire-reference §1).
+
+use serde_json::{Map, Value, json};
+
+use super::answer::{Answer, Call, Said, Stop, Usage};
+use super::ask::{Ask, Choice, Format, Tool, text_of};
+use super::{Event, Failure, Reply, created};
+use crate::request::Request;
+
+pub(super) fn reply(request: &Request, body: &Value) -> Result<Reply, Failure> {
+    let ask = read(body)?;
+    let answer = Answer::to(&ask);
+    let writer = Writer::new(request, body);
+    Ok(match body["stream"] {
+        Value::Bool(true) => Reply::Events(writer.stream(&answer)),
+        _ => Reply::Json(200, writer.response(&answer)),
+    })
+}
+
+fn read(body: &Value) -> Result<Ask, Failure> {
+    if !body["model"].is_string() {
+        return Err(Failure::missing("model"));
+    }
+    let mut ask = Ask {
+        tools: tools(&body["tools"]),
+        choice: choice(&body["tool_choice"]),
+        parallel: body["parallel_tool_calls"].as_bool(),
+        thinks: body["reasoning"]["effort"].as_str().is_some_and(|effort| effort != "none"),
+        format: format(&body["text"]["format"]),
+        cap: body["max_output_tokens"].as_u64(),
+        ..Ask::default()
+    };
+    ask.note(&text_of(&body["instructions"]));
+    match &body["input"] {
+        Value::String(text) => ask.hear(text),
+        Value::Array(items) => items.iter().for_each(|item| hear(item, &mut ask)),
+        _ => return Err(Failure::missing("input")),
+    }
+    Ok(ask)
+}
+
+fn hear(item: &Value, ask: &mut Ask) {
+    match (item["type"].as_str().unwrap_or("message"), item["role"].as_str()) {
+        ("message", Some("user")) => {
+            ask.turn();
+            ask.hear(&text_of(&item["content"]));
+        }
+        ("message", _) => ask.note(&text_of(&item["content"])),
+        ("function_call_output" | "custom_tool_call_output", _) => ask.learn(text_of(&item["output"])),
+        _ => {}
+    }
+    for part in item["content"].as_array().into_iter().chain(item["output"].as_array()).flatten() {
+        if let Some(url) = part["image_url"].as_str() {
+            ask.see(url);
+        }
+    }
+}
+
+/// Its own form of a function, and that of Chat.
+fn tools(tools: &Value) -> Vec<Tool> {
+    let functions = tools.as_array().into_iter().flatten().filter(|tool| tool["type"] == "function");
+    let read = functions.filter_map(|tool| {
+        let function = tool.get("function").unwrap_or(tool);
+        Some(Tool { name: function["name"].as_str()?.to_owned(), schema: function["parameters"].clone() })
+    });
+    read.collect()
+}
+
+fn choice(choice: &Value) -> Choice {
+    match (choice.as_str(), choice["name"].as_str()) {
+        (Some("none"), _) => Choice::None,
+        (Some("required"), _) => Choice::Required,
+        (_, Some(name)) => Choice::Named(name.to_owned()),
+        _ if choice["mode"] == "required" => Choice::Required,
+        _ => Choice::Auto,
+    }
+}
+
+fn format(format: &Value) -> Format {
+    match format["type"].as_str() {
+        Some("json_object") => Format::Json,
+        Some("json_schema") => Format::Schema(format["schema"].clone()),
+        _ => Format::Text,
+    }
+}
+
+/// Says an answer in this protocol.
+struct Writer<'a> {
+    body: &'a Value,
+    created: usize,
+    /// Part of every id.
+    nonce: String,
+    obfuscates: bool,
+    events: Vec<Event>,
+}
+
+impl<'a> Writer<'a> {
+    fn new(request: &Request, body: &'a Value) -> Self {
+        let obfuscates = body["stream_options"]["include_obfuscation"] != false;
+        let nonce = format!("{:016x}", request.number);
+        Self { body, created: created(request), nonce, obfuscates, events: Vec::new() }
+    }
+
+    fn stream(mut self, answer: &Answer) -> Vec<Event> {
+        let beginning = self.snapshot("in_progress");
+        self.event("response.created", json!({"response": beginning}));
+        self.event("response.in_progress", json!({"response": beginning}));
+        for (index, item) in self.items(answer).iter().enumerate() {
+            self.item(index, item, answer);
+        }
+        let end = if answer.stop == Stop::Length { "response.incomplete" } else { "response.completed" };
+        let response = self.response(answer);
+        self.event(end, json!({"response": response}));
+        self.events
+    }
+
+    /// The whole response.
+    fn response(&self, answer: &Answer) -> Value {
+        let is_cut = answer.stop == Stop::Length;
+        let mut response = self.snapshot(if is_cut { "incomplete" } else { "completed" });
+        if is_cut {
+            response["incomplete_details"] = json!({"reason": "max_output_tokens"});
+        } else {
+            response["completed_at"] = (self.created + 2).into();
+        }
+        response["output"] = self.items(answer).into();
+        response["usage"] = usage(answer.usage);
+        response
+    }
+
+    /// The items of the answer, as they are once they are done.
+    fn items(&self, answer: &Answer) -> Vec<Value> {
+        let mut items = Vec::new();
+        if !answer.thoughts.is_empty() {
+            items.push(self.reasoning(&answer.thoughts.concat()));
+        }
+        let message = |index: usize, part: Value| {
+            let status = if answer.stop == Stop::Length { "incomplete" } else { "completed" };
+            let id = self.id("msg", index);
+            json!({"id": id, "type": "message", "status": status, "role": "assistant", "content": [part]})
+        };
+        match &answer.said {
+            Said::Text(text) => items.push(message(items.len(), text_part(&text.concat()))),
+            Said::Refusal(text) => items.push(message(items.len(), refusal_part(&text.concat()))),
+            Said::Calls(calls) => {
+                for call in calls {
+                    items.push(self.call(items.len(), call));
+                }
+            }
+        }
+        items
+    }
+
+    fn reasoning(&self, thoughts: &str) -> Value {
+        let summary = json!([{"type": "summary_text", "text": thoughts}]);
+        let mut item = json!({"id": self.id("rs", 0), "type": "reasoning", "summary": summary});
+        let include = self.body["include"].as_array();
+        if include.is_some_and(|include| include.iter().any(|what| what == "reasoning.encrypted_content")) {
+            item["encrypted_content"] = "c2VhbGVkIHRob3VnaHRz".into();
+        }
+        item
+    }
+
+    fn call(&self, index: usize, call: &Call) -> Value {
+        json!({
+            "id": self.id("fc", index), "type": "function_call", "status": "completed", "call_id": self.id("call", index),
+            "name": call.name, "arguments": call.arguments.to_string(),
+        })
+    }
+
+    /// The events of an item.
+    fn item(&mut self, index: usize, item: &Value, answer: &Answer) {
+        let mut added = item.clone();
+        match item["type"].as_str() {
+            Some("reasoning") => added["summary"] = json!([]),
+            Some("function_call") => {
+                added["status"] = "in_progress".into();
+                added["arguments"] = "".into();
+            }
+            _ => {
+                added["status"] = "in_progress".into();
+                added["content"] = json!([]);
+            }
+        }
+        self.event("response.output_item.added", json!({"output_index": index, "item": added}));
+        let place = json!({"item_id": item["id"], "output_index": index});
+        match (item["type"].as_str(), &answer.said) {
+            (Some("reasoning"), _) => self.summary(&place, &answer.thoughts),
+            (_, Said::Text(text)) => self.text(&place, text),
+            (_, Said::Refusal(text)) => self.refusal(&place, text),
+            (_, Said::Calls(calls)) => {
+                let call_index = index - usize::from(!answer.thoughts.is_empty());
+                self.arguments(&place, &calls[call_index]);
+            }
+        }
+        self.event("response.output_item.done", json!({"output_index": index, "item": item}));
+    }
+
+    fn summary(&mut self, place: &Value, thoughts: &[String]) {
+        let place = &with(place, json!({"summary_index": 0}));
+        let part = |text: &str| json!({"part": {"type": "summary_text", "text": text}});
+        let whole = thoughts.concat();
+        self.event("response.reasoning_summary_part.added", with(place, part("")));
+        self.deltas("response.reasoning_summary_text.delta", place, thoughts);
+        self.event("response.reasoning_summary_text.done", with(place, json!({"text": whole})));
+        self.event("response.reasoning_summary_part.done", with(place, part(&whole)));
+    }
+
+    fn text(&mut self, place: &Value, text: &[String]) {
+        let place = &with(place, json!({"content_index": 0}));
+        let whole = text.concat();
+        self.event("response.content_part.added", with(place, json!({"part": text_part("")})));
+        self.deltas("response.output_text.delta", &with(place, json!({"logprobs": []})), text);
+        self.event("response.output_text.done", with(place, json!({"text": whole, "logprobs": []})));
+        self.event("response.content_part.done", with(place, json!({"part": text_part(&whole)})));
+    }
+
+    fn refusal(&mut self, place: &Value, text: &[String]) {
+        let place = &with(place, json!({"content_index": 0}));
+        let whole = text.concat();
+        self.event("response.content_part.added", with(place, json!({"part": refusal_part("")})));
+        self.deltas("response.refusal.delta", place, text);
+        self.event("response.refusal.done", with(place, json!({"refusal": whole})));
+        self.event("response.content_part.done", with(place, json!({"part": refusal_part(&whole)})));
+    }
+
+    fn arguments(&mut self, place: &Value, call: &Call) {
+        self.deltas("response.function_call_arguments.delta", place, &call.pieces());
+        let whole = json!({"name": call.name, "arguments": call.arguments.to_string()});
+        self.event("response.function_call_arguments.done", with(place, whole));
+    }
+
+    fn deltas(&mut self, kind: &str, place: &Value, pieces: &[String]) {
+        for piece in pieces {
+            let mut delta = with(place, json!({"delta": piece}));
+            if self.obfuscates {
+                delta["obfuscation"] = obfuscation(piece).into();
+            }
+            self.event(kind, delta);
+        }
+    }
+
+    fn event(&mut self, kind: &str, fields: Value) {
+        let start = json!({"type": kind, "sequence_number": self.events.len()});
+        self.events.push(Event::named(&with(&start, fields)));
+    }
+
+    fn id(&self, kind: &str, index: usize) -> String {
+        format!("{kind}_{}{index:02}", self.nonce)
+    }
+
+    /// The response before anything is said; much of it repeats the request.
+    fn snapshot(&self, status: &str) -> Value {
+        let asked = |name: &str, default: Value| {
+            self.body.get(name).filter(|value| !value.is_null()).cloned().unwrap_or(default)
+        };
+        let reasoning = &self.body["reasoning"];
+        json!({
+            "id": format!("resp_{}", self.nonce),
+            "object": "response",
+            "created_at": self.created,
+            "completed_at": null,
+            "status": status,
+            "background": false,
+            "error": null,
+            "frequency_penalty": asked("frequency_penalty", json!(0)),
+            "incomplete_details": null,
+            "instructions": asked("instructions", Value::Null),
+            "max_output_tokens": asked("max_output_tokens", Value::Null),
+            "max_tool_calls": null,
+            "metadata": asked("metadata", json!({})),
+            "model": self.body["model"],
+            "output": [],
+            "parallel_tool_calls": asked("parallel_tool_calls", json!(true)),
+            "presence_penalty": asked("presence_penalty", json!(0)),
+            "previous_response_id": null,
+            "prompt_cache_key": asked("prompt_cache_key", Value::Null),
+            "reasoning": {"effort": reasoning["effort"], "summary": reasoning["summary"]},
+            "safety_identifier": asked("safety_identifier", Value::Null),
+            "service_tier": "default",
+            "store": false,
+            "temperature": asked("temperature", json!(1)),
+            "text": asked("text", json!({"format": {"type": "text"}})),
+            "tool_choice": asked("tool_choice", json!("auto")),
+            "tools": self.echoed_tools(),
+            "top_logprobs": asked("top_logprobs", json!(0)),
+            "top_p": asked("top_p", json!(1)),
+            "truncation": asked("truncation", json!("disabled")),
+            "usage": null,
+            "user": asked("user", Value::Null),
+        })
+    }
+
+    /// The tools as they were given, with every key of a function.
+    fn echoed_tools(&self) -> Vec<Value> {
+        let mut tools = self.body["tools"].as_array().cloned().unwrap_or_default();
+        for tool in tools.iter_mut().filter(|tool| tool["type"] == "function") {
+            for key in ["description", "parameters", "strict"] {
+                // Reading a key of an object that may be written makes it, as null.
+                let _ = &mut tool[key];
+            }
+        }
+        tools
+    }
+}
+
+fn usage(usage: Usage) -> Value {
+    json!({
+        "input_tokens": usage.input,
+        "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+        "output_tokens": usage.output,
+        "output_tokens_details": {"reasoning_tokens": usage.thoughts},
+        "total_tokens": usage.input + usage.output,
+    })
+}
+
+fn text_part(text: &str) -> Value {
+    json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []})
+}
+
+fn refusal_part(text: &str) -> Value {
+    json!({"type": "refusal", "refusal": text})
+}
+
+/// An object with more members.
+fn with(object: &Value, more: Value) -> Value {
+    let members = |value: &Value| value.as_object().cloned().unwrap_or_default();
+    let mut all: Map<String, Value> = members(object);
+    all.extend(members(&more));
+    Value::Object(all)
+}
+
+/// What makes all deltas of about one length on the wire.
+pub(super) fn obfuscation(piece: &str) -> &'static str {
+    const NOISE: &str = "hV3kQz8LmT0xWc6R";
+    &NOISE[piece.len().min(NOISE.len())..]
+}

@@ -1,0 +1,140 @@
+//! Reading requests from a socket.
+
+use std::io;
+
+use bytes::{Buf, Bytes, BytesMut};
+use httparse::Status;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+/// A request as it stands on the wire.
+#[derive(Debug, Default)]
+pub(crate) struct Message {
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Bytes,
+}
+
+/// Reads the next request; `None` when the peer is gone before its first byte.
+///
+/// `input` holds what was read and not yet used.
+///
+/// # Errors
+/// When the peer is gone within a request, or sends what is none ([`io::ErrorKind::InvalidData`]).
+pub(crate) async fn read<S>(socket: &mut S, input: &mut BytesMut) -> io::Result<Option<Message>>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let mut message = loop {
+        if let Some(message) = head(input)? {
+            break message;
+        }
+        if input.len() > MAX_HEAD {
+            return Err(invalid("a head without end"));
+        }
+        if !more(socket, input).await? {
+            return if input.is_empty() { Ok(None) } else { Err(io::ErrorKind::UnexpectedEof.into()) };
+        }
+    };
+    if header(&message, "expect").is_some_and(|expect| expect.eq_ignore_ascii_case("100-continue")) {
+        socket.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await?;
+    }
+    message.body = body(&message, socket, input).await?;
+    Ok(Some(message))
+}
+
+/// Reads what comes next; false when nothing more does.
+pub(crate) async fn more(socket: &mut (impl AsyncRead + Unpin), input: &mut BytesMut) -> io::Result<bool> {
+    input.reserve(AT_ONCE);
+    Ok(socket.read_buf(input).await? > 0)
+}
+
+/// Takes a head off the input, once it is whole.
+fn head(input: &mut BytesMut) -> io::Result<Option<Message>> {
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let mut head = httparse::Request::new(&mut headers);
+    let Status::Complete(length) = head.parse(input).map_err(invalid)? else { return Ok(None) };
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    let headers = head.headers.iter().map(|header| (header.name.to_ascii_lowercase(), text(header.value)));
+    let message = Message {
+        method: head.method.unwrap_or_default().to_owned(),
+        path: head.path.unwrap_or_default().to_owned(),
+        headers: headers.collect(),
+        body: Bytes::new(),
+    };
+    input.advance(length);
+    Ok(Some(message))
+}
+
+async fn body(message: &Message, socket: &mut (impl AsyncRead + Unpin), input: &mut BytesMut) -> io::Result<Bytes> {
+    if header(message, "transfer-encoding").is_some() {
+        return chunks(socket, input).await;
+    }
+    let length = header(message, "content-length").map_or(Ok(0), str::parse).map_err(invalid)?;
+    exactly(length, socket, input).await
+}
+
+async fn chunks(socket: &mut (impl AsyncRead + Unpin), input: &mut BytesMut) -> io::Result<Bytes> {
+    let mut body = BytesMut::new();
+    loop {
+        let line = line(socket, input).await?;
+        let digits = line.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+        let size = std::str::from_utf8(digits).map_err(invalid)?;
+        let size = usize::from_str_radix(size, 16).map_err(invalid)?;
+        if size == 0 {
+            break;
+        }
+        if body.len().saturating_add(size) > MAX_BODY {
+            return Err(invalid("a body that is too large"));
+        }
+        body.extend_from_slice(&exactly(size, socket, input).await?);
+        if !self::line(socket, input).await?.is_empty() {
+            return Err(invalid("a chunk that is longer than it says"));
+        }
+    }
+    // Trailers.
+    while !line(socket, input).await?.is_empty() {}
+    Ok(body.freeze())
+}
+
+/// The next bytes, so many.
+async fn exactly(length: usize, socket: &mut (impl AsyncRead + Unpin), input: &mut BytesMut) -> io::Result<Bytes> {
+    if length > MAX_BODY {
+        return Err(invalid("a body that is too large"));
+    }
+    while input.len() < length {
+        if !more(socket, input).await? {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+    Ok(input.split_to(length).freeze())
+}
+
+/// The next line, without its end.
+async fn line(socket: &mut (impl AsyncRead + Unpin), input: &mut BytesMut) -> io::Result<Bytes> {
+    loop {
+        if let Some(end) = memchr::memchr(b'\n', input) {
+            let line = input.split_to(end + 1).freeze();
+            let line = line.slice(..end);
+            return Ok(if line.ends_with(b"\r") { line.slice(..end - 1) } else { line });
+        }
+        if input.len() > MAX_HEAD || !more(socket, input).await? {
+            return Err(invalid("a line without end"));
+        }
+    }
+}
+
+fn header<'a>(message: &'a Message, name: &str) -> Option<&'a str> {
+    message.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+}
+
+fn invalid(why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why)
+}
+
+/// As much is read at once, at least. Small, since thousands of connections may be open.
+const AT_ONCE: usize = 4 << 10;
+
+const MAX_HEAD: usize = 64 << 10;
+const MAX_HEADERS: usize = 128;
+const MAX_BODY: usize = 256 << 20;

@@ -1,0 +1,15 @@
+#![doc = include_str!("../README.md")]
+
+mod clock;
+mod connection;
+pub mod honest;
+mod inbound;
+mod log;
+mod play;
+mod request;
+pub mod scenario;
+mod server;
+
+pub use play::{Cut, Framing, Play, Step};
+pub use request::{Protocol, Request};
+pub use server::Simulator;

@@ -1,0 +1,221 @@
+//! Faults of what the events of a stream say.
+
+use serde_json::{Value, json};
+
+use crate::honest::{self, Event, Failure, Reply};
+use crate::play::Play;
+use crate::request::{Protocol, Request};
+
+pub(super) fn malformed(request: &Request, _: [u64; 2]) -> Play {
+    with_delta(request, |event| event.data.truncate(event.data.len() / 2))
+}
+
+pub(super) fn not_an_object(request: &Request, _: [u64; 2]) -> Play {
+    with_delta(request, |event| event.data = "\"a string\"".into())
+}
+
+pub(super) fn wrong_type(request: &Request, _: [u64; 2]) -> Play {
+    let (list, member) = match request.protocol() {
+        Some(Protocol::Images) => (None, "b64_json"),
+        Some(Protocol::Chat) => (Some("choices"), "delta"),
+        _ => (None, "delta"),
+    };
+    with_delta(request, |event| {
+        change(event, |data| match list {
+            Some(list) => data[list][0][member] = 7.into(),
+            None => data[member] = 7.into(),
+        });
+    })
+}
+
+pub(super) fn missing_delta(request: &Request, _: [u64; 2]) -> Play {
+    with_delta(request, |event| {
+        change(event, |data| {
+            let holder = if data["choices"].is_array() { &mut data["choices"][0] } else { data };
+            for member in ["delta", "b64_json"] {
+                holder.as_object_mut().and_then(|holder| holder.shift_remove(member));
+            }
+        });
+    })
+}
+
+pub(super) fn unknown(request: &Request, _: [u64; 2]) -> Play {
+    edit(request, |events| {
+        let place = first_delta(events);
+        let unknown = match request.protocol() {
+            Some(Protocol::Responses) => {
+                Event::named(&json!({"type": "response.simulated", "sequence_number": 0, "note": "unknown"}))
+            }
+            Some(Protocol::Chat) => {
+                let mut event = events[place].clone();
+                change(&mut event, |data| data["choices"][0]["delta"] = json!({"note": "unknown"}));
+                event
+            }
+            _ => Event::named(&json!({"type": "simulated", "note": "unknown"})),
+        };
+        events.insert(place, unknown);
+        renumber(events);
+    })
+}
+
+pub(super) fn name_lies(request: &Request, _: [u64; 2]) -> Play {
+    let lie = match request.protocol() {
+        Some(Protocol::Responses) => "response.completed",
+        Some(Protocol::Messages) => "message_stop",
+        Some(Protocol::Images) => "image_generation.completed",
+        _ => "error",
+    };
+    edit(request, |events| events.iter_mut().for_each(|event| event.name = Some(lie.to_owned())))
+}
+
+pub(super) fn huge_index(request: &Request, [index, _]: [u64; 2]) -> Play {
+    with_delta(request, |event| {
+        change(event, |data| {
+            for member in ["index", "output_index", "partial_image_index"] {
+                if data[member].is_number() {
+                    data[member] = index.into();
+                }
+            }
+            if data["choices"].is_array() {
+                data["choices"][0]["index"] = index.into();
+            }
+        });
+    })
+}
+
+pub(super) fn usage_missing(request: &Request, _: [u64; 2]) -> Play {
+    edit(request, |events| {
+        events.retain(|event| !is_usage_chunk(event));
+        for event in events.iter_mut().filter(|event| event.data.contains("\"usage\"")) {
+            change(event, |data| match data["type"].as_str() {
+                Some("response.completed" | "response.incomplete") => data["response"]["usage"] = Value::Null,
+                Some("message_start") => {}
+                _ => {
+                    data.as_object_mut().and_then(|data| data.shift_remove("usage"));
+                }
+            });
+        }
+    })
+}
+
+pub(super) fn usage_twice(request: &Request, _: [u64; 2]) -> Play {
+    edit(request, |events| {
+        if let Some(place) = events.iter().position(is_usage_chunk) {
+            events.insert(place, events[place].clone());
+        }
+    })
+}
+
+pub(super) fn failed_first(request: &Request, _: [u64; 2]) -> Play {
+    fail(request, |_| 0, &failure(500))
+}
+
+pub(super) fn failed_middle(request: &Request, _: [u64; 2]) -> Play {
+    fail(request, |events| events.len() / 2, &failure(500))
+}
+
+pub(super) fn failed_last(request: &Request, _: [u64; 2]) -> Play {
+    fail(request, |events| end_of_answer(request, events), &failure(500))
+}
+
+pub(super) fn limited_first(request: &Request, _: [u64; 2]) -> Play {
+    fail(request, |_| 0, &failure(429))
+}
+
+/// An honest stream whose events are edited; other answers are left as they are.
+pub(super) fn edit(request: &Request, edit: impl FnOnce(&mut Vec<Event>)) -> Play {
+    let mut reply = honest::reply(request);
+    if let Reply::Events(events) = &mut reply {
+        edit(events);
+    }
+    reply.play(request)
+}
+
+/// Changes the data of an event.
+pub(super) fn change(event: &mut Event, change: impl FnOnce(&mut Value)) {
+    if let Ok(mut data) = serde_json::from_str(&event.data) {
+        change(&mut data);
+        event.data = data.to_string();
+    }
+}
+
+/// The place of the first piece of an answer; of pictures, the first event.
+pub(super) fn first_delta(events: &[Event]) -> usize {
+    let is_delta = |event: &Event| match event.name.as_deref() {
+        Some(name) => name.ends_with(".delta") || name == "content_block_delta",
+        None => !event.data.contains("\"role\""),
+    };
+    events.iter().position(is_delta).unwrap_or_default()
+}
+
+/// The place of the event that says that the answer is finished.
+pub(super) fn end_of_answer(request: &Request, events: &[Event]) -> usize {
+    let says_so = |event: &Event| match request.protocol() {
+        Some(Protocol::Chat) => event.data.contains("\"finish_reason\":\""),
+        Some(Protocol::Messages) => event.name.as_deref() == Some("message_delta"),
+        _ => false,
+    };
+    events.iter().position(says_so).unwrap_or(events.len().saturating_sub(1))
+}
+
+/// Makes the sequence numbers count again, where there are any.
+pub(super) fn renumber(events: &mut [Event]) {
+    for (number, event) in events.iter_mut().enumerate().filter(|(_, event)| event.data.contains("\"sequence_number\""))
+    {
+        change(event, |data| data["sequence_number"] = number.into());
+    }
+}
+
+fn with_delta(request: &Request, edit_delta: impl FnOnce(&mut Event)) -> Play {
+    edit(request, |events| {
+        let place = first_delta(events);
+        if let Some(event) = events.get_mut(place) {
+            edit_delta(event);
+        }
+    })
+}
+
+/// A failure in place of the event at `place` and of all that come after it. In Responses it follows the first event.
+fn fail(request: &Request, place: impl FnOnce(&[Event]) -> usize, failure: &Failure) -> Play {
+    edit(request, |events| {
+        let place = place(events);
+        match request.protocol() {
+            Some(Protocol::Responses) => {
+                let mut failed = events[0].clone();
+                change(&mut failed, |data| {
+                    data["type"] = "response.failed".into();
+                    data["response"]["status"] = "failed".into();
+                    data["response"]["error"] = failure.openai_error();
+                });
+                failed.name = Some("response.failed".into());
+                events.truncate(place.max(1));
+                events.push(failed);
+                renumber(events);
+            }
+            Some(Protocol::Chat) => {
+                events.truncate(place);
+                events.push(Event::unnamed(&json!({"error": failure.openai_error()})));
+            }
+            Some(Protocol::Messages) => {
+                events.truncate(place);
+                events.push(Event::named(&failure.messages_error()));
+            }
+            _ => {
+                events.truncate(place);
+                events.push(Event::named(&json!({"type": "error", "error": failure.openai_error()})));
+            }
+        }
+    })
+}
+
+fn failure(status: u16) -> Failure {
+    let message = match status {
+        429 => "Rate limit reached for org-simulator-secret. Please try again in 1.5s.",
+        _ => "The server had an error while processing your request (internal-host-7).",
+    };
+    Failure::of_status(status, message)
+}
+
+fn is_usage_chunk(event: &Event) -> bool {
+    event.name.is_none() && event.data.contains("\"choices\":[]")
+}

@@ -1,0 +1,166 @@
+//! What kinds of servers make of a protocol.
+
+use serde_json::{Value, json};
+
+use super::events::{change, edit};
+use crate::honest::{self, Event, Reply};
+use crate::play::Play;
+use crate::request::{Protocol, Request};
+
+pub(super) fn error_event(request: &Request, _: [u64; 2]) -> Play {
+    let error = json!({"type": "server_error", "code": "server_error", "message": "The server failed.", "param": null});
+    failing(request, &json!({"type": "error", "sequence_number": 2, "error": error}))
+}
+
+pub(super) fn error_event_flat(request: &Request, _: [u64; 2]) -> Play {
+    let error = json!({
+        "type": "error", "sequence_number": 2, "code": "server_error", "message": "The server failed.", "param": null,
+    });
+    failing(request, &error)
+}
+
+/// Chat as common open servers speak it: reasoning under another name, the role in every chunk, calls without an index
+/// whose id comes with every piece and that end with `stop`, the usage with the last chunk, no `[DONE]`. Plain replies
+/// have arguments that are objects.
+pub(super) fn vllm(request: &Request, _: [u64; 2]) -> Play {
+    if request.protocol() != Some(Protocol::Chat) {
+        return honest::answer(request);
+    }
+    match honest::reply(request) {
+        Reply::Json(status, mut body) => {
+            deviate_plain(&mut body);
+            Reply::Json(status, body).play(request)
+        }
+        Reply::Events(mut events) => {
+            deviate(&mut events);
+            let play = Reply::Events(Vec::new()).play(request);
+            let events = events.iter().map(Event::to_bytes);
+            play.with_pieces([": connected\n\n".into()].into_iter().chain(events))
+        }
+    }
+}
+
+/// Chat as a cloud speaks it that looks over what it serves: the first chunk is about the prompt and otherwise blank,
+/// and every choice has the filters' results.
+pub(super) fn filtered(request: &Request, _: [u64; 2]) -> Play {
+    if request.protocol() != Some(Protocol::Chat) {
+        return honest::answer(request);
+    }
+    let results =
+        json!({"hate": {"filtered": false, "severity": "safe"}, "violence": {"filtered": false, "severity": "safe"}});
+    let about_prompt = json!([{"prompt_index": 0, "content_filter_results": results}]);
+    let mark = |data: &mut Value| {
+        for choice in data["choices"].as_array_mut().into_iter().flatten() {
+            choice["content_filter_results"] = results.clone();
+        }
+    };
+    let mut reply = honest::reply(request);
+    match &mut reply {
+        Reply::Json(_, body) => {
+            mark(body);
+            body["prompt_filter_results"] = about_prompt;
+        }
+        Reply::Events(events) => {
+            events.iter_mut().for_each(|event| change(event, mark));
+            let first = json!({
+                "choices": [], "created": 0, "id": "", "model": "", "object": "", "prompt_filter_results": about_prompt,
+            });
+            events.insert(0, Event::unnamed(&first));
+        }
+    }
+    reply.play(request)
+}
+
+/// Reasoning within the text of Chat.
+pub(super) fn think_tags(request: &Request, _: [u64; 2]) -> Play {
+    if request.protocol() != Some(Protocol::Chat) {
+        return honest::answer(request);
+    }
+    if let Reply::Json(status, mut body) = honest::reply(request) {
+        let text = &mut body["choices"][0]["message"]["content"];
+        if let Some(said) = text.as_str() {
+            *text = format!("{THOUGHTS}{said}").into();
+        }
+        return Reply::Json(status, body).play(request);
+    }
+    edit(request, |events| {
+        let Some(place) = events.iter().position(|event| event.data.contains("\"delta\":{\"content\"")) else { return };
+        let pieces = THOUGHTS.split_inclusive(' ').map(|piece| {
+            let mut event = events[place].clone();
+            change(&mut event, |data| data["choices"][0]["delta"]["content"] = piece.into());
+            event
+        });
+        let pieces: Vec<Event> = pieces.collect();
+        events.splice(place..place, pieces);
+    })
+}
+
+/// A stream of Responses that ends in this event after the first two.
+fn failing(request: &Request, error: &Value) -> Play {
+    if request.protocol() != Some(Protocol::Responses) {
+        return honest::answer(request);
+    }
+    edit(request, |events| {
+        events.truncate(2);
+        events.push(Event::named(error));
+    })
+}
+
+fn deviate_plain(body: &mut Value) {
+    for choice in body["choices"].as_array_mut().into_iter().flatten() {
+        rename(&mut choice["message"], "reasoning_content", "reasoning");
+        for call in choice["message"]["tool_calls"].as_array_mut().into_iter().flatten() {
+            let arguments = &mut call["function"]["arguments"];
+            *arguments = arguments.as_str().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+        }
+        stop_for_calls(choice);
+    }
+}
+
+fn deviate(events: &mut Vec<Event>) {
+    events.pop();
+    let usage = events.iter().position(|event| event.data.contains("\"choices\":[]")).map(|place| events.remove(place));
+    let usage: Value = usage.and_then(|event| serde_json::from_str(&event.data).ok()).unwrap_or_default();
+    let last = events.len().saturating_sub(1);
+    let mut ids = Vec::new();
+    for (place, event) in events.iter_mut().enumerate() {
+        change(event, |data| {
+            let choice = &mut data["choices"][0];
+            choice["delta"]["role"] = "assistant".into();
+            rename(&mut choice["delta"], "reasoning_content", "reasoning");
+            repeat_id(&mut choice["delta"], &mut ids);
+            stop_for_calls(choice);
+            data.as_object_mut().and_then(|data| data.shift_remove("obfuscation"));
+            if place == last && usage["usage"].is_object() {
+                data["usage"] = usage["usage"].clone();
+            }
+        });
+    }
+}
+
+/// Takes the index from a piece of a call and gives it the id, which `ids` has by index.
+fn repeat_id(delta: &mut Value, ids: &mut Vec<Value>) {
+    for call in delta.get_mut("tool_calls").and_then(Value::as_array_mut).into_iter().flatten() {
+        if call["id"].is_string() {
+            ids.push(call["id"].clone());
+        }
+        let index = call.as_object_mut().and_then(|call| call.shift_remove("index"));
+        let index = index.and_then(|index| usize::try_from(index.as_u64()?).ok());
+        call["id"] = index.and_then(|index| ids.get(index)).cloned().unwrap_or_default();
+        call["type"] = "function".into();
+    }
+}
+
+fn rename(object: &mut Value, from: &str, to: &str) {
+    if let Some(value) = object.as_object_mut().and_then(|object| object.shift_remove(from)) {
+        object[to] = value;
+    }
+}
+
+fn stop_for_calls(choice: &mut Value) {
+    if choice["finish_reason"] == "tool_calls" {
+        choice["finish_reason"] = "stop".into();
+    }
+}
+
+const THOUGHTS: &str = "<think>The user said something. I answer it.</think>";

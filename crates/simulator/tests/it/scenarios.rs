@@ -1,0 +1,159 @@
+//! Scenarios: each does what its description says, and nothing else.
+
+mod decoding;
+mod ending;
+mod events;
+mod http;
+mod protocol;
+
+use std::collections::HashSet;
+
+use bytes::Bytes;
+use serde_json::Value;
+use sluicegate_simulator::{Protocol, Request, Simulator, honest, scenario};
+
+use crate::client::{Answer, Client, End, GUARD};
+use crate::folds::fold;
+use crate::samples::{PROTOCOLS, ask, path};
+
+/// A request that names a scenario, as the server got it, and the client that waits for the answer.
+struct Exchange {
+    protocol: Protocol,
+    request: Request,
+    client: Client,
+    simulator: Simulator,
+}
+
+impl Exchange {
+    fn new(scenario: &str, protocol: Protocol, stream: bool) -> Self {
+        Self::of(protocol, &ask(protocol, scenario, "one two three four", stream))
+    }
+
+    fn of(protocol: Protocol, body: &Value) -> Self {
+        let simulator = Simulator::start(scenario::answer).unwrap();
+        let mut client = Client::open(simulator.address());
+        client.post(path(protocol), body);
+        assert!(simulator.wait_for_requests(1, GUARD));
+        Self { protocol, request: simulator.requests().remove(0), client, simulator }
+    }
+
+    fn answer(&mut self) -> Answer {
+        self.client.answer()
+    }
+
+    /// What the stream amounts to.
+    fn fold(&mut self) -> Result<Value, String> {
+        let answer = self.answer();
+        assert_eq!((answer.status, answer.end), (200, End::Complete));
+        fold(self.protocol, &answer.body())
+    }
+
+    /// The body of the honest answer to the same request.
+    fn honest_body(&self) -> Vec<u8> {
+        honest::answer(&self.request).body_bytes()
+    }
+
+    /// The events of the honest answer to the same request.
+    fn honest_events(&self) -> Vec<Bytes> {
+        honest::answer(&self.request).pieces().cloned().collect()
+    }
+
+    /// What the honest stream amounts to.
+    fn honest_fold(&self) -> Value {
+        fold(self.protocol, &self.honest_body()).unwrap()
+    }
+
+    /// The next bytes, whatever they are part of.
+    fn answer_bytes(&mut self, length: usize) -> Vec<u8> {
+        self.client.bytes(length)
+    }
+
+    fn honest_text(&self) -> String {
+        String::from_utf8(self.honest_body()).unwrap()
+    }
+
+    /// Asks for the same once more on the same connection.
+    fn again(&mut self) {
+        let (path, body) = (self.request.path.clone(), self.request.json());
+        self.client.post(&path, &body);
+    }
+}
+
+/// The stream of a scenario in a protocol.
+fn stream(scenario: &str, protocol: Protocol) -> Exchange {
+    Exchange::new(scenario, protocol, true)
+}
+
+/// The plain reply of a scenario in a protocol.
+fn plain(scenario: &str, protocol: Protocol) -> Exchange {
+    Exchange::new(scenario, protocol, false)
+}
+
+#[test]
+fn every_scenario_has_a_name_of_its_own_by_which_it_is_found() {
+    let mut names = HashSet::new();
+    for scenario in scenario::all() {
+        assert!(names.insert(scenario.template()), "{scenario:?}");
+        assert_eq!(scenario::named(&scenario.name()).unwrap().name(), scenario.name());
+        assert!(!scenario.about().is_empty());
+        let is_row = |row: &&str| row.starts_with(['S', 'U']) && row[1..].parse::<u8>().is_ok();
+        assert!(scenario.rows().iter().all(is_row), "{scenario:?}");
+    }
+}
+
+#[test]
+fn numbers_in_names_are_read() {
+    let name = |name: &str| scenario::named(name).map(|scenario| scenario.name());
+    assert_eq!(name("reset-at-7").as_deref(), Some("reset-at-7"));
+    assert_eq!(name("reset-at").as_deref(), Some("reset-at-200"));
+    assert_eq!(name("drip").as_deref(), Some("drip-50"));
+    assert_eq!(name("status-429-retry-7").as_deref(), Some("status-429-retry-7"));
+    assert_eq!(name("status-503").as_deref(), Some("status-503"));
+    for unknown in ["", "reset", "reset-at-", "reset-at-x", "reset-at-1-2", "reset-at--1", "model-5.5"] {
+        assert_eq!(name(unknown), None, "{unknown}");
+    }
+}
+
+#[test]
+fn every_scenario_has_a_test() {
+    let tests = [
+        include_str!("scenarios/decoding.rs"),
+        include_str!("scenarios/ending.rs"),
+        include_str!("scenarios/events.rs"),
+        include_str!("scenarios/http.rs"),
+        include_str!("scenarios/protocol.rs"),
+    ];
+    for scenario in scenario::all() {
+        let name = scenario.template().split("-N").next().unwrap();
+        assert!(tests.iter().any(|test| test.contains(&format!("\"{name}"))), "{scenario:?}");
+    }
+}
+
+/// Rows that show in how a whole server behaves, or in what is between the servers, are not among them.
+#[test]
+fn every_fault_that_a_server_can_have_is_shown() {
+    let shown: HashSet<_> = scenario::all().iter().flat_map(scenario::Scenario::rows).copied().collect();
+    let streams = (1..=15).filter(|row| *row != 12).map(|row| format!("S{row}"));
+    let upstreams = (5..=22).map(|row| format!("U{row}"));
+    let missing: Vec<_> = streams.chain(upstreams).filter(|row| !shown.contains(row.as_str())).collect();
+    assert_eq!(missing, Vec::<String>::new());
+}
+
+#[test]
+fn a_scenario_of_streams_answers_other_requests_honestly() {
+    for scenario in ["malformed-event", "failed-first", "empty-stream", "endless-comments", "hold-after-end", "sse-cr"]
+    {
+        for protocol in PROTOCOLS {
+            let mut exchange = plain(scenario, protocol);
+            assert_eq!(exchange.answer().body(), exchange.honest_body(), "{scenario} {protocol:?}");
+        }
+    }
+}
+
+#[test]
+fn scenarios_are_honest_about_the_list_of_models() {
+    let simulator = Simulator::start(scenario::answer).unwrap();
+    let mut client = Client::open(simulator.address());
+    client.send("GET /v1/models HTTP/1.1\r\n\r\n");
+    assert_eq!(client.answer().json()["object"], "list");
+}
