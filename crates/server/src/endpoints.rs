@@ -1,6 +1,7 @@
 //! The endpoints: one file each, and what the three text endpoints share.
 
 pub(crate) mod chat;
+pub(crate) mod count_tokens;
 pub(crate) mod images;
 pub(crate) mod messages;
 pub(crate) mod models;

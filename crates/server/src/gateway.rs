@@ -21,7 +21,7 @@ use crate::body::upload::Budget;
 use crate::body::{Body, whole};
 use crate::clock;
 use crate::config::Limits;
-use crate::endpoints::{images, models, text};
+use crate::endpoints::{count_tokens, images, models, text};
 use crate::lifecycle::Lifecycle;
 use crate::limit::Limiter;
 use crate::metrics::Metrics;
@@ -138,7 +138,7 @@ impl Gateway {
             Endpoint::Responses => text::answer::<translate::inbound::Responses, B>(caller, request).await,
             Endpoint::Chat => text::answer::<translate::inbound::Chat, B>(caller, request).await,
             Endpoint::Messages => text::answer::<translate::inbound::Messages, B>(caller, request).await,
-            Endpoint::CountTokens => crate::endpoints::messages::count_tokens(caller, request).await,
+            Endpoint::CountTokens => count_tokens::answer(caller, request).await,
             Endpoint::ImageGenerations => images::generate(caller, request).await,
             Endpoint::ImageEdits => images::edit(caller, request).await,
             Endpoint::Models => models::list(&caller, request.uri().query().unwrap_or_default()),

@@ -4,6 +4,7 @@ mod admin;
 mod ask;
 mod attempt;
 mod body;
+mod check;
 mod clock;
 mod config;
 mod endpoints;
@@ -120,10 +121,7 @@ fn run(command: Command) -> Result<(), ConfigError> {
             serve(config, file)
         }
         Command::Check { config } => {
-            let config = Config::load(&config)?;
-            keys::gather(&config, true)?;
-            let models = config.catalog()?;
-            println!("ok: {} keys, {} models", config.keys.len(), models.iter().count());
+            print!("{}", check::report(&Config::load(&config)?)?);
             Ok(())
         }
         Command::Keys(KeysCommand::New { name, scopes, expires, models }) => {

@@ -22,7 +22,8 @@ pub(crate) struct Target {
     pub(crate) place: Place,
     /// What it calls the model; nothing: as the client does.
     pub(crate) model: Option<String>,
-    weight: Option<u32>,
+    /// How often it is asked first, in proportion.
+    pub(crate) weight: Option<u32>,
 }
 
 /// Who serves.
@@ -118,9 +119,16 @@ impl Routes {
         self.targets.get(model).map_or(&[], |targets| targets)
     }
 
-    /// Every upstream.
-    pub(crate) fn upstreams(&self) -> impl Iterator<Item = &Server> {
-        self.upstreams.values().map(|server| &**server)
+    /// The upstreams that no model of `catalog` has as a target.
+    pub(crate) fn unused(&self, catalog: &Catalog) -> impl Iterator<Item = &str> {
+        let places = catalog.iter().flat_map(|model| self.stated(&model.id)).map(|target| &target.place);
+        let used: Vec<_> = places
+            .filter_map(|place| match place {
+                Place::Upstream(server) => Some(server.stated.name.as_str()),
+                Place::Embedded => None,
+            })
+            .collect();
+        self.upstreams.keys().map(String::as_str).filter(move |name| !used.contains(name))
     }
 
     /// Who a target is; nothing when the upstream it names is wrong, which was told already.

@@ -1,19 +1,12 @@
-//! `POST /v1/messages` — spec §4.4 — and `POST /v1/messages/count_tokens` — wire-reference §3.6.
+//! `POST /v1/messages` — spec §4.4.
 
-use bytes::Bytes;
 use catalog::{Model, Protocol};
-use http::Response;
-use messages::{Request, Rules, TokenCount, ValidRequest, refusal};
+use messages::{Request, Rules, ValidRequest, refusal};
 use translate::inbound::Messages;
 use translate::{outbound, relay};
 use wire::{ApiError, Splice};
 
 use super::text::TextEndpoint;
-use super::{json, json_body};
-use crate::body::{Body, plain};
-use crate::gateway::Caller;
-use crate::references;
-use crate::refusal::Refusal;
 use crate::routes::Server;
 
 impl TextEndpoint for Messages {
@@ -43,29 +36,4 @@ impl TextEndpoint for Messages {
             splice.remove(&[], &["temperature", "top_p", "top_k"]);
         }
     }
-}
-
-/// Counts the tokens of a prompt, as the answer's usage would.
-pub(crate) async fn count_tokens<B>(caller: Caller<'_>, request: http::Request<B>) -> Result<Response<Body>, Refusal>
-where
-    B: http_body::Body<Data = Bytes>,
-{
-    let Caller { gateway, policy, key, record } = caller;
-    let upload = json_body(request, gateway.limits.json_body, gateway).await?;
-    let valid = Request::read(&upload.bytes).and_then(Request::validate_for_count).map_err(refusal)?;
-    drop(upload);
-    let model = policy.catalog.serves(&valid.model, Protocol::Messages)?;
-    if !key.may_use(&model.id) {
-        return Err(Refusal::model(&model.id));
-    }
-    if let Some(record) = record {
-        record.model = Some(model.id.clone());
-    }
-    let _permit = gateway.limiter.take(&key.name).ok_or_else(ApiError::concurrency_limit)?;
-    let engine = gateway.local.as_ref().ok_or_else(Refusal::no_engine)?;
-    let mut inbound = Messages::count(valid)?;
-    references::inline(&mut inbound.request, &key.name, gateway).await?;
-    let counted = engine.count_tokens(inbound.request).await;
-    let input_tokens = counted.map_err(|error| plain::refuse(&error))?;
-    json(&TokenCount { input_tokens, ..TokenCount::default() })
 }

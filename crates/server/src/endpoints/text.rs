@@ -134,7 +134,7 @@ fn over_the_limit<D: TextEndpoint>(
 }
 
 /// The few headers of a client that an upstream of its own protocol gets to see.
-fn forwarded<D: TextEndpoint>(headers: &HeaderMap) -> HeaderMap {
+pub(crate) fn forwarded<D: TextEndpoint>(headers: &HeaderMap) -> HeaderMap {
     let mut all = HeaderMap::new();
     for name in D::FORWARDED {
         for value in headers.get_all(*name) {

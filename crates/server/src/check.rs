@@ -1,0 +1,84 @@
+//! `sluicegate check`: what a configuration would do, before it does it.
+
+use std::fmt::Write as _;
+
+use catalog::Model;
+
+use crate::config::{Config, ConfigError};
+use crate::policy::Policy;
+use crate::routes::{Place, Road, Routes, Target};
+
+/// What would happen to a request for each model.
+///
+/// # Errors
+/// Everything that is wrong with the configuration.
+pub(crate) fn report(config: &Config) -> Result<String, ConfigError> {
+    let (policy, _) = Policy::read(config, true)?;
+    let mut out = String::new();
+    // Writing to a String cannot fail.
+    let _ = write(&mut out, config, &policy);
+    Ok(out)
+}
+
+fn write(out: &mut String, config: &Config, policy: &Policy) -> std::fmt::Result {
+    let (keys, upstreams) = (policy.keys.entries().count(), config.upstreams.len());
+    writeln!(out, "ok: {keys} keys, {} models, {upstreams} upstreams", policy.catalog.iter().count())?;
+    for key in policy.keys.entries() {
+        let models = match &key.models {
+            None => "all models".to_owned(),
+            Some(patterns) => patterns.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),
+        };
+        writeln!(out, "key {}: {models} of {}", key.name, key.scopes)?;
+    }
+    for model in &policy.catalog {
+        write_model(out, model, &policy.routes)?;
+    }
+    for name in policy.routes.unused(&policy.catalog) {
+        writeln!(out, "note: no model has the upstream '{name}' as a target")?;
+    }
+    Ok(())
+}
+
+fn write_model(out: &mut String, model: &Model, routes: &Routes) -> std::fmt::Result {
+    writeln!(out, "\n{}", model.id)?;
+    let targets = routes.stated(&model.id);
+    if targets.is_empty() {
+        return writeln!(out, "  {}: the embedded engine", paths(model, |_| true));
+    }
+    if targets.iter().any(|target| target.weight.is_some()) {
+        writeln!(out, "  each request draws the order of its targets by their weights")?;
+    }
+    targets.iter().enumerate().try_for_each(|(i, target)| write_target(out, i + 1, model, target))
+}
+
+fn write_target(out: &mut String, place: usize, model: &Model, target: &Target) -> std::fmt::Result {
+    let weight = target.weight.map(|weight| format!(", weight {weight}")).unwrap_or_default();
+    let Place::Upstream(server) = &target.place else {
+        return writeln!(out, "  {place}. the embedded engine{weight}");
+    };
+    let stated = &server.stated;
+    let name = target.model.as_deref().unwrap_or(&model.id);
+    writeln!(out, "  {place}. '{name}' at upstream {} ({}){weight}", stated.name, stated.describe())?;
+    let roads = [(true, "relayed"), (false, "translated")];
+    for (relayed, word) in roads {
+        let paths = paths(model, |protocol| (server.road(protocol) == Road::Relay) == relayed);
+        if !paths.is_empty() {
+            writeln!(
+                out,
+                "     {paths}: {word}{}",
+                if relayed { "" } else { " to " }.to_owned() + to(relayed, server)
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn to(relayed: bool, server: &crate::routes::Server) -> &'static str {
+    if relayed { "" } else { server.stated.protocol.as_str() }
+}
+
+/// The endpoints of a model that `choose` takes.
+fn paths(model: &Model, choose: impl Fn(catalog::Protocol) -> bool) -> String {
+    let paths = model.protocols().filter(|protocol| choose(*protocol)).map(catalog::Protocol::path);
+    paths.collect::<Vec<_>>().join(", ")
+}

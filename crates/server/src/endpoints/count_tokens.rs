@@ -1,0 +1,95 @@
+//! `POST /v1/messages/count_tokens` — wire-reference §3.6.
+
+use bytes::Bytes;
+use catalog::Protocol;
+use http::{HeaderMap, HeaderValue, Response};
+use messages::{Request, TokenCount, ValidCount, refusal};
+use tokio::time::{Instant, timeout_at};
+use translate::inbound::Messages;
+use upstream::{Answer, Outgoing};
+use wire::{ApiError, ErrorKind, Splice};
+
+use super::text::forwarded;
+use super::{json, json_body, json_bytes};
+use crate::attempt::Fallen;
+use crate::body::{Body, plain};
+use crate::gateway::{Caller, Gateway};
+use crate::refusal::Refusal;
+use crate::routes::{Chosen, Place, Road, Server};
+use crate::{ask, references};
+
+/// Counts the tokens of a prompt, as the answer's usage would: by whoever would answer.
+pub(crate) async fn answer<B>(caller: Caller<'_>, request: http::Request<B>) -> Result<Response<Body>, Refusal>
+where
+    B: http_body::Body<Data = Bytes>,
+{
+    let deadline = Instant::now() + caller.gateway.limits.request_timeout;
+    let Caller { gateway, policy, key, record } = caller;
+    let headers = forwarded::<Messages>(request.headers());
+    let upload = json_body(request, gateway.limits.json_body, gateway).await?;
+    let valid = Request::read(&upload.bytes).and_then(Request::validate_for_count).map_err(refusal)?;
+    let model = policy.catalog.serves(&valid.model, Protocol::Messages)?.id.clone();
+    if !key.may_use(&model) {
+        return Err(Refusal::model(&model));
+    }
+    if let Some(record) = record {
+        record.model = Some(model.clone());
+    }
+    let _permit = gateway.limiter.take(&key.name).ok_or_else(ApiError::concurrency_limit)?;
+    let mut last = None;
+    for target in policy.routes.of(&model) {
+        match &target.place {
+            Place::Embedded => return embedded(valid, &key.name, gateway).await,
+            Place::Upstream(server) if server.road(Protocol::Messages) == Road::Relay => {
+                let outgoing = outgoing(&upload.bytes, &headers, &model, &target);
+                let counted = timeout_at(deadline, counted(server, &outgoing, deadline, last.is_none())).await;
+                match counted.map_err(|_| Refusal::timeout())? {
+                    Ok(body) => return Ok(json_bytes(body)),
+                    Err(Fallen { refusal, may_fall_back: true }) => last = Some(refusal),
+                    Err(Fallen { refusal, .. }) => return Err(refusal),
+                }
+            }
+            // Its protocol has no such question.
+            Place::Upstream(_) => {}
+        }
+    }
+    Err(last.unwrap_or_else(|| not_countable(&model)))
+}
+
+async fn embedded(valid: ValidCount, key: &str, gateway: &Gateway) -> Result<Response<Body>, Refusal> {
+    let engine = gateway.local.as_ref().ok_or_else(Refusal::no_engine)?;
+    let mut inbound = Messages::count(valid)?;
+    references::inline(&mut inbound.request, key, gateway).await?;
+    let counted = engine.count_tokens(inbound.request).await;
+    let input_tokens = counted.map_err(|error| plain::refuse(&error))?;
+    json(&TokenCount { input_tokens, ..TokenCount::default() })
+}
+
+fn outgoing(body: &Bytes, headers: &HeaderMap, model: &str, target: &Chosen) -> Outgoing {
+    let mut splice = Splice::new(body);
+    ask::rename(&mut splice, model, target.model.as_deref().unwrap_or(model));
+    Outgoing {
+        path: "/messages/count_tokens",
+        content_type: HeaderValue::from_static("application/json"),
+        headers: headers.clone(),
+        body: ask::pieces(&splice, body).into(),
+        accept_stream: false,
+    }
+}
+
+/// The count of an upstream, as it said it.
+async fn counted(server: &Server, outgoing: &Outgoing, deadline: Instant, first: bool) -> Result<Bytes, Fallen> {
+    let nonsense = |why: &str| Fallen::of(engine::EngineError::Upstream(format!("no count of tokens: {why}")));
+    match ask::ask(server, outgoing, deadline, first).await? {
+        Answer::Json(body) => match serde_json::from_slice::<TokenCount>(&body) {
+            Ok(_) => Ok(body),
+            Err(error) => Err(nonsense(&error.to_string())),
+        },
+        Answer::Events(..) => Err(nonsense("an event stream")),
+    }
+}
+
+fn not_countable(model: &str) -> Refusal {
+    let sentence = format!("The tokens of a prompt for the model '{model}' cannot be counted ahead.");
+    ApiError::new(ErrorKind::InvalidRequest, "unsupported_value", sentence).with_param("model").into()
+}
