@@ -30,8 +30,11 @@ impl Speech for Responses {
             Ok(()) | Err(Offence::UnknownType) => {}
             Err(offence) => return Err(malformed(&offence)),
         }
-        self.next = event.sequence_number().map_or(self.next, |number| number + 1);
-        self.note(event)
+        let number = event.sequence_number();
+        let heard = self.note(event)?;
+        // Only what is let out counts: a failure of ours comes in the place of the upstream's.
+        self.next = number.map_or(self.next, |number| number + 1);
+        Ok(heard)
     }
 
     fn end(&mut self, _: &mut Vec<u8>) -> Result<End, EngineError> {

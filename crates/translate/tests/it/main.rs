@@ -12,6 +12,7 @@ mod images;
 mod ledger;
 mod outbound_requests;
 mod readings;
+mod relaying;
 mod requests;
 mod round_trip;
 

@@ -1,0 +1,298 @@
+//! Relayed streams: byte for byte but for the closed list of edits, one end, and no success that was not the upstream's.
+
+use bytes::Bytes;
+use engine::EngineError;
+use images::Operation;
+use proptest::prelude::*;
+use proptest::sample::Index;
+use serde_json::Value;
+use sluicegate_translate::api_error;
+use sluicegate_translate::relay::{self, Chat, End, Guard, Images, Messages, Responses, Speech};
+use wire::strategy::json_value;
+
+use crate::hearing::{data, fixture};
+
+/// What a client gets of a stream that came in these pieces: a failure of it is told.
+fn relayed<S: Speech>(speech: S, model: &str, pieces: &[&[u8]]) -> (Vec<u8>, Result<End, EngineError>) {
+    let (mut guard, mut out) = (Guard::new(speech, model.to_owned()), Vec::new());
+    let ended = pieces.iter().find_map(|piece| guard.feed(Bytes::copy_from_slice(piece), &mut out).transpose());
+    let ended = ended.unwrap_or_else(|| guard.finish(&mut out));
+    if let Err(error) = &ended {
+        guard.fail(&api_error(error), &mut out);
+        // Once is enough.
+        guard.fail(&api_error(error), &mut out);
+    }
+    (out, ended)
+}
+
+/// The streams among the fixtures that end with a success, and who reads them.
+const RESPONSES: [&str; 8] = [
+    "responses-stream-text.sse",
+    "responses-stream-unicode-newlines.sse",
+    "responses-stream-function-call.sse",
+    "responses-stream-parallel-function-calls.sse",
+    "responses-stream-empty-arguments.sse",
+    "responses-stream-reasoning-summary.sse",
+    "responses-stream-refusal.sse",
+    "responses-stream-incomplete.sse",
+];
+const CHAT: [&str; 5] = [
+    "chat-stream-text.sse",
+    "chat-stream-usage.sse",
+    "chat-stream-reasoning.sse",
+    "chat-stream-length.sse",
+    "chat-stream-tool-calls.sse",
+];
+const MESSAGES: [&str; 4] = [
+    "messages-stream-text.sse",
+    "messages-stream-tool-use.sse",
+    "messages-stream-thinking.sse",
+    "messages-stream-max-tokens.sse",
+];
+const IMAGES: [(&str, Operation, u32); 4] = [
+    ("images-stream-generate.sse", Operation::Generation, 1),
+    ("images-stream-generate-no-preview.sse", Operation::Generation, 1),
+    ("images-stream-generate-two.sse", Operation::Generation, 2),
+    ("images-stream-edit.sse", Operation::Edit, 1),
+];
+
+/// Runs `law` with every stream and whoever reads it.
+macro_rules! each_stream {
+    ($law:ident) => {{
+        RESPONSES.iter().for_each(|name| $law(&fixture(name), Responses::default, ends_well_responses));
+        CHAT.iter().for_each(|name| $law(&fixture(name), Chat::default, ends_well_chat));
+        MESSAGES.iter().for_each(|name| $law(&fixture(name), Messages::default, ends_well_messages));
+        for (name, operation, count) in IMAGES {
+            let ends = |stream: &[u8]| ends_well_images(stream, operation, count);
+            $law(&fixture(name), || Images::new(operation, count), ends);
+        }
+    }};
+}
+
+/// Whether a stream of the gateway is within its grammar and has ended, and then whether with a success.
+macro_rules! ends_well {
+    ($name:ident, $protocol:ident, $failed:pat) => {
+        fn $name(stream: &[u8]) -> Option<bool> {
+            let (mut grammar, mut failed) = ($protocol::Grammar::new(), false);
+            for data in data(stream) {
+                let event = $protocol::Event::read(&data).unwrap();
+                failed |= matches!(event, $failed);
+                grammar.push(&event).unwrap();
+            }
+            grammar.is_ended().then_some(!failed)
+        }
+    };
+}
+
+ends_well!(ends_well_responses, responses, responses::Event::Failed(_) | responses::Event::Error(_));
+ends_well!(ends_well_chat, chat, chat::Event::Error(_));
+ends_well!(ends_well_messages, messages, messages::Event::Error(_));
+
+fn ends_well_images(stream: &[u8], operation: Operation, count: u32) -> Option<bool> {
+    let (mut grammar, mut failed) = (images::Grammar::new(operation, Some(count)), false);
+    for data in data(stream) {
+        let event = images::Event::read(&data).unwrap();
+        failed |= matches!(event, images::Event::Error(_));
+        grammar.push(&event).unwrap();
+    }
+    grammar.is_ended().then_some(!failed)
+}
+
+/// The model that a stream names.
+fn model(stream: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stream);
+    let named = text.split_once("\"model\":").and_then(|(_, rest)| rest.split('"').nth(1));
+    named.unwrap_or_default().to_owned()
+}
+
+/// A stream without the comments between its events.
+fn events(stream: &[u8]) -> String {
+    let text = String::from_utf8(stream.to_vec()).unwrap();
+    text.split_inclusive("\n\n").filter(|event| !event.starts_with(':')).collect()
+}
+
+#[test]
+fn a_stream_passes_byte_for_byte() {
+    fn law<S: Speech>(stream: &[u8], speech: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
+        let (out, ended) = relayed(speech(), &model(stream), &[stream]);
+        ended.unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), events(stream));
+    }
+    each_stream!(law);
+}
+
+#[test]
+fn the_name_of_the_model_is_all_that_changes() {
+    fn law<S: Speech>(stream: &[u8], speech: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
+        let (out, ended) = relayed(speech(), "a \"name\"", &[stream]);
+        ended.unwrap();
+        let theirs = format!("\"model\":\"{}\"", model(stream));
+        let expected = events(stream).replace(&theirs, r#""model":"a \"name\"""#);
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+    each_stream!(law);
+}
+
+#[test]
+fn a_stream_that_is_cut_anywhere_ends_once_and_with_a_failure() {
+    fn law<S: Speech>(stream: &[u8], speech: impl Fn() -> S, ends_well: impl Fn(&[u8]) -> Option<bool>) {
+        let (whole, _) = relayed(speech(), "m", &[stream]);
+        let mut successes = 0;
+        for cut in 0..stream.len() {
+            let (out, ended) = relayed(speech(), "m", &[&stream[..cut]]);
+            if ended.is_ok() {
+                // Nothing is missing, or just the last event of a Chat stream that had finished: that one is added.
+                successes += 1;
+                assert_eq!(ends_well(&out), Some(true), "cut at {cut}");
+                continue;
+            }
+            // Before its first event a stream has no failure either: that is told by a status.
+            assert!(ends_well(&out) == Some(false) || out.is_empty(), "cut at {cut}");
+            let passed = out.iter().zip(&whole).take_while(|(left, right)| left == right).count();
+            assert!(data(&out).len() <= data(&whole[..passed]).len() + 1, "one event at most is not the upstream's");
+        }
+        let usual = if ends_well(&whole) == Some(true) { whole.len() / 2 } else { 0 };
+        assert!(successes < usual, "{successes} of {} cuts were taken for ends", stream.len());
+    }
+    each_stream!(law);
+}
+
+#[test]
+fn what_comes_after_the_end_is_dropped() {
+    fn law<S: Speech>(stream: &[u8], speech: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
+        let (once, _) = relayed(speech(), "m", &[stream]);
+        let twice = [stream, stream].concat();
+        assert_eq!(relayed(speech(), "m", &[&twice]).0, once);
+    }
+    each_stream!(law);
+}
+
+#[test]
+fn failures_of_upstreams_become_our_own() {
+    for name in ["responses-stream-failed-mid.sse", "responses-upstream-error-event-flat.sse"] {
+        let (out, ended) = relayed(Responses::default(), "m", &[&fixture(name)]);
+        ended.unwrap_err();
+        assert_eq!(ends_well_responses(&out), Some(false), "{name}");
+    }
+    let (out, ended) = relayed(Chat::default(), "m", &[&fixture("chat-stream-error.sse")]);
+    ended.unwrap_err();
+    assert_eq!(ends_well_chat(&out), Some(false));
+    let (out, ended) = relayed(Messages::default(), "m", &[&fixture("messages-stream-error.sse")]);
+    ended.unwrap_err();
+    assert_eq!(ends_well_messages(&out), Some(false));
+    let (out, ended) = relayed(Images::new(Operation::Generation, 1), "m", &[&fixture("images-stream-error.sse")]);
+    ended.unwrap_err();
+    assert_eq!(ends_well_images(&out, Operation::Generation, 1), Some(false));
+}
+
+#[test]
+fn replies_pass_byte_for_byte_but_for_the_model() {
+    fn law<S: Speech>(name: &str) {
+        let body = fixture(name);
+        let theirs = model(&body);
+        assert!(relay::reply::<S>(&body, &theirs).unwrap().0 == body, "{name}");
+        let renamed = String::from_utf8(relay::reply::<S>(&body, "mine").unwrap().0).unwrap();
+        let expected = String::from_utf8(body).unwrap().replacen(&theirs, "mine", 1);
+        assert_eq!(renamed, expected, "{name}");
+    }
+    for name in ["text", "function-call", "parallel-function-calls", "reasoning", "incomplete", "refusal"] {
+        law::<Responses>(&format!("responses-response-{name}.json"));
+    }
+    for name in ["text", "reasoning", "length", "tool-calls", "json-mode"] {
+        law::<Chat>(&format!("chat-response-{name}.json"));
+    }
+    for name in ["text", "tool-use", "thinking", "max-tokens", "stop-sequence"] {
+        law::<Messages>(&format!("messages-response-{name}.json"));
+    }
+    let failed = relay::reply::<Responses>(&fixture("responses-response-failed.json"), "m");
+    assert!(failed.is_err(), "a failure is no reply");
+}
+
+#[test]
+fn chat_clients_are_told_no_breakdown_of_the_usage() {
+    let usage = r#"{"prompt_tokens":3,"prompt_tokens_details":{"cached_tokens":1},"completion_tokens":4,"total_tokens":7,"completion_tokens_details":{}}"#;
+    let body = format!(
+        r#"{{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{{"index":0,"message":{{"role":"assistant","content":"Hi"}},"finish_reason":"stop"}}],"usage":{usage}}}"#
+    );
+    let (reply, end) = relay::reply::<Chat>(body.as_bytes(), "m").unwrap();
+    let reply = String::from_utf8(reply).unwrap();
+    assert!(reply.ends_with(r#""usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7}}"#), "{reply}");
+    assert_eq!(end.usage.map(|usage| (usage.input, usage.output)), Some((3, 4)));
+}
+
+proptest! {
+    #[test]
+    fn how_the_bytes_come_changes_nothing(which in any::<Index>(), cuts in prop::collection::vec(any::<Index>(), 0..12)) {
+        let name = RESPONSES[which.index(RESPONSES.len())];
+        let stream = fixture(name);
+        let mut cuts: Vec<_> = cuts.iter().map(|cut| cut.index(stream.len())).collect();
+        cuts.sort_unstable();
+        let starts = std::iter::once(0).chain(cuts.iter().copied());
+        let ends = cuts.iter().copied().chain([stream.len()]);
+        let pieces: Vec<&[u8]> = starts.zip(ends).map(|(start, end)| &stream[start..end]).collect();
+        let (cut, whole) = (relayed(Responses::default(), "m", &pieces), relayed(Responses::default(), "m", &[&stream]));
+        prop_assert_eq!((cut.0, cut.1.ok()), (whole.0, whole.1.ok()));
+    }
+
+    #[test]
+    fn unknown_fields_of_events_pass_as_they_came(value in json_value(), at in any::<Index>(), pretty in any::<bool>()) {
+        let stream = String::from_utf8(fixture("messages-stream-tool-use.sse")).unwrap();
+        let text = if pretty { format!("{value:#}").replace('\n', "") } else { value.to_string() };
+        let event = at.index(data(stream.as_bytes()).len());
+        let mut seen = 0;
+        let mut changed = String::new();
+        for line in stream.split_inclusive('\n') {
+            if let Some(rest) = line.strip_prefix("data: {") {
+                if seen == event {
+                    changed += &format!("data: {{\"a_field_of_tomorrow\": {text},{rest}");
+                    seen += 1;
+                    continue;
+                }
+                seen += 1;
+            }
+            changed += line;
+        }
+        let (out, ended) = relayed(Messages::default(), &model(stream.as_bytes()), &[changed.as_bytes()]);
+        prop_assert!(ended.is_ok(), "{:?}", ended);
+        prop_assert_eq!(String::from_utf8(out).unwrap(), changed);
+    }
+
+    #[test]
+    fn unknown_fields_of_replies_pass_as_they_came(value in json_value()) {
+        let body = String::from_utf8(fixture("chat-response-text.json")).unwrap();
+        let body = body.replacen('{', &format!("{{ \"tomorrow\" : {value:#} ,"), 1);
+        let (reply, _) = relay::reply::<Chat>(body.as_bytes(), &model(body.as_bytes())).unwrap();
+        prop_assert_eq!(String::from_utf8(reply).unwrap(), body);
+    }
+
+    #[test]
+    fn whatever_an_upstream_says_there_is_one_end(
+        which in any::<Index>(),
+        changes in prop::collection::vec((any::<Index>(), any::<Index>(), 0..3_u8), 0..4),
+    ) {
+        let name = MESSAGES[which.index(MESSAGES.len())];
+        let stream = String::from_utf8(fixture(name)).unwrap();
+        let mut events: Vec<_> = stream.split_inclusive("\n\n").map(str::to_owned).collect();
+        for (from, to, how) in changes {
+            let (from, to) = (from.index(events.len()), to.index(events.len()));
+            match how {
+                0 => events.swap(from, to),
+                1 => events.insert(to, events[from].clone()),
+                _ => events[from] = events[from].replace(['1', 't'], "e"),
+            }
+        }
+        let (out, ended) = relayed(Messages::default(), "m", &[events.concat().as_bytes()]);
+        match ended {
+            Ok(_) => prop_assert_eq!(ends_well_messages(&out), Some(true)),
+            Err(_) => prop_assert!(out_fails(&out)),
+        }
+    }
+}
+
+/// Whether the last event of a stream, and no other, is a failure.
+fn out_fails(stream: &[u8]) -> bool {
+    let events = data(stream);
+    let failures =
+        events.iter().filter(|data| serde_json::from_str::<Value>(data).is_ok_and(|event| event["type"] == "error"));
+    failures.count() == 1 && events.last().is_some_and(|data| data.contains("\"error\""))
+}
