@@ -13,6 +13,7 @@ mod addresses;
 mod admin;
 mod auth;
 mod chat;
+mod check;
 mod edits;
 mod images;
 mod limits;

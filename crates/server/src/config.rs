@@ -12,6 +12,7 @@ use std::time::Duration;
 use auth::Entry;
 use catalog::{Catalog, Model};
 use jiff::SignedDuration;
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 use self::fetch::Fetch;
@@ -59,14 +60,22 @@ impl Default for Config {
 }
 
 /// One model, by what it promises and who serves it.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug)]
 pub(crate) struct ModelEntry {
     /// Who serves it. Empty: the embedded engine of its family.
-    #[serde(default)]
     pub(crate) targets: Vec<upstream::Target>,
-    /// What it promises; unknown settings are refused there.
-    #[serde(flatten)]
+    /// What it promises.
     pub(crate) model: Model,
+}
+
+/// Taken apart by hand: serde's flattening would take settings that nobody knows.
+impl<'de> Deserialize<'de> for ModelEntry {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let mut settings = toml::Table::deserialize(from)?;
+        let targets = settings.remove("targets").map(toml::Value::try_into).transpose().map_err(D::Error::custom)?;
+        let model = settings.try_into().map_err(D::Error::custom)?;
+        Ok(Self { targets: targets.unwrap_or_default(), model })
+    }
 }
 
 /// The embedded text engine.
@@ -164,7 +173,7 @@ impl std::error::Error for ConfigError {}
 
 fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
     let read = SignedDuration::deserialize(from)?;
-    Duration::try_from(read).map_err(|_| serde::de::Error::custom("a duration cannot be negative"))
+    Duration::try_from(read).map_err(|_| D::Error::custom("a duration cannot be negative"))
 }
 
 /// Where clients are served without a file.

@@ -1,7 +1,7 @@
 //! The circuit breaker: a host that fails again and again is left alone for a while.
 //!
-//! A state machine without a clock. Closed, it lets everybody through and counts failures in a row. Open, it lets nobody
-//! through. When that time is over it is half open: one request goes through as a probe, and its outcome decides.
+//! A state machine without a clock. Closed, it lets everybody through and counts failures in a row. Open, it lets
+//! nobody through. When that time is over it is half open: one request goes through as a probe, and its outcome decides.
 
 use std::time::{Duration, Instant};
 
@@ -120,5 +120,110 @@ impl Ticket {
     #[must_use]
     pub const fn is_probe(&self) -> bool {
         self.is_probe
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[allow(clippy::disallowed_methods, reason = "time has to begin somewhere")]
+    fn begin() -> Instant {
+        Instant::now()
+    }
+
+    /// Lets requests through at `now` that all end in this way.
+    fn run(breaker: &mut Breaker, now: Instant, outcomes: &[Outcome]) {
+        for outcome in outcomes {
+            let ticket = breaker.admit(now).unwrap();
+            breaker.settle(ticket, *outcome, now);
+        }
+    }
+
+    #[test]
+    fn failures_in_a_row_open_it() {
+        let now = begin();
+        let mut breaker = Breaker::new(Options::default());
+        run(&mut breaker, now, &[Outcome::Failure; 4]);
+        run(&mut breaker, now, &[Outcome::Success]);
+        run(&mut breaker, now, &[Outcome::Failure; 2]);
+        run(&mut breaker, now, &[Outcome::Unknown; 9]);
+        run(&mut breaker, now, &[Outcome::Failure; 2]);
+        assert!(!breaker.is_open(now));
+        run(&mut breaker, now, &[Outcome::Failure]);
+        assert!(breaker.is_open(now) && breaker.admit(now).is_none());
+    }
+
+    #[test]
+    fn after_its_time_one_probe_decides() {
+        let now = begin();
+        for outcome in [Outcome::Success, Outcome::Failure, Outcome::Unknown] {
+            let mut breaker = Breaker::new(Options::default());
+            run(&mut breaker, now, &[Outcome::Failure; 5]);
+            let just_before = now + Duration::from_millis(9_999);
+            assert!(breaker.admit(just_before).is_none());
+            let later = now + Duration::from_secs(10);
+            let probe = breaker.admit(later).unwrap();
+            assert!(probe.is_probe() && breaker.admit(later).is_none());
+            breaker.settle(probe, outcome, later);
+            assert_eq!(breaker.is_open(later), outcome == Outcome::Failure);
+            assert!(!breaker.is_open(later + Duration::from_secs(10)));
+        }
+    }
+
+    #[test]
+    fn what_began_before_a_change_does_not_count_after_it() {
+        let now = begin();
+        let mut breaker = Breaker::new(Options::default());
+        let (good, bad) = (breaker.admit(now).unwrap(), breaker.admit(now).unwrap());
+        run(&mut breaker, now, &[Outcome::Failure; 5]);
+        let later = now + Duration::from_secs(10);
+        let probe = breaker.admit(later).unwrap();
+        breaker.settle(good, Outcome::Success, later);
+        assert!(breaker.is_open(later));
+        breaker.settle(bad, Outcome::Failure, later);
+        breaker.settle(probe, Outcome::Success, later);
+        assert!(!breaker.is_open(later));
+    }
+
+    proptest! {
+        /// Whatever happens, and whenever: it is never shut for longer than its time once all tickets are settled,
+        /// never opened by less than it takes, and half open it has one request under way at most.
+        #[test]
+        fn it_is_never_wedged(steps in vec((0..4u8, 0..6_000u64), 0..200)) {
+            let mut now = begin();
+            let mut breaker = Breaker::new(Options::default());
+            let mut tickets: Vec<Ticket> = Vec::new();
+            let mut failures = 0;
+            for (step, pause) in steps {
+                now += Duration::from_millis(pause);
+                let was_open = breaker.is_open(now);
+                match (step, tickets.pop()) {
+                    (0, last) => {
+                        tickets.extend(last);
+                        let ticket = breaker.admit(now);
+                        prop_assert_eq!(ticket.is_none(), was_open);
+                        tickets.extend(ticket);
+                    }
+                    (1, Some(ticket)) => breaker.settle(ticket, Outcome::Success, now),
+                    (2, Some(ticket)) => {
+                        failures += 1;
+                        breaker.settle(ticket, Outcome::Failure, now);
+                    }
+                    (_, Some(ticket)) => breaker.settle(ticket, Outcome::Unknown, now),
+                    (_, None) => {}
+                }
+                let probes = tickets.iter().filter(|ticket| ticket.is_probe() && ticket.era == breaker.era).count();
+                prop_assert!(probes <= 1);
+                prop_assert!(failures >= 5 || !breaker.is_open(now));
+            }
+            for ticket in tickets {
+                breaker.settle(ticket, Outcome::Unknown, now);
+            }
+            prop_assert!(breaker.admit(now + Duration::from_secs(10)).is_some());
+        }
     }
 }

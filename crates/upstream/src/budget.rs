@@ -40,3 +40,38 @@ impl Default for Budget {
 const TOKEN: u32 = 10;
 /// Ten retries can be saved up.
 const CAPACITY: u32 = 10 * TOKEN;
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn ten_can_be_saved_up_and_no_more() {
+        let mut budget = Budget::new();
+        (0..1_000).for_each(|_| budget.deposit());
+        assert_eq!((0..100).filter(|_| budget.withdraw()).count(), 10);
+        (0..9).for_each(|_| budget.deposit());
+        assert!(!budget.withdraw());
+        budget.deposit();
+        assert!(budget.withdraw());
+    }
+
+    proptest! {
+        /// In any stretch of time there are at most ten retries more than a tenth of its requests.
+        #[test]
+        fn retries_are_a_tenth(retries in vec(any::<bool>(), 0..2_000), from in 0..2_000usize) {
+            let mut budget = Budget::new();
+            let mut taken = 0;
+            for (at, wants) in retries.iter().enumerate() {
+                budget.deposit();
+                let has = *wants && budget.withdraw();
+                taken += u32::from(has && at >= from);
+            }
+            let requests = retries.len().saturating_sub(from) as u32;
+            prop_assert!(taken <= 10 + requests / 10);
+        }
+    }
+}

@@ -9,7 +9,8 @@ use tokio::time::{Instant, sleep};
 use crate::budget::Budget;
 use crate::connect::Connector;
 use crate::dial::{Dial, Tcp};
-use crate::host::{Answer, Host, Leave};
+use crate::host::Host;
+use crate::leave::{Answer, Leave};
 use crate::origin::Origin;
 use crate::resolve::{Resolve, System};
 use crate::{Failure, Incoming, Options, OptionsError, Outgoing, Stage};
@@ -78,8 +79,8 @@ impl Upstream {
         self.inner.hosts.iter().all(|host| host.is_open(now))
     }
 
-    /// Asks once: the first host that its breaker lets be asked. Resolves when the head of the answer is there, whatever
-    /// its status. Dropping the future closes the connection.
+    /// Asks once: the first host that its breaker lets be asked. Resolves when the head of the answer is there,
+    /// whatever its status. Dropping the future closes the connection.
     ///
     /// # Errors
     /// When there is no answer that could be read.
@@ -116,9 +117,12 @@ impl Inner {
 
     /// The one retry, if a host and the budget let it be.
     async fn again(&self, first: Try, request: &Outgoing, deadline: Instant, pause: Duration) -> Try {
-        let after = first.host + 1;
-        let others_first = (after..after + self.hosts.len()).map(|at| at % self.hosts.len());
-        let Some((host, leave)) = self.admit(others_first) else { return first };
+        let count = self.hosts.len();
+        let others = first.host + 1..first.host + count;
+        // Where nobody came to the door in time, nobody would come now.
+        let itself = (!first.was_late()).then_some(first.host);
+        let order = others.map(|at| at % count).chain(itself);
+        let Some((host, leave)) = self.admit(order) else { return first };
         if !self.budget(Budget::withdraw) {
             return first;
         }
@@ -140,6 +144,10 @@ impl Inner {
 }
 
 impl Try {
+    fn was_late(&self) -> bool {
+        matches!(&self.outcome, Err(Failure { error: EngineError::Timeout(_), .. }))
+    }
+
     /// For how long to wait before it is repeated, if it may be repeated.
     fn pause(&self) -> Option<Duration> {
         match &self.outcome {

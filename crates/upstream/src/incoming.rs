@@ -1,6 +1,5 @@
 //! What is answered.
 
-use std::error::Error;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
@@ -11,11 +10,12 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use tokio::runtime::Handle;
-use tokio::time::{Instant, Sleep, sleep_until, timeout};
+use tokio::time::timeout;
 
 use crate::breaker::Outcome;
-use crate::host::Leave;
-use crate::link::Link;
+use crate::leave::Leave;
+use crate::link::{Link, describe};
+use crate::patience::Patience;
 
 /// An answer, of which the head is there.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ impl MediaKind {
 
 impl IncomingBody {
     pub(crate) fn new(body: hyper::body::Incoming, link: Link, may_keep: bool, leave: Leave) -> Self {
-        let patience = Patience::new(leave.idle());
+        let patience = Patience::new(leave.host().idle());
         let mut this = Self { body, link: Some(link), may_keep, leave, patience };
         if this.body.is_end_stream() {
             this.finish();
@@ -168,7 +168,7 @@ impl IncomingBody {
         if let Some(link) = self.link.take()
             && self.may_keep
         {
-            self.leave.keep(link);
+            self.leave.host().keep(link);
         }
     }
 
@@ -235,53 +235,12 @@ impl Whole {
     }
 }
 
-/// How long the next piece may take. Only time in which it was waited for counts: a slow reader is nobody's fault here.
-///
-/// The timer is set once and looks at the deadline when it fires, because pieces are many and timeouts are few.
-struct Patience {
-    limit: Duration,
-    deadline: Option<Instant>,
-    timer: Option<Pin<Box<Sleep>>>,
-}
-
-impl Patience {
-    fn new(limit: Duration) -> Self {
-        Self { limit, deadline: None, timer: None }
-    }
-
-    /// A piece is there.
-    fn renew(&mut self) {
-        self.deadline = None;
-    }
-
-    /// Ready when it is over.
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + self.limit);
-        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
-        while timer.as_mut().poll(cx).is_ready() {
-            if timer.deadline() >= deadline {
-                return Poll::Ready(());
-            }
-            timer.as_mut().reset(deadline);
-        }
-        Poll::Pending
-    }
-}
-
 async fn next(body: &mut Pin<&mut IncomingBody>) -> Result<Option<Bytes>, EngineError> {
     std::future::poll_fn(|cx| body.poll_piece(cx)).await.transpose()
 }
 
 fn too_large(limit: usize) -> EngineError {
     EngineError::Upstream(format!("its answer is larger than {limit} bytes"))
-}
-
-/// What went wrong on a connection, for the log: nothing of what was sent over it.
-pub(crate) fn describe(error: &hyper::Error) -> String {
-    match error.source() {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
-    }
 }
 
 /// So much is read on after the last piece that matters, in bytes.

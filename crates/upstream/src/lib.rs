@@ -16,9 +16,13 @@ mod dial;
 #[cfg(feature = "client")]
 mod failure;
 #[cfg(feature = "client")]
+mod headers;
+#[cfg(feature = "client")]
 mod host;
 #[cfg(feature = "client")]
 mod incoming;
+#[cfg(feature = "client")]
+mod leave;
 #[cfg(feature = "client")]
 mod link;
 #[cfg(feature = "client")]
@@ -29,6 +33,8 @@ mod options;
 mod origin;
 #[cfg(feature = "client")]
 mod outgoing;
+#[cfg(feature = "client")]
+mod patience;
 #[cfg(feature = "client")]
 mod pictures;
 #[cfg(feature = "client")]

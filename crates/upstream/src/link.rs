@@ -1,5 +1,6 @@
 //! One HTTP connection. Whoever asks or reads drives it: there is no task beside, so dropping it closes it.
 
+use std::error::Error;
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -17,9 +18,18 @@ use crate::outgoing::Sending;
 
 pub(crate) struct Link {
     sender: SendRequest<Sending>,
-    connection: Pin<Box<http1::Connection<TokioIo<Wire>, Sending>>>,
-    is_over: bool,
+    /// None when it is over. Only by dropping it do those learn of it who wait.
+    connection: Option<Http>,
     heard: Arc<AtomicBool>,
+}
+
+type Http = Pin<Box<http1::Connection<TokioIo<Wire>, Sending>>>;
+
+/// The connection ended where an answer should have been.
+pub(crate) struct Ended {
+    pub(crate) error: hyper::Error,
+    /// Whether the host may have seen something of the request.
+    pub(crate) was_written: bool,
 }
 
 impl Link {
@@ -28,18 +38,18 @@ impl Link {
         let wire = Wire { io, heard: Arc::clone(&heard) };
         // More than 100 headers are refused by default.
         let (sender, connection) = http1::Builder::new().max_buf_size(MAX_HEAD).handshake(TokioIo::new(wire)).await?;
-        Ok(Self { sender, connection: Box::pin(connection), is_over: false, heard })
+        Ok(Self { sender, connection: Some(Box::pin(connection)), heard })
     }
 
     /// Sends a request; is there when the head of the answer is.
-    pub(crate) async fn send(&mut self, request: Request<Sending>) -> hyper::Result<Response<Incoming>> {
+    pub(crate) async fn send(&mut self, request: Request<Sending>) -> Result<Response<Incoming>, Ended> {
         self.heard.store(false, Ordering::Relaxed);
-        let mut response = pin!(self.sender.send_request(request));
-        std::future::poll_fn(|cx| {
-            self.drive(cx);
+        let mut response = pin!(self.sender.try_send_request(request));
+        let sent = std::future::poll_fn(|cx| {
+            drive(&mut self.connection, cx);
             response.as_mut().poll(cx)
-        })
-        .await
+        });
+        sent.await.map_err(|mut ended| Ended { was_written: ended.take_message().is_none(), error: ended.into_error() })
     }
 
     /// Whether a single byte came since the last request was sent.
@@ -49,16 +59,28 @@ impl Link {
 
     /// Reads and writes what can be at once.
     pub(crate) fn drive(&mut self, cx: &mut Context<'_>) {
-        if !self.is_over {
-            self.is_over = self.connection.as_mut().poll(cx).is_ready();
-        }
+        drive(&mut self.connection, cx);
     }
 
     /// Whether a next request can be sent: the last answer was read to its end, nothing came after it, and the other
     /// side has not closed.
     pub(crate) fn is_idle(&mut self) -> bool {
         self.drive(&mut Context::from_waker(Waker::noop()));
-        !self.is_over && self.sender.is_ready()
+        self.connection.is_some() && self.sender.is_ready()
+    }
+}
+
+/// What went wrong on a connection, for the log: nothing of what was sent over it.
+pub(crate) fn describe(error: &hyper::Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}
+
+fn drive(connection: &mut Option<Http>, cx: &mut Context<'_>) {
+    if connection.as_mut().is_some_and(|connection| connection.as_mut().poll(cx).is_ready()) {
+        *connection = None;
     }
 }
 
@@ -107,3 +129,90 @@ impl AsyncWrite for Wire {
 
 /// The largest head of an answer, in bytes.
 const MAX_HEAD: usize = 64 << 10;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::sync::Mutex;
+    use std::time::Duration;
+
+    use bytes::Bytes;
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::Payload;
+
+    /// What there is to be read; an empty piece is the end.
+    type Inbox = Arc<Mutex<VecDeque<&'static [u8]>>>;
+
+    /// A connection whose other side says the next of these when it is written to.
+    struct Script {
+        inbox: Inbox,
+        answers: VecDeque<&'static [u8]>,
+    }
+
+    impl AsyncRead for Script {
+        fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+            match self.inbox.lock().unwrap().pop_front() {
+                Some(bytes) => {
+                    buf.put_slice(bytes);
+                    Poll::Ready(Ok(()))
+                }
+                None => {
+                    cx.waker().wake_by_ref();
+                    Poll::Pending
+                }
+            }
+        }
+    }
+
+    impl AsyncWrite for Script {
+        fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+            let answer = self.answers.pop_front();
+            self.inbox.lock().unwrap().extend(answer);
+            Poll::Ready(Ok(buf.len()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    fn request() -> Request<Sending> {
+        Request::post("/").body(Sending::new(&Payload::from(Bytes::from_static(b"{}")))).unwrap()
+    }
+
+    /// How the second request over a link ends, to which `before` is said as it is sent, and `after` when it was
+    /// written; and whether anything was heard.
+    async fn second(before: Option<&'static [u8]>, after: &'static [u8]) -> (Ended, bool) {
+        let inbox = Inbox::default();
+        let script = Script { inbox: Arc::clone(&inbox), answers: VecDeque::from([ANSWER, after]) };
+        let mut link = Link::open(Box::new(script)).await.unwrap();
+        assert_eq!(link.send(request()).await.ok().unwrap().status(), 200);
+        assert!(link.is_idle());
+        inbox.lock().unwrap().extend(before);
+        let sent = timeout(Duration::from_secs(20), link.send(request())).await;
+        let ended = sent.expect("an end is told at once").err().unwrap();
+        (ended, link.was_heard())
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_closed_before_it_was_written_to_is_told_apart() {
+        let (ended, was_heard) = second(Some(b""), ANSWER).await;
+        assert!(!ended.was_written && !was_heard, "{}", ended.error);
+        let (ended, was_heard) = second(None, b"").await;
+        assert!(ended.was_written && !was_heard, "{}", ended.error);
+    }
+
+    #[tokio::test]
+    async fn bytes_that_come_before_a_request_are_no_answer_to_it() {
+        let (ended, was_heard) = second(Some(ANSWER), b"").await;
+        assert!(!ended.was_written && was_heard, "{}", ended.error);
+    }
+
+    const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+}

@@ -3,10 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use http::header::{
-    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, TE, TRAILER,
-};
-use http::header::{TRANSFER_ENCODING, UPGRADE, USER_AGENT};
+use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use thiserror::Error;
 use tokio_rustls::rustls::RootCertStore;
@@ -15,6 +12,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use url::Url;
 
 use crate::breaker;
+use crate::headers::{X_API_KEY, is_ours};
 
 /// What an operator says of an upstream. Its `Debug` shows no secrets.
 #[derive(Clone, PartialEq, Eq)]
@@ -76,12 +74,17 @@ pub enum OptionsError {
         /// The setting.
         field: &'static str,
     },
-    /// A limit that lets nothing through.
-    #[error("`{field}` is 0; a value above 0 is accepted.")]
-    Zero {
+    /// A time that lets nothing through, or has no end.
+    #[error("`{field}` is {found:?}; a time above 0 and of a day at most is accepted.")]
+    Time {
         /// The setting.
         field: &'static str,
+        /// The time.
+        found: Duration,
     },
+    /// A breaker that nothing could open or close.
+    #[error("`breaker.failures` is 0; 1 and more are accepted.")]
+    Failures,
     /// A header that is not the operator's to set.
     #[error("`headers` has `{found}`, which the gateway sets itself.")]
     Header {
@@ -120,15 +123,16 @@ impl Options {
 
     /// Checks all but the URLs and the roots, which are checked as they are read.
     pub(crate) fn check(&self) -> Result<(), OptionsError> {
-        let times = [("connect", self.connect), ("head", self.head), ("idle", self.idle)];
-        if let Some((field, _)) = times.into_iter().find(|(_, time)| time.is_zero()) {
-            return Err(OptionsError::Zero { field });
+        let times =
+            [("connect", self.connect), ("head", self.head), ("idle", self.idle), ("breaker.open", self.breaker.open)];
+        if let Some((field, found)) = times.into_iter().find(|(_, time)| time.is_zero() || *time > DAY) {
+            return Err(OptionsError::Time { field, found });
         }
         if self.breaker.failures == 0 {
-            return Err(OptionsError::Zero { field: "breaker.failures" });
+            return Err(OptionsError::Failures);
         }
         let is_credential = |name: &HeaderName| self.credential.as_ref().is_some_and(|own| own.name == name);
-        match self.headers.keys().find(|name| OURS.contains(name) || is_credential(name)) {
+        match self.headers.keys().find(|name| is_ours(name) || is_credential(name)) {
             Some(name) => Err(OptionsError::Header { found: name.to_string() }),
             None => Ok(()),
         }
@@ -192,22 +196,4 @@ impl fmt::Debug for Credential {
     }
 }
 
-const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
-/// Headers that are written by the gateway alone: about the connection, the framing and the form of the answer.
-pub(crate) const OURS: [HeaderName; 15] = [
-    ACCEPT,
-    ACCEPT_ENCODING,
-    CONNECTION,
-    CONTENT_LENGTH,
-    CONTENT_TYPE,
-    HOST,
-    HeaderName::from_static("expect"),
-    HeaderName::from_static("keep-alive"),
-    HeaderName::from_static("proxy-authorization"),
-    HeaderName::from_static("proxy-connection"),
-    TE,
-    TRAILER,
-    TRANSFER_ENCODING,
-    UPGRADE,
-    USER_AGENT,
-];
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);

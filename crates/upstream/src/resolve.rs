@@ -50,4 +50,4 @@ fn addresses(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
 }
 
 /// The most threads that wait for the system, for each upstream.
-const MAX_THREADS: usize = 4;
+const MAX_THREADS: usize = 16;

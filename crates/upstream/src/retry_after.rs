@@ -19,7 +19,7 @@ pub fn parse(value: &str, now: SystemTime) -> Option<Duration> {
 /// Client libraries stop retrying altogether when they are told to wait for long.
 #[must_use]
 pub fn clamp(wait: Duration) -> u32 {
-    let whole = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+    let whole = wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0));
     whole.clamp(1, 30) as u32
 }
 
@@ -32,4 +32,84 @@ fn seconds(value: &str) -> Option<Duration> {
     }
     // More seconds than can be counted are as good as the most that can.
     Some(Duration::try_from_secs_f64(value.parse().ok()?).unwrap_or(Duration::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// 1994-11-06 08:49:37 UTC, the date that RFC 9110 writes in its three forms.
+    const DATE: Duration = Duration::from_secs(784_111_777);
+
+    fn at(seconds_before: u64) -> SystemTime {
+        SystemTime::UNIX_EPOCH + DATE - Duration::from_secs(seconds_before)
+    }
+
+    #[test]
+    fn seconds_and_fractions_of_them() {
+        for (value, millis) in [("0", 0), ("7", 7_000), (" 7\t", 7_000), ("1.5", 1_500), ("007", 7_000), ("0.001", 1)] {
+            assert_eq!(parse(value, at(0)), Some(Duration::from_millis(millis)), "{value}");
+        }
+        assert_eq!(parse("1000000000", at(0)), Some(Duration::from_secs(1_000_000_000)));
+        assert_eq!(parse(&"9".repeat(400), at(0)), Some(Duration::MAX));
+    }
+
+    #[test]
+    fn dates_in_all_their_forms() {
+        for date in ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"] {
+            assert_eq!(parse(date, at(12)), Some(Duration::from_secs(12)), "{date}");
+            assert_eq!(parse(date, at(0) + Duration::from_secs(1)), Some(Duration::ZERO), "{date}");
+        }
+    }
+
+    #[test]
+    fn everything_else_says_nothing() {
+        for value in [
+            "",
+            " ",
+            "-1",
+            "-0",
+            "+1",
+            "1e3",
+            "1.",
+            ".5",
+            "1,5",
+            "1 2",
+            "0x10",
+            "NaN",
+            "inf",
+            "soon",
+            "7s",
+            "١",
+            "Sun, 06 Nov 1994",
+            "Sun, 31 Feb 1994 08:49:37 GMT",
+        ] {
+            assert_eq!(parse(value, at(0)), None, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_told_is_within_bounds_and_whole() {
+        for (millis, told) in [(0, 1), (1, 1), (1_000, 1), (1_001, 2), (29_001, 30), (31_000, 30)] {
+            assert_eq!(clamp(Duration::from_millis(millis)), told, "{millis}");
+        }
+        assert_eq!(clamp(Duration::MAX), 30);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_breaks_it(value in ".{0,40}") {
+            if let Some(wait) = parse(&value, at(0)) {
+                prop_assert!((1..=30).contains(&clamp(wait)));
+            }
+        }
+
+        #[test]
+        fn whole_seconds_are_read(seconds: u32) {
+            let wait = Duration::from_secs(u64::from(seconds));
+            prop_assert_eq!(parse(&seconds.to_string(), at(0)), Some(wait));
+        }
+    }
 }

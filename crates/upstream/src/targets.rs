@@ -47,3 +47,62 @@ const fn mix(random: u64) -> u64 {
     let random = (random ^ (random >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     random ^ (random >> 31)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::option;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// How often each target is the first of many draws.
+    fn firsts(weights: &[Option<u32>], draws: u32) -> Vec<u32> {
+        let mut firsts = vec![0; weights.len()];
+        for at in 0..draws {
+            firsts[order(weights, mix(u64::from(at)))[0]] += 1;
+        }
+        firsts
+    }
+
+    #[test]
+    fn without_weights_the_order_is_the_stated_one() {
+        assert_eq!(order(&[], 7), [0; 0]);
+        assert!((0..100).all(|random| order(&[None; 4], mix(random)) == [0, 1, 2, 3]));
+    }
+
+    #[test]
+    fn weights_are_shares() {
+        let firsts = firsts(&[Some(7), None, Some(2)], 10_000);
+        for (first, expected) in firsts.into_iter().zip([7_000, 1_000, 2_000]) {
+            assert!(u32::abs_diff(first, expected) < 200, "{first} for {expected}");
+        }
+    }
+
+    #[test]
+    fn the_second_is_drawn_among_the_others() {
+        let weights = [Some(98), Some(1), Some(1)];
+        let seconds = (0..10_000).map(|at| order(&weights, mix(at))).filter(|order| order[0] == 0 && order[1] == 1);
+        let seconds = seconds.count();
+        assert!((4_600..5_200).contains(&seconds), "{seconds}");
+    }
+
+    #[test]
+    fn weight_0_is_a_last_resort() {
+        let weights = [Some(0), Some(1), Some(0), Some(3)];
+        for random in 0..1_000 {
+            let order = order(&weights, mix(random));
+            assert_eq!(order[2..], [0, 2]);
+        }
+        assert_eq!(order(&[Some(0), Some(0)], u64::MAX), [0, 1]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_target_has_one_place(weights in vec(option::of(any::<u32>()), 0..20), random: u64) {
+            let mut order = order(&weights, random);
+            order.sort_unstable();
+            prop_assert!(order.into_iter().eq(0..weights.len()));
+        }
+    }
+}

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use engine::EngineError;
 use sluicegate_upstream::{Failure, Incoming, MediaKind, Stage};
+use tokio::io::AsyncReadExt;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -164,4 +165,32 @@ async fn what_is_no_http_is_refused() {
 async fn informational_heads_are_skipped() {
     let body = answered(format!("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n{}", ok("then"))).await.unwrap().body;
     assert_eq!(body.collect(10).await.unwrap(), "then");
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_wait_for_the_request_is_heard() {
+    let (world, upstream) = one(|_, mut peer| async move {
+        let mut first = [0; 100];
+        peer.io.read_exact(&mut first).await.unwrap();
+        peer.say("HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\n{}").await;
+        peer.gone().await;
+    });
+    for dials in 1..3 {
+        let incoming = upstream.send(&asking("x".repeat(1 << 20))).await.unwrap();
+        assert_eq!(incoming.status, 413);
+        assert_eq!(incoming.body.collect(100).await.unwrap(), "{}");
+        // What is left of the request would be read as the next one.
+        assert_eq!(world.dials(), dials);
+    }
+}
+
+#[tokio::test]
+async fn the_status_is_heard_of_a_host_that_closes_on_the_request() {
+    let (_, upstream) = one(|_, mut peer| async move {
+        let mut first = [0; 100];
+        peer.io.read_exact(&mut first).await.unwrap();
+        peer.say("HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\n{}").await;
+    });
+    let incoming = upstream.send(&asking("x".repeat(1 << 20))).await.unwrap();
+    assert_eq!(incoming.status, 413);
 }

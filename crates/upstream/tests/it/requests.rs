@@ -1,6 +1,7 @@
 //! What an upstream is sent.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
@@ -91,9 +92,27 @@ async fn what_the_gateway_says_itself_nobody_else_says() {
 }
 
 #[tokio::test]
-async fn without_a_credential_there_is_none() {
-    let asked = sent(options(), &asking("{}")).await;
-    assert!(!asked.head.contains("authorization") && !asked.head.contains("api-key"), "{}", asked.head);
+async fn without_a_credential_there_is_none_and_nobody_elses() {
+    let mut request = asking("{}");
+    for name in ["authorization", "x-api-key", "cookie"] {
+        request.headers.insert(name, header("a-clients"));
+    }
+    let asked = sent(options(), &request).await;
+    assert!(!asked.head.contains("a-clients"), "{}", asked.head);
+    assert_eq!(asked, sent(options(), &asking("{}")).await);
+}
+
+#[tokio::test]
+async fn a_header_that_is_repeated_is_sent_as_often() {
+    let mut options = options();
+    options.headers.insert("anthropic-beta", header("of-the-operator"));
+    let mut request = asking("{}");
+    for value in ["one", "other"] {
+        request.headers.append("anthropic-beta", header(value));
+    }
+    let head = sent(options, &request).await.head;
+    assert!(head.contains("anthropic-beta: one\r\nanthropic-beta: other\r\n"), "{head}");
+    assert!(!head.contains("of-the-operator"), "{head}");
 }
 
 #[tokio::test]
@@ -148,8 +167,14 @@ fn what_is_wrong_with_options_is_said() {
     let fragment = "`fallback_base_url` has a fragment; it must not have one.";
     let fallback = Options { fallback_base_url: Some(url("http://b.example/#a")), ..options() };
     assert_eq!(said(fallback).as_deref(), Some(fragment));
-    let zero = Options { head: std::time::Duration::ZERO, ..options() };
-    assert_eq!(said(zero).as_deref(), Some("`head` is 0; a value above 0 is accepted."));
+    let zero = Options { head: Duration::ZERO, ..options() };
+    assert_eq!(said(zero).as_deref(), Some("`head` is 0ns; a time above 0 and of a day at most is accepted."));
+    let mut endless = options();
+    endless.breaker.open = Duration::MAX;
+    assert!(said(endless).unwrap().starts_with("`breaker.open` is "));
+    let mut failures = options();
+    failures.breaker.failures = 0;
+    assert_eq!(said(failures).as_deref(), Some("`breaker.failures` is 0; 1 and more are accepted."));
     let mut own = options();
     own.headers.insert("host", header("b.example"));
     assert_eq!(said(own).as_deref(), Some("`headers` has `host`, which the gateway sets itself."));

@@ -110,6 +110,17 @@ async fn a_refused_connection_is_tried_once_more() {
     assert_eq!(world.dials(), 2);
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_address_where_nobody_is_is_not_waited_for_twice() {
+    let world = World::default();
+    world.stall("a.example");
+    let begun = Instant::now();
+    let failure = ask(&world.upstream(options())).await.unwrap_err();
+    assert!(matches!(failure.error, EngineError::Timeout(_)), "{failure}");
+    assert!(begun.elapsed() < Duration::from_millis(5_010), "{:?}", begun.elapsed());
+    assert_eq!(world.dials(), 1);
+}
+
 #[tokio::test]
 async fn the_retry_goes_to_the_fallback_host() {
     let world = World::default();
@@ -252,6 +263,17 @@ async fn refusals_and_limits_are_no_failures() {
         }
         assert!(!upstream.is_open(Instant::now()));
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn impatience_is_no_failure_of_the_host() {
+    let (_, upstream) = one(|_, mut peer| async move { peer.gone().await });
+    for millis in 0..10 {
+        let near = Instant::now() + Duration::from_millis(millis);
+        let failure = upstream.ask(&asking("{}"), near, true).await.unwrap_err();
+        assert!(matches!(failure.error, EngineError::Timeout(_)), "{failure}");
+    }
+    assert!(!upstream.is_open(Instant::now()));
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use engine::EngineError;
 use http_body_util::BodyExt;
 use sluicegate_upstream::{Stage, Upstream};
 use tokio::io::AsyncWriteExt;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::task::yield_now;
 use tokio::time::{advance, sleep};
 
@@ -100,6 +100,34 @@ async fn a_connection_that_closed_while_it_waited_is_noticed() {
         told.recv().await.unwrap();
         assert_eq!(world.dials(), dials);
     }
+}
+
+#[tokio::test]
+async fn a_closed_connection_does_not_hide_one_that_waits() {
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let are_waiting = Arc::new(Notify::new());
+    let may_close = Arc::clone(&are_waiting);
+    let (world, upstream) = one(move |number, mut peer| {
+        let (tell, may_close) = (tell.clone(), Arc::clone(&may_close));
+        async move {
+            peer.request().await;
+            peer.say(ok("a")).await;
+            if number == 0 {
+                return peer.always(ok("b")).await;
+            }
+            may_close.notified().await;
+            drop(peer);
+            tell.send(()).unwrap();
+        }
+    });
+    let request = asking("{}");
+    let (first, last) = (upstream.send(&request).await.unwrap(), upstream.send(&request).await.unwrap());
+    first.body.collect(9).await.unwrap();
+    last.body.collect(9).await.unwrap();
+    are_waiting.notify_one();
+    told.recv().await.unwrap();
+    assert_eq!(get(&upstream).await, "b");
+    assert_eq!(world.dials(), 2);
 }
 
 /// A server whose first connection answers once and reads the second request, then says `last` and closes.

@@ -164,6 +164,7 @@ where
     tokio::spawn(async move {
         for number in 0.. {
             let (stream, _) = listener.accept().await.unwrap();
+            stream.set_nodelay(true).unwrap();
             if resets {
                 stream.set_zero_linger().unwrap();
             }

@@ -1,0 +1,74 @@
+//! Which headers a request carries, and no others.
+
+use http::header::{
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST,
+    PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, USER_AGENT,
+};
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use crate::Outgoing;
+use crate::options::Options;
+use crate::origin::Origin;
+
+/// What every request to `origin` has: what the operator has set, and our own over it.
+pub(crate) fn of_all(origin: &Origin, options: &Options) -> HeaderMap {
+    let mut headers = options.headers.clone();
+    headers.insert(HOST, origin.authority.clone());
+    headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(IDENTITY));
+    headers.insert(ACCEPT, HeaderValue::from_static(JSON));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+    if let Some(credential) = &options.credential {
+        headers.insert(&credential.name, credential.value.clone());
+    }
+    headers
+}
+
+/// What one request has: of its own only what is neither the gateway's to say nor a credential.
+pub(crate) fn of_one(of_all: &HeaderMap, outgoing: &Outgoing) -> HeaderMap {
+    let mut headers = of_all.clone();
+    headers.insert(CONTENT_TYPE, outgoing.content_type.clone());
+    if outgoing.accept_stream {
+        headers.insert(ACCEPT, HeaderValue::from_static(EVENT_STREAM));
+    }
+    for name in outgoing.headers.keys().filter(|name| !is_ours(name) && !CREDENTIALS.contains(name)) {
+        let mut values = outgoing.headers.get_all(name).iter().cloned();
+        if let Some(first) = values.next() {
+            headers.insert(name, first);
+        }
+        values.for_each(|value| _ = headers.append(name, value));
+    }
+    headers
+}
+
+/// Whether a header is written by the gateway alone: it is about the connection, the framing or the form of the answer.
+pub(crate) fn is_ours(name: &HeaderName) -> bool {
+    OURS.contains(name)
+}
+
+/// The coding that is none.
+pub(crate) const IDENTITY: &str = "identity";
+pub(crate) const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+
+const AGENT: &str = concat!("sluicegate/", env!("CARGO_PKG_VERSION"));
+const JSON: &str = "application/json";
+const EVENT_STREAM: &str = "text/event-stream";
+const OURS: [HeaderName; 15] = [
+    ACCEPT,
+    ACCEPT_ENCODING,
+    CONNECTION,
+    CONTENT_LENGTH,
+    CONTENT_TYPE,
+    HOST,
+    HeaderName::from_static("expect"),
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    PROXY_AUTHORIZATION,
+    TE,
+    TRAILER,
+    TRANSFER_ENCODING,
+    UPGRADE,
+    USER_AGENT,
+];
+/// Who we are is the operator's to say.
+const CREDENTIALS: [HeaderName; 3] = [AUTHORIZATION, COOKIE, X_API_KEY];

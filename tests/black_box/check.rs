@@ -1,0 +1,107 @@
+//! `sluicegate check`: where requests would go, and everything that is wrong before anything is.
+
+use crate::server::{Scratch, binary};
+
+/// What `check` says of a configuration: to whoever asked for it, or as problems.
+fn check(config: &str) -> Result<String, String> {
+    let file = Scratch::file("sluicegate.toml", config);
+    let mut command = binary();
+    command.args(["check", "--config"]).arg(&file.0);
+    for variable in ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "SLUICEGATE_TEXT_KEY"] {
+        command.env(variable, "sk-check-0000000000000000000000");
+    }
+    let output = command.output().expect("the binary runs");
+    let text = |bytes| String::from_utf8(bytes).expect("messages are UTF-8");
+    if output.status.success() { Ok(text(output.stdout)) } else { Err(text(output.stderr)) }
+}
+
+/// The configurations of upstreams that the README shows.
+fn of_the_readme() -> Vec<String> {
+    let readme = include_str!("../../README.md");
+    let blocks = readme.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    blocks.filter(|block| block.contains("[[upstreams]]")).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_configurations_of_the_readme_are_right() {
+    let configs = of_the_readme();
+    assert!(configs.len() >= 2, "{configs:?}");
+    let report = check(&configs[0]).unwrap();
+    for line in [
+        "coder",
+        "  1. 'gpt-5.1-codex' at upstream vendor (https://api.openai.com/v1, key from $OPENAI_API_KEY)",
+        "     /v1/responses: relayed",
+        "     /v1/chat/completions, /v1/messages: translated to responses",
+        "  2. 'qwen3-coder' at upstream house (http://127.0.0.1:8000/v1, without a key)",
+        "     /v1/responses, /v1/messages: translated to chat",
+    ] {
+        assert!(report.lines().any(|found| found == line), "{line}\n{report}");
+    }
+    let report = check(&configs[1]).unwrap();
+    for part in ["then https://eu.api.example.com/v1", "weight 3", "draws the order"] {
+        assert!(report.contains(part), "{part}\n{report}");
+    }
+    // The second of the two Chat servers is not relayed: its streams are read and written anew.
+    assert!(report.contains("/v1/responses, /v1/chat/completions: translated to chat"), "{report}");
+    assert!(!report.contains("sk-check"), "keys are not shown");
+}
+
+#[test]
+fn models_without_targets_are_embedded() {
+    let report = check("[[models]]\nid = \"alone\"\nfamily = \"text\"\nprotocols = [\"chat\"]\n").unwrap();
+    assert!(report.contains("alone\n  /v1/chat/completions: the embedded engine\n"), "{report}");
+}
+
+#[test]
+fn every_problem_is_told_at_once() {
+    let told = check(
+        r#"
+        [[upstreams]]
+        name = "nowhere"
+        protocol = "chat"
+        base_url = "nowhere/v1"
+        [[upstreams]]
+        name = "keyless"
+        protocol = "messages"
+        base_url = "http://127.0.0.1:1/v1"
+        api_key = { env = "SURELY_NOT_SET" }
+        [[upstreams]]
+        name = "twice"
+        protocol = "images"
+        base_url = "http://127.0.0.1:1/v1"
+        [[upstreams]]
+        name = "twice"
+        protocol = "images"
+        base_url = "ftp://127.0.0.1/v1"
+        [[models]]
+        id = "m"
+        family = "text"
+        protocols = ["chat"]
+        targets = [{ upstream = "missing" }, { upstream = "twice" }, { engine = "easel" }, { }, { upstream = "nowhere" }]
+        "#,
+    )
+    .unwrap_err();
+    for part in [
+        "upstream 'nowhere': base_url: 'nowhere/v1' is no URL",
+        "upstream 'keyless': api_key: the environment has no variable 'SURELY_NOT_SET'",
+        "upstream 'twice': `base_url` has the scheme `ftp`",
+        "model 'm': targets[0]: there is no upstream 'missing'",
+        "model 'm': targets[1]: upstream 'twice' speaks images, which does not serve the family 'text'",
+        "model 'm': targets[2]: this engine does not serve the family 'text'",
+        "model 'm': targets[3]: one of 'upstream' and 'engine' is needed",
+    ] {
+        assert!(told.contains(part), "{part}\n{told}");
+    }
+    assert!(!told.contains("targets[4]"), "what is wrong is told once: {told}");
+}
+
+#[test]
+fn unknown_settings_are_told_with_their_line() {
+    let of_upstream =
+        "[[upstreams]]\nname = \"u\"\nprotocol = \"chat\"\nbase_url = \"http://h/v1\"\ncolour = \"red\"\n";
+    let told = check(of_upstream).unwrap_err();
+    assert!(told.contains("line 5") && told.contains("colour"), "{told}");
+    let of_model = "[[models]]\nid = \"m\"\nfamily = \"text\"\nprotocols = [\"chat\"]\ncolour = \"red\"\n";
+    let told = check(of_model).unwrap_err();
+    assert!(told.contains("colour"), "{told}");
+}
