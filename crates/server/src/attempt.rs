@@ -24,15 +24,24 @@ pub(crate) trait Asking: Send + 'static {
     type Manner: Manner;
 
     /// Asks the embedded engine.
-    fn embedded(&mut self) -> impl Future<Output = Begins<Self::Manner>> + Send;
+    fn embedded(&mut self, turn: Turn) -> impl Future<Output = Begins<Self::Manner>> + Send;
 
-    /// Asks an upstream, which calls the model what `target` says. Only the `first` one of a request may be asked again.
+    /// Asks an upstream, which calls the model what `target` says.
     fn upstream(
         &mut self,
         server: &Server,
         target: &Chosen,
-        first: bool,
+        turn: Turn,
     ) -> impl Future<Output = Begins<Self::Manner>> + Send;
+}
+
+/// Whose turn it is among the targets of a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn {
+    /// The first: it alone may be asked again.
+    pub(crate) first: bool,
+    /// The last: nobody needs the request after it.
+    pub(crate) last: bool,
 }
 
 /// An answer that has begun, or why this target gives none.
@@ -63,7 +72,7 @@ pub(crate) enum Coming<M: Manner> {
 /// A target that gave no answer.
 pub(crate) struct Fallen {
     /// What the client would be told.
-    pub(crate) refusal: Refusal,
+    pub(crate) refusal: Box<Refusal>,
     /// Whether the next target is asked.
     pub(crate) may_fall_back: bool,
 }
@@ -72,17 +81,17 @@ impl Fallen {
     /// The failure of an engine or upstream: the next one is asked, unless it is the request that is wrong.
     pub(crate) fn of(error: EngineError) -> Self {
         let is_callers = Outcome::of_failure(&error) == Outcome::Refused;
-        Self { refusal: plain::refuse(&error), may_fall_back: !is_callers }
+        Self { refusal: Box::new(plain::refuse(&error)), may_fall_back: !is_callers }
     }
 
     /// A target that cannot be asked.
     pub(crate) fn here(refusal: Refusal) -> Self {
-        Self { refusal, may_fall_back: true }
+        Self { refusal: Box::new(refusal), may_fall_back: true }
     }
 
     /// A failure that any target would have.
     pub(crate) fn finally(refusal: impl Into<Refusal>) -> Self {
-        Self { refusal: refusal.into(), may_fall_back: false }
+        Self { refusal: Box::new(refusal.into()), may_fall_back: false }
     }
 }
 
@@ -97,9 +106,11 @@ pub(crate) async fn begin<A: Asking>(
     served: Arc<OnceLock<String>>,
     deadline: Instant,
 ) -> Result<Begun<A::Manner>, Refusal> {
-    let mut last = None;
-    for target in targets {
-        let asked = timeout_at(deadline, ask(&mut asking, &target, last.is_none())).await;
+    let mut failure = None;
+    let count = targets.len();
+    for (place, target) in targets.into_iter().enumerate() {
+        let turn = Turn { first: failure.is_none(), last: place + 1 == count };
+        let asked = timeout_at(deadline, ask(&mut asking, &target, turn)).await;
         match asked.unwrap_or_else(|_| Err(Fallen::finally(Refusal::timeout()))) {
             Ok(begun) => {
                 // Set once: a request is answered by one target.
@@ -109,19 +120,19 @@ pub(crate) async fn begin<A: Asking>(
             Err(fallen) => {
                 note(&gateway, &target, &fallen.refusal);
                 if !fallen.may_fall_back {
-                    return Err(fallen.refusal);
+                    return Err(*fallen.refusal);
                 }
-                last = Some(fallen.refusal);
+                failure = Some(*fallen.refusal);
             }
         }
     }
-    Err(last.unwrap_or_else(Refusal::no_engine))
+    Err(failure.unwrap_or_else(Refusal::no_engine))
 }
 
-async fn ask<A: Asking>(asking: &mut A, target: &Chosen, first: bool) -> Begins<A::Manner> {
+async fn ask<A: Asking>(asking: &mut A, target: &Chosen, turn: Turn) -> Begins<A::Manner> {
     match &target.place {
-        Place::Embedded => asking.embedded().await,
-        Place::Upstream(server) => asking.upstream(server, target, first).await,
+        Place::Embedded => asking.embedded(turn).await,
+        Place::Upstream(server) => asking.upstream(server, target, turn).await,
     }
 }
 

@@ -123,7 +123,9 @@ impl Hearing {
             }
             self.reader.event(&event.data_bytes(), &mut self.scratch)?;
             if self.reader.is_finished() {
-                self.body.take().map(IncomingBody::drain);
+                if let Some(body) = self.body.take() {
+                    body.drain();
+                }
                 break;
             }
         }

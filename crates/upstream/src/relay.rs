@@ -15,7 +15,7 @@ use crate::{Answer, IncomingBody};
 #[derive(Debug)]
 pub enum Relayed<S> {
     /// A stream, of which the first whole event was read.
-    Stream(Relay<S>),
+    Stream(Box<Relay<S>>),
     /// A whole reply, as the client gets it.
     Whole(Bytes, End),
     /// What was asked for as a stream and came whole, or the other way round.
@@ -48,7 +48,9 @@ pub async fn stream<S: Speech>(
 ) -> Result<Relayed<S>, EngineError> {
     match answer {
         Answer::Json(body) => Ok(Relayed::Neutral(outbound::reply(protocol, &body)?)),
-        Answer::Events(first, body) => Relay::begin(first, body, speech, model, patience).await.map(Relayed::Stream),
+        Answer::Events(first, body) => {
+            Relay::begin(first, body, speech, model, patience).await.map(Box::new).map(Relayed::Stream)
+        }
     }
 }
 

@@ -240,7 +240,9 @@ impl<T: Telling> Events<T> {
         }
         if let Told::End(ending) = told {
             this.record.finish(ending);
-            this.source.take().map(T::settle);
+            if let Some(source) = this.source.take() {
+                T::settle(source);
+            }
         }
     }
 

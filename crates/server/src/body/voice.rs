@@ -121,7 +121,7 @@ pub(crate) enum Step<M: Manner> {
 
 /// What an upstream of the client's own protocol said first.
 pub(crate) struct Opening<S> {
-    guard: Guard<S>,
+    guard: Box<Guard<S>>,
     bytes: Vec<u8>,
     end: Option<End>,
     patience: Option<Duration>,
@@ -139,7 +139,7 @@ impl<M: Manner> Source<M> {
             Coming::Relay(relay) => {
                 let Relay { guard, opening, end, body } = *relay;
                 *self = Self::Relay(body);
-                Some(Step::Relay(Box::new(Opening { guard, bytes: opening, end, patience })))
+                Some(Step::Relay(Box::new(Opening { guard: Box::new(guard), bytes: opening, end, patience })))
             }
             Coming::Told(bytes, end) => {
                 *self = Self::Ended;
@@ -190,7 +190,7 @@ pub(crate) enum Voice<M: Manner> {
     /// The doings of a model are told in the client's protocol.
     Neutral(M::Teller, Option<Duration>),
     /// An upstream is let speak.
-    Relay(Guard<M::Relay>, Option<Duration>),
+    Relay(Box<Guard<M::Relay>>, Option<Duration>),
     /// Between two of them.
     Changing,
 }

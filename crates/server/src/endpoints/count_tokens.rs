@@ -45,8 +45,8 @@ where
                 let counted = timeout_at(deadline, counted(server, &outgoing, deadline, last.is_none())).await;
                 match counted.map_err(|_| Refusal::timeout())? {
                     Ok(body) => return Ok(json_bytes(body)),
-                    Err(Fallen { refusal, may_fall_back: true }) => last = Some(refusal),
-                    Err(Fallen { refusal, .. }) => return Err(refusal),
+                    Err(Fallen { refusal, may_fall_back: true }) => last = Some(*refusal),
+                    Err(Fallen { refusal, .. }) => return Err(*refusal),
                 }
             }
             // Its protocol has no such question.

@@ -12,7 +12,7 @@ use http::{HeaderMap, Request, Response};
 use http_body::Frame;
 use http_body_util::StreamBody;
 use tokio::time::Instant;
-use translate::inbound::{Answer, Dialect, Stamp};
+use translate::inbound::{Answer, Dialect, Reply, Stamp};
 use translate::relay::{End, Speech};
 use wire::{ApiError, Splice};
 
@@ -31,7 +31,7 @@ use crate::refusal::Refusal;
 use crate::routes::Server;
 
 /// A text endpoint: how its requests are read, judged and refused, and how they are relayed.
-pub(crate) trait TextEndpoint: Dialect<Request: Clone + Send + Sync> + Send + Sync + 'static {
+pub(crate) trait TextEndpoint: Dialect<Request: Send + Sync> + Send + Sync + 'static {
     /// What the catalog calls it.
     const PROTOCOL: Protocol;
     /// The same among the protocols of upstreams.
@@ -62,7 +62,8 @@ pub(crate) trait TextEndpoint: Dialect<Request: Clone + Send + Sync> + Send + Sy
 
 /// A request that keeps every rule, and all that it takes to ask for an answer to it.
 pub(crate) struct Asked<D: TextEndpoint> {
-    valid: D::Request,
+    /// Until it is said in neutral words.
+    valid: Option<D::Request>,
     upload: Upload,
     /// The id of the model, as the client said it.
     model: String,
@@ -71,7 +72,6 @@ pub(crate) struct Asked<D: TextEndpoint> {
     headers: HeaderMap,
     streams: bool,
     deadline: Instant,
-    stamp: Stamp,
 }
 
 /// Answers a request: reads it, judges it, takes a permit, asks the targets in order, and streams or folds what comes.
@@ -99,11 +99,13 @@ where
     let Some(permit) = gateway.limiter.take(&key.name) else {
         return over_the_limit::<D>(streams, &valid, &stamp, record);
     };
-    let asked = Asked { valid, upload, model: id, thinks, headers, streams, deadline, stamp };
     if !streams {
-        return whole::answer::<D>(asked, gateway, policy, &key.name, record.as_mut()).await;
+        let reply = Reply::<D>::new(&valid, &stamp);
+        let asked = Asked { valid: Some(valid), upload, model: id, thinks, headers, streams, deadline };
+        return whole::answer::<D>(asked, reply, gateway, policy, &key.name, record.as_mut()).await;
     }
-    let answer = Answer::<D>::new(&asked.valid, &asked.stamp);
+    let answer = Answer::<D>::new(&valid, &stamp);
+    let asked = Asked { valid: Some(valid), upload, model: id, thinks, headers, streams, deadline };
     let served = record.as_ref().map(|record| Arc::clone(&record.served)).unwrap_or_default();
     let targets = policy.routes.of(&asked.model);
     let text = Text::new(asked, gateway, &key.name);

@@ -14,7 +14,7 @@ use wire::{ApiError, Splice};
 
 use super::read::{Asked, Start};
 use super::tell::Drawing;
-use crate::attempt::{Asking, Begins, Begun, Coming, Fallen};
+use crate::attempt::{Asking, Begins, Begun, Coming, Fallen, Turn};
 use crate::config::upstream::EditForm;
 use crate::gateway::Gateway;
 use crate::refusal::Refusal;
@@ -45,7 +45,7 @@ impl ForPictures {
 impl Asking for ForPictures {
     type Manner = Drawing;
 
-    async fn embedded(&mut self) -> Begins<Drawing> {
+    async fn embedded(&mut self, _: Turn) -> Begins<Drawing> {
         let gateway = Arc::clone(&self.gateway);
         let Some(engine) = &gateway.easel else { return Err(Fallen::here(Refusal::no_engine())) };
         // Who draws keeps the pictures; what is not needed any more goes at once.
@@ -61,7 +61,7 @@ impl Asking for ForPictures {
         Ok(Begun { dropped: Vec::new(), answer: Coming::Neutral(events, pictures), patience: None })
     }
 
-    async fn upstream(&mut self, server: &Server, target: &Chosen, first: bool) -> Begins<Drawing> {
+    async fn upstream(&mut self, server: &Server, target: &Chosen, turn: Turn) -> Begins<Drawing> {
         let model = target.model.as_ref().unwrap_or(&self.asked.model);
         let (content_type, body) = self.body(server, model).await?;
         let streams = self.asked.generation.streams();
@@ -72,10 +72,10 @@ impl Asking for ForPictures {
         let outgoing = Outgoing { path, content_type, headers: HeaderMap::new(), body, accept_stream: streams };
         let patience = server.stated.event_idle;
         let answer = if streams {
-            let answer = ask::ask(server, &outgoing, self.deadline, first).await?;
+            let answer = ask::ask(server, &outgoing, self.deadline, turn.first).await?;
             self.stream(answer, patience).await?
         } else {
-            let incoming = server.upstream.ask(&outgoing, self.deadline, first).await;
+            let incoming = server.upstream.ask(&outgoing, self.deadline, turn.first).await;
             let incoming = incoming.map_err(|failure| Fallen::of(failure.error))?;
             Coming::Whole(upstream::Pictures::read(incoming, &server.upstream).await.map_err(Fallen::of)?)
         };

@@ -13,7 +13,7 @@ use wire::{ApiError, Splice};
 
 use super::{Asked, TextEndpoint};
 use crate::ask;
-use crate::attempt::{Asking, Begins, Begun, Coming, Fallen};
+use crate::attempt::{Asking, Begins, Begun, Coming, Fallen, Turn};
 use crate::gateway::Gateway;
 use crate::references;
 use crate::refusal::Refusal;
@@ -39,10 +39,10 @@ impl<D: TextEndpoint> Text<D> {
 impl<D: TextEndpoint> Asking for Text<D> {
     type Manner = D;
 
-    async fn embedded(&mut self) -> Begins<D> {
+    async fn embedded(&mut self, turn: Turn) -> Begins<D> {
         let gateway = Arc::clone(&self.gateway);
         let Some(engine) = &gateway.local else { return Err(Fallen::here(Refusal::no_engine())) };
-        let mut inbound = self.inbound().map_err(Fallen::finally)?;
+        let mut inbound = self.inbound(turn).map_err(Fallen::finally)?;
         inbound.request.reasoning.by_default = self.asked.thinks;
         references::inline(&mut inbound.request, &self.key, &gateway).await.map_err(Fallen::finally)?;
         let Generation { dropped, events } = engine.start(inbound.request).await.map_err(Fallen::of)?;
@@ -50,18 +50,18 @@ impl<D: TextEndpoint> Asking for Text<D> {
         Ok(Begun { dropped: inbound.dropped, answer: Coming::Neutral(events, ()), patience: None })
     }
 
-    async fn upstream(&mut self, server: &Server, target: &Chosen, first: bool) -> Begins<D> {
+    async fn upstream(&mut self, server: &Server, target: &Chosen, turn: Turn) -> Begins<D> {
         let model = target.model.clone().unwrap_or_else(|| self.asked.model.clone());
         match server.road(D::PROTOCOL) {
-            Road::Relay => self.relay(server, &model, first).await,
-            Road::Translate(protocol) => self.translate(server, protocol, model, first).await,
+            Road::Relay => self.relay(server, &model, turn).await,
+            Road::Translate(protocol) => self.translate(server, protocol, model, turn).await,
         }
     }
 }
 
 impl<D: TextEndpoint> Text<D> {
     /// Bytes through.
-    async fn relay(&self, server: &Server, model: &str, first: bool) -> Begins<D> {
+    async fn relay(&self, server: &Server, model: &str, turn: Turn) -> Begins<D> {
         let Asked { upload, headers, streams, deadline, .. } = &self.asked;
         let mut splice = Splice::new(&upload.bytes);
         ask::rename(&mut splice, &self.asked.model, model);
@@ -73,7 +73,7 @@ impl<D: TextEndpoint> Text<D> {
             body: ask::pieces(&splice, &upload.bytes).into(),
             accept_stream: *streams,
         };
-        let answer = ask::ask(server, &outgoing, *deadline, first).await?;
+        let answer = ask::ask(server, &outgoing, *deadline, turn.first).await?;
         let patience = server.stated.event_idle;
         let relayed = if *streams {
             upstream::relay::stream(answer, D::Relay::default(), D::SPOKEN, &self.asked.model, patience).await
@@ -82,16 +82,16 @@ impl<D: TextEndpoint> Text<D> {
         };
         let answer = match relayed.map_err(Fallen::of)? {
             Relayed::Neutral(events) => Coming::Neutral(upstream::said(events), ()),
-            Relayed::Stream(relay) => Coming::Relay(Box::new(relay)),
+            Relayed::Stream(relay) => Coming::Relay(relay),
             Relayed::Whole(body, end) => Coming::Whole((body, end)),
         };
         Ok(Begun { dropped: Vec::new(), answer, patience: Some(patience) })
     }
 
     /// By neutral words.
-    async fn translate(&mut self, server: &Server, protocol: Protocol, model: String, first: bool) -> Begins<D> {
+    async fn translate(&mut self, server: &Server, protocol: Protocol, model: String, turn: Turn) -> Begins<D> {
         let mut dropped = self.losses(protocol).map_err(Fallen::finally)?;
-        let mut inbound = self.inbound().map_err(Fallen::finally)?;
+        let mut inbound = self.inbound(turn).map_err(Fallen::finally)?;
         inbound.request.model = model;
         let settings = say::Settings {
             stream: self.asked.streams,
@@ -107,7 +107,7 @@ impl<D: TextEndpoint> Text<D> {
             body: bytes::Bytes::from(spoken.body).into(),
             accept_stream: self.asked.streams,
         };
-        let answer = ask::ask(server, &outgoing, self.asked.deadline, first).await?;
+        let answer = ask::ask(server, &outgoing, self.asked.deadline, turn.first).await?;
         let patience = server.stated.event_idle;
         let events = listen(answer, protocol, patience).await.map_err(Fallen::of)?;
         Ok(Begun { dropped, answer: Coming::Neutral(events, ()), patience: Some(patience) })
@@ -125,11 +125,12 @@ impl<D: TextEndpoint> Text<D> {
         Ok(ledger::losses(D::SPOKEN, protocol, &document)?)
     }
 
-    /// The request in neutral words.
-    fn inbound(&mut self) -> Result<Inbound, Refusal> {
-        if self.inbound.is_none() {
-            self.inbound = Some(D::request(self.asked.valid.clone())?);
+    /// The request in neutral words. It is copied only where another target may need it too.
+    fn inbound(&mut self, turn: Turn) -> Result<Inbound, Refusal> {
+        if let Some(valid) = self.asked.valid.take() {
+            self.inbound = Some(D::request(valid)?);
         }
-        self.inbound.clone().ok_or_else(|| ApiError::server_error().into())
+        let inbound = if turn.last { self.inbound.take() } else { self.inbound.clone() };
+        inbound.ok_or_else(|| ApiError::server_error().into())
     }
 }

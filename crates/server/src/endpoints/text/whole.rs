@@ -23,13 +23,13 @@ use crate::refusal::Refusal;
 /// The reply: an upstream's own, or the fold of the stream that would have been.
 pub(super) async fn answer<D: TextEndpoint>(
     asked: Asked<D>,
+    reply: Reply<D>,
     gateway: &Arc<Gateway>,
     policy: &Arc<Policy>,
     key: &str,
     record: Option<&mut Record>,
 ) -> Result<Response<Body>, Refusal> {
     let deadline = asked.deadline;
-    let reply = Reply::<D>::new(&asked.valid, &asked.stamp);
     let served = record.as_ref().map(|record| Arc::clone(&record.served)).unwrap_or_default();
     let targets = policy.routes.of(&asked.model);
     let text = Text::new(asked, gateway, key);
