@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use catalog::{Catalog, Family, Model};
+use translate::envelope::Envelope;
 use upstream::{Options, Upstream, targets};
 
 use crate::clock;
@@ -41,6 +42,8 @@ pub(crate) struct Server {
     pub(crate) stated: stated::Upstream,
     /// Its connections.
     pub(crate) upstream: Upstream,
+    /// In what clients of another protocol keep the seals on its thoughts, when it seals them.
+    pub(crate) envelope: Option<Envelope>,
     options: Options,
 }
 
@@ -192,7 +195,8 @@ impl Server {
             return Ok(Arc::clone(same));
         }
         let upstream = Upstream::new(options.clone()).map_err(|error| vec![error.to_string()])?;
-        Ok(Arc::new(Self { stated: stated.clone(), options, upstream }))
+        let envelope = (stated.protocol == Protocol::Messages).then(|| Envelope::new(&stated.secret()));
+        Ok(Arc::new(Self { stated: stated.clone(), options, upstream, envelope }))
     }
 
     fn serves(&self, model: &Model) -> bool {

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod envelope;
 mod error;
 pub mod inbound;
 pub mod ledger;

@@ -162,6 +162,12 @@ impl Upstream {
         Ok(options)
     }
 
+    /// What the envelopes for its seals are made with: all that share its key can open them, after a restart too.
+    pub(crate) fn secret(&self) -> Vec<u8> {
+        let key = self.api_key.as_ref().and_then(|secret| secret.read().ok());
+        format!("sluicegate envelope\n{}", key.as_ref().unwrap_or(&self.name)).into_bytes()
+    }
+
     /// Where it is and where its key comes from, for people.
     pub(crate) fn describe(&self) -> String {
         let key = match &self.api_key {

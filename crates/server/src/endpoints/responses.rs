@@ -14,6 +14,7 @@ impl TextEndpoint for Responses {
     const SPOKEN: outbound::Protocol = outbound::Protocol::Responses;
     const UPSTREAM_PATH: &'static str = "/responses";
     const LIMIT_IN_STREAM: bool = true;
+    const SEALS: bool = true;
     type Unchecked = Request;
     type Relay = relay::Responses;
 

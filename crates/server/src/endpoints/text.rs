@@ -40,6 +40,8 @@ pub(crate) trait TextEndpoint: Dialect<Request: Send + Sync> + Send + Sync + 'st
     const UPSTREAM_PATH: &'static str;
     /// Whether a stream over the concurrency limit is told so by an event (spec §7); the others get a 429.
     const LIMIT_IN_STREAM: bool;
+    /// Whether a client keeps the seals on a model's thoughts in envelopes (wire-reference §9.2).
+    const SEALS: bool = false;
     /// The headers of a client that go on to an upstream of its own protocol.
     const FORWARDED: &'static [&'static str] = &[];
     /// A request that was read and not yet judged.

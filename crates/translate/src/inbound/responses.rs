@@ -10,6 +10,7 @@ use responses::{
 use wire::{ApiError, TextOr, WordOr};
 
 use super::{Dialect, Inbound, Stamp, shared};
+use crate::envelope::is_envelope;
 
 /// Responses as a client speaks it.
 pub struct Responses;
@@ -67,7 +68,8 @@ impl Dialect for Responses {
             TextEvent::Call { id, name } => encoder.call(&id, &name, out),
             TextEvent::Arguments(text) => encoder.arguments(&text, out),
             TextEvent::Finished { stop, usage } => encoder.finish(finish(&stop), usage.map(told), now, out),
-            // Sealed thoughts are not told (wire-reference §9.2).
+            // A seal that is in no envelope would not be known again (wire-reference §9.2).
+            TextEvent::ReasoningSignature(seal) if is_envelope(&seal) => encoder.seal(&seal, out),
             _ => {}
         }
     }
@@ -147,8 +149,9 @@ fn add_turn(item: &Item, path: &str, turns: &mut Vec<Turn>, dropped: &mut Vec<St
         })),
         Item::Reasoning(thoughts) => {
             let texts: Vec<_> = thoughts.summary.iter().filter_map(thought).collect();
-            if !texts.is_empty() {
-                add_said(turns, AssistantPart::Reasoning { text: texts.join("\n\n"), signature: None });
+            let signature = thoughts.encrypted_content.clone().filter(|sealed| is_envelope(sealed));
+            if !texts.is_empty() || signature.is_some() {
+                add_said(turns, AssistantPart::Reasoning { text: texts.join("\n\n"), signature });
             }
         }
         // A call that the model needs to know of cannot be left out; the trace of a finished one can.

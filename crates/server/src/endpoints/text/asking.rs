@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use engine::Generation;
+use futures_util::TryStreamExt;
 use http::{HeaderMap, HeaderValue};
 use translate::inbound::Inbound;
 use translate::ledger;
@@ -93,6 +94,10 @@ impl<D: TextEndpoint> Text<D> {
         let mut dropped = self.losses(protocol).map_err(Fallen::finally)?;
         let mut inbound = self.inbound(turn).map_err(Fallen::finally)?;
         inbound.request.model = model;
+        let envelope = server.envelope.as_ref().filter(|_| D::SEALS);
+        if let Some(envelope) = envelope {
+            envelope.unseal(&mut inbound.request);
+        }
         let settings = say::Settings {
             stream: self.asked.streams,
             max_tokens: server.stated.max_tokens,
@@ -109,7 +114,11 @@ impl<D: TextEndpoint> Text<D> {
         };
         let answer = ask::ask(server, &outgoing, self.asked.deadline, turn.first).await?;
         let patience = server.stated.event_idle;
-        let events = listen(answer, protocol, patience).await.map_err(Fallen::of)?;
+        let mut events = listen(answer, protocol, patience).await.map_err(Fallen::of)?;
+        if let Some(envelope) = envelope {
+            let mut sealer = envelope.sealer();
+            events = Box::pin(events.map_ok(move |event| sealer.event(event)));
+        }
         Ok(Begun { dropped, answer: Coming::Neutral(events, ()), patience: Some(patience) })
     }
 

@@ -10,6 +10,7 @@ use serde_json::json;
 use wire::{DataUrl, Json, Object, TextOr};
 
 use super::{Losses, Lost, Settings};
+use crate::envelope::is_envelope;
 
 pub(super) fn request(request: &TextRequest, settings: &Settings, losses: &mut Losses) -> Result<Request, EngineError> {
     let has_tools = !request.tools.is_empty();
@@ -175,7 +176,7 @@ fn said(parts: &[AssistantPart], losses: &mut Losses) -> Result<Vec<InputBlock>,
         match part {
             AssistantPart::Text(words) | AssistantPart::Refusal(words) if is_blank(words) => {}
             AssistantPart::Text(words) | AssistantPart::Refusal(words) => said.push(text(words)),
-            AssistantPart::Reasoning { text, signature: Some(signature) } => {
+            AssistantPart::Reasoning { text, signature: Some(signature) } if !is_envelope(signature) => {
                 let (thinking, signature) = (text.clone(), signature.clone());
                 said.push(InputBlock::Thinking(ThinkingBlock { thinking, signature, extra: Object::new() }));
             }
