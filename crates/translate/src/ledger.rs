@@ -18,6 +18,7 @@ use serde_json::Value;
 use wire::{ApiError, Code, ErrorKind, Path};
 
 pub use self::page::markdown;
+pub(crate) use self::responses::NEEDED;
 use crate::outbound::Protocol;
 
 /// What becomes of a field.

@@ -203,6 +203,12 @@ fn malformed(why: &dyn std::fmt::Display) -> EngineError {
     EngineError::Upstream(format!("malformed event: {why}"))
 }
 
+/// The failure of an upstream whose stream is not what its protocol says. The log tells operators of the way out.
+fn strayed(offence: &dyn std::fmt::Display) -> EngineError {
+    let advice = "if it always does so, `repair = true` reads its streams and writes them anew";
+    EngineError::Upstream(format!("malformed event: {offence}; {advice}"))
+}
+
 /// The failure of an upstream whose stream has no end.
 fn truncated() -> EngineError {
     EngineError::Truncated("the stream ended without its last event".to_owned())

@@ -11,6 +11,7 @@ use wire::{ApiError, TextOr, WordOr};
 
 use super::{Dialect, Inbound, Stamp, shared};
 use crate::envelope::is_envelope;
+use crate::ledger::NEEDED;
 
 /// Responses as a client speaks it.
 pub struct Responses;
@@ -303,18 +304,3 @@ fn reasoning(request: &Request) -> Reasoning {
     let effort = options.and_then(|options| shared::effort(options.effort.as_ref()?.as_str()));
     Reasoning { effort, summary: options.and_then(|options| options.summary()).map(|_| true), ..Reasoning::default() }
 }
-
-/// Items that stand for calls without which the conversation makes no sense.
-const NEEDED: [&str; 11] = [
-    "custom_tool_call",
-    "custom_tool_call_output",
-    "local_shell_call",
-    "local_shell_call_output",
-    "shell_call",
-    "shell_call_output",
-    "apply_patch_call",
-    "apply_patch_call_output",
-    "computer_call",
-    "computer_call_output",
-    "mcp_approval_request",
-];

@@ -105,7 +105,7 @@ const TOLD: &[&str] =
 const CHOICES: &[&str] = &["auto", "none", "required", "function", "allowed_tools"];
 
 /// Items that stand for calls without which the conversation makes no sense, and references to what nobody kept.
-const NEEDED: &[&str] = &[
+pub(crate) const NEEDED: &[&str] = &[
     "custom_tool_call",
     "custom_tool_call_output",
     "local_shell_call",

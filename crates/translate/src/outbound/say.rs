@@ -9,7 +9,7 @@ mod responses;
 
 use std::fmt;
 
-use engine::{EngineError, TextRequest, Tool, ToolChoice};
+use engine::{Effort, EngineError, TextRequest, Tool, ToolChoice};
 use serde::Serialize;
 use wire::{DataUrl, Json};
 
@@ -95,6 +95,19 @@ impl Losses {
         if !self.0.contains(&lost) {
             self.0.push(lost);
         }
+    }
+}
+
+/// The word for how hard to think that Responses and Chat Completions share.
+fn effort(effort: Effort) -> &'static str {
+    match effort {
+        Effort::None => "none",
+        Effort::Minimal => "minimal",
+        Effort::Low => "low",
+        Effort::Medium => "medium",
+        Effort::High => "high",
+        Effort::XHigh => "xhigh",
+        Effort::Max => "max",
     }
 }
 

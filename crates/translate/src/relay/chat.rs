@@ -4,7 +4,7 @@ use chat::{Completion, Event, FinishReason, Grammar, Usage};
 use engine::EngineError;
 use wire::{ApiError, ErrorBody, Splice};
 
-use super::{End, Heard, Speech, malformed, truncated};
+use super::{End, Heard, Speech, malformed, strayed, truncated};
 use crate::outbound::told;
 
 /// Chat Completions as an upstream speaks it.
@@ -20,7 +20,7 @@ impl Speech for Chat {
         if let Event::Error(body) = &event {
             return Err(failed(body));
         }
-        self.grammar.push(&event).map_err(|offence| malformed(&offence))?;
+        self.grammar.push(&event).map_err(|offence| strayed(&offence))?;
         let Event::Chunk(chunk) = event else {
             return Ok(Heard { end: Some(self.end), ..Heard::PLAIN });
         };

@@ -4,7 +4,7 @@ use engine::{EngineError, Usage};
 use images::{Event, Grammar, Operation, Reply};
 use wire::{ApiError, Splice};
 
-use super::{End, Heard, Speech, malformed, truncated};
+use super::{End, Heard, Speech, malformed, strayed, truncated};
 use crate::outbound::told;
 
 /// Images as an upstream speaks it.
@@ -30,7 +30,7 @@ impl Speech for Images {
         if let Event::Error(failure) = &event {
             return Err(failed(&failure.error));
         }
-        self.grammar.push(&event).map_err(|offence| malformed(&offence))?;
+        self.grammar.push(&event).map_err(|offence| strayed(&offence))?;
         if let Event::GenerationCompleted(done) | Event::EditCompleted(done) = &event
             && let Some(usage) = &done.usage
         {

@@ -4,7 +4,7 @@ use engine::{EngineError, Usage};
 use messages::{ErrorBody, Event, Grammar, Message, Plain, StopReason, StreamFailure, UsageDelta};
 use wire::{ApiError, Splice};
 
-use super::{End, Heard, Speech, malformed, truncated};
+use super::{End, Heard, Speech, malformed, strayed, truncated};
 use crate::outbound::told;
 
 /// Messages as an upstream speaks it.
@@ -22,7 +22,7 @@ impl Speech for Messages {
         if let Event::Error(failure) = &event {
             return Err(told(&failure.error.kind, &failure.error.message));
         }
-        self.grammar.push(&event).map_err(|offence| malformed(&offence))?;
+        self.grammar.push(&event).map_err(|offence| strayed(&offence))?;
         Ok(match event {
             Event::MessageStart(event) => {
                 self.begun = true;

@@ -4,7 +4,7 @@ use engine::EngineError;
 use responses::{Event, Grammar, Offence, OutputItem, Response, ResponseError, ResponseEvent, Status};
 use wire::{ApiError, Splice};
 
-use super::{End, Heard, Speech, malformed, truncated};
+use super::{End, Heard, Speech, malformed, strayed, truncated};
 use crate::outbound::told;
 
 /// Responses as an upstream speaks it.
@@ -28,7 +28,7 @@ impl Speech for Responses {
         }
         match self.grammar.push(&event) {
             Ok(()) | Err(Offence::UnknownType) => {}
-            Err(offence) => return Err(malformed(&offence)),
+            Err(offence) => return Err(strayed(&offence)),
         }
         let number = event.sequence_number();
         let heard = self.note(event)?;

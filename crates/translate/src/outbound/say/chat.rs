@@ -30,7 +30,7 @@ pub(super) fn request(request: &TextRequest, settings: &Settings, losses: &mut L
         frequency_penalty: request.sampling.frequency_penalty,
         seed: request.sampling.seed,
         stop: stop(&request.stop)?,
-        reasoning_effort: request.reasoning.effort.map(effort),
+        reasoning_effort: request.reasoning.effort.map(super::effort).map(Effort::from),
         user: request.user.clone(),
         extra: request.verbosity.map(verbosity).into_iter().collect(),
         ..Request::default()
@@ -201,18 +201,6 @@ fn stop(stops: &[String]) -> Result<Option<TextOr<String>>, EngineError> {
         0 => Ok(None),
         1..=MAX_STOPS => Ok(Some(TextOr::List(stops.to_vec()))),
         more => Err(super::unsupported(format!("This model takes at most {MAX_STOPS} stop texts, but got {more}."))),
-    }
-}
-
-fn effort(effort: engine::Effort) -> Effort {
-    match effort {
-        engine::Effort::None => Effort::None,
-        engine::Effort::Minimal => Effort::Minimal,
-        engine::Effort::Low => Effort::Low,
-        engine::Effort::Medium => Effort::Medium,
-        engine::Effort::High => Effort::High,
-        engine::Effort::XHigh => Effort::XHigh,
-        engine::Effort::Max => Effort::Max,
     }
 }
 

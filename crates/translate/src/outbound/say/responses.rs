@@ -198,21 +198,9 @@ fn text(request: &TextRequest) -> Result<Option<TextOptions>, EngineError> {
 
 fn reasoning(reasoning: &engine::Reasoning) -> Option<ReasoningOptions> {
     let summary = reasoning.summary.filter(|wanted| *wanted).map(|_| Summary::Auto);
-    let effort = reasoning.effort.map(effort);
+    let effort = reasoning.effort.map(super::effort).map(Effort::from);
     let said = effort.is_some() || summary.is_some();
     said.then(|| ReasoningOptions { effort, summary, ..ReasoningOptions::default() })
-}
-
-fn effort(effort: engine::Effort) -> Effort {
-    match effort {
-        engine::Effort::None => Effort::None,
-        engine::Effort::Minimal => Effort::Minimal,
-        engine::Effort::Low => Effort::Low,
-        engine::Effort::Medium => Effort::Medium,
-        engine::Effort::High => Effort::High,
-        engine::Effort::XHigh => Effort::XHigh,
-        engine::Effort::Max => Effort::Max,
-    }
 }
 
 /// The words for how closely to look at a picture.
