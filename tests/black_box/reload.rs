@@ -54,6 +54,8 @@ fn a_hangup_reads_the_file_again() {
     let server = Server::configured(&with_key(OLD));
     let before = server.log.lock().unwrap().len();
     server.signal("HUP");
-    await_that("it was read", || server.log.lock().unwrap()[before..].contains("keys and models were read again"));
+    await_that("it was read", || {
+        server.log.lock().unwrap()[before..].contains("keys, models and upstreams were read again")
+    });
     assert_eq!(status(&server, OLD), 200);
 }

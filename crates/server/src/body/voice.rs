@@ -151,8 +151,6 @@ impl<M: Manner> Source<M> {
     }
 }
 
-impl<M: Manner> Unpin for Source<M> {}
-
 impl<M: Manner> Stream for Source<M> {
     type Item = Result<Step<M>, Fault>;
 

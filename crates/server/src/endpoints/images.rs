@@ -55,20 +55,21 @@ fn in_form(mut refusal: Refusal) -> Refusal {
 
 /// Answers either: looks the model up, takes a permit, asks the targets in order, and streams or folds what comes.
 async fn answer(caller: Caller<'_>, asked: Asked, deadline: Instant) -> Result<Response<Body>, Refusal> {
-    let Caller { gateway, policy, key, .. } = &caller;
+    let Caller { gateway, policy, key, record } = caller;
     policy.catalog.serves(&asked.model, read::protocol(asked.operation))?;
     if !key.may_use(&asked.model) {
         return Err(Refusal::model(&asked.model));
     }
-    let permit = gateway.limiter.take(&key.name).ok_or_else(ApiError::concurrency_limit);
     let streams = asked.generation.streams();
-    if let Some(record) = caller.record {
+    if let Some(record) = record.as_mut() {
         (record.model, record.stream) = (Some(asked.model.clone()), streams);
     }
+    let permit = gateway.limiter.take(&key.name).ok_or_else(ApiError::concurrency_limit)?;
+    let caller = Caller { gateway, policy, key, record };
     if streams {
-        stream(caller, asked, permit?, deadline).await
+        stream(caller, asked, permit, deadline).await
     } else {
-        whole::answer(caller, asked, permit?, deadline).await
+        whole::answer(caller, asked, permit, deadline).await
     }
 }
 
