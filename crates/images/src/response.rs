@@ -6,9 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wire::{ErrorBody, ErrorDetail, Object};
 
-use crate::event::{Completed, Event};
 use crate::request::{Background, OutputFormat, Quality};
-use crate::stream::Operation;
 
 /// The pictures that were made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -44,30 +42,6 @@ pub struct Image {
     /// Every other field, as it came.
     #[serde(flatten)]
     pub extra: Object,
-}
-
-impl Response {
-    /// The stream that it would have been: each picture completed. The usage comes with the first.
-    pub fn into_events(self, operation: Operation) -> impl Iterator<Item = Event> {
-        let Self { created, background, data, output_format, quality, size, mut usage, .. } = self;
-        data.into_iter().map(move |image| {
-            let completed = Completed {
-                b64_json: image.b64_json,
-                generation_id: image.generation_id,
-                created_at: created,
-                size: size.clone(),
-                quality: quality.clone(),
-                background: background.clone(),
-                output_format: output_format.clone(),
-                usage: usage.take(),
-                extra: image.extra,
-            };
-            match operation {
-                Operation::Generation => Event::GenerationCompleted(completed),
-                Operation::Edit => Event::EditCompleted(completed),
-            }
-        })
-    }
 }
 
 impl Image {

@@ -126,6 +126,30 @@ impl fmt::Display for Offence {
 
 impl std::error::Error for Offence {}
 
+impl Response {
+    /// The stream that it would have been: each picture completed. The usage comes with the first.
+    pub fn into_events(self, operation: Operation) -> impl Iterator<Item = Event> {
+        let Self { created, background, data, output_format, quality, size, mut usage, .. } = self;
+        data.into_iter().map(move |image| {
+            let completed = Completed {
+                b64_json: image.b64_json,
+                generation_id: image.generation_id,
+                created_at: created,
+                size: size.clone(),
+                quality: quality.clone(),
+                background: background.clone(),
+                output_format: output_format.clone(),
+                usage: usage.take(),
+                extra: image.extra,
+            };
+            match operation {
+                Operation::Generation => Event::GenerationCompleted(completed),
+                Operation::Edit => Event::EditCompleted(completed),
+            }
+        })
+    }
+}
+
 /// Gathers a stream into the reply that it amounts to. Previews are left out.
 #[derive(Clone, Debug)]
 pub struct Fold {

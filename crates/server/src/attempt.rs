@@ -10,8 +10,8 @@ use tokio::time::{Instant, timeout_at};
 use translate::relay::End;
 use upstream::relay::Relay;
 
+use crate::body::manner::Manner;
 use crate::body::plain::{self, Steps};
-use crate::body::voice::Manner;
 use crate::gateway::Gateway;
 use crate::outcome::Outcome;
 use crate::refusal::Refusal;

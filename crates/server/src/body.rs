@@ -2,12 +2,14 @@
 
 pub(crate) mod events;
 pub(crate) mod form;
+pub(crate) mod manner;
 pub(crate) mod pieces;
 pub(crate) mod plain;
 pub(crate) mod upload;
 pub(crate) mod voice;
 
 use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
 
@@ -29,4 +31,14 @@ impl std::error::Error for Aborted {}
 /// A body that is all there.
 pub(crate) fn whole(bytes: Bytes) -> Body {
     Full::new(bytes).map_err(|never| match never {}).boxed_unsync()
+}
+
+/// Names what could not be said to the engine.
+pub(crate) fn name_dropped(headers: &mut HeaderMap, dropped: &[String]) {
+    if dropped.is_empty() {
+        return;
+    }
+    if let Ok(value) = HeaderValue::from_str(&dropped.join(", ")) {
+        headers.insert(HeaderName::from_static("x-sluicegate-dropped"), value);
+    }
 }

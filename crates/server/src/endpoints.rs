@@ -11,7 +11,7 @@ pub(crate) mod text;
 use bytes::Bytes;
 use bytesize::ByteSize;
 use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
+use http::{HeaderMap, HeaderValue, Request, Response};
 use serde::Serialize;
 use wire::ApiError;
 
@@ -71,16 +71,6 @@ fn media_type(headers: &HeaderMap) -> Result<String, Refusal> {
 
 fn is_json(media_type: &str) -> bool {
     media_type == "application/json" || media_type.ends_with("+json")
-}
-
-/// Names what could not be said to the engine.
-pub(crate) fn add_dropped(headers: &mut HeaderMap, dropped: &[String]) {
-    if dropped.is_empty() {
-        return;
-    }
-    if let Ok(value) = HeaderValue::from_str(&dropped.join(", ")) {
-        headers.insert(HeaderName::from_static("x-sluicegate-dropped"), value);
-    }
 }
 
 fn bytes(size: ByteSize) -> usize {

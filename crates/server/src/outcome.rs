@@ -1,6 +1,7 @@
 //! How answers end.
 
-use engine::{EngineError, Stop};
+use engine::{EngineError, Stop, Usage};
+use translate::relay::End;
 use wire::ApiError;
 
 /// How an answer ended. Exactly one of these is told for each request.
@@ -24,6 +25,15 @@ pub(crate) enum Outcome {
     ClientGone,
     /// Cut by the end of the process.
     Shutdown,
+}
+
+/// How an answer ended that an engine brought to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ending {
+    /// Whole or cut.
+    pub(crate) outcome: Outcome,
+    /// What it took, when that is known.
+    pub(crate) usage: Option<Usage>,
 }
 
 impl Outcome {
@@ -70,5 +80,12 @@ impl Outcome {
             Self::ClientGone => "client_gone",
             Self::Shutdown => "shutdown",
         }
+    }
+}
+
+impl From<End> for Ending {
+    fn from(end: End) -> Self {
+        let outcome = if end.incomplete { Outcome::Incomplete } else { Outcome::Completed };
+        Self { outcome, usage: end.usage }
     }
 }

@@ -6,9 +6,8 @@ use std::time::Duration;
 use engine::Usage;
 use tokio::time::Instant;
 
-use crate::body::events::Ending;
 use crate::metrics::Metrics;
-use crate::outcome::Outcome;
+use crate::outcome::{Ending, Outcome};
 
 /// One request, from its head to its last byte. Dropping it writes the log line.
 #[derive(Debug)]

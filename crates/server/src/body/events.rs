@@ -10,7 +10,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use engine::{EngineError, Usage};
+use engine::EngineError;
 use futures_util::Stream;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Response};
@@ -23,7 +23,7 @@ use wire::ApiError;
 use super::Aborted;
 use crate::lifecycle::Cut;
 use crate::limit::Permit;
-use crate::outcome::Outcome;
+use crate::outcome::{Ending, Outcome};
 use crate::record::Record;
 use crate::refusal::Refusal;
 
@@ -76,15 +76,6 @@ pub(crate) enum Told {
     Nothing,
     /// The last of it.
     End(Ending),
-}
-
-/// How an answer ended that an engine brought to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ending {
-    /// Whole or cut.
-    pub(crate) outcome: Outcome,
-    /// What it took, when that is known.
-    pub(crate) usage: Option<Usage>,
 }
 
 /// Why an answer that was begun does not go on.

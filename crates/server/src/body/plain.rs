@@ -8,8 +8,7 @@ use engine::EngineError;
 use futures_util::Stream;
 use tokio::time::timeout;
 
-use super::events::Ending;
-use crate::outcome::Outcome;
+use crate::outcome::{Ending, Outcome};
 use crate::record::Record;
 use crate::refusal::Refusal;
 

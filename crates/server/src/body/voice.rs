@@ -11,51 +11,21 @@ use futures_util::Stream;
 use http::Response;
 use http_body::Body as _;
 use tokio::time::{Instant, timeout};
-use translate::relay::{End, Guard, Speech};
+use translate::relay::{End, Guard};
 use upstream::IncomingBody;
 use upstream::relay::Relay;
 use wire::ApiError;
 
-use super::Body;
-use super::events::{self, Ending, Events, Fault, Telling, Timing, Told};
+use super::events::{self, Events, Fault, Telling, Timing, Told};
+use super::manner::Manner;
 use super::plain::Steps;
+use super::{Body, name_dropped};
 use crate::attempt::{Begun, Coming};
-use crate::endpoints::add_dropped;
 use crate::gateway::Gateway;
 use crate::limit::Permit;
+use crate::outcome::Ending;
 use crate::record::Record;
 use crate::refusal::Refusal;
-
-/// How the answers of an endpoint are told.
-pub(crate) trait Manner: 'static {
-    /// One thing that a model does.
-    type Event: Send;
-    /// What is known of an answer when a model begins it.
-    type Settled: Send;
-    /// What tells of a failure while nothing is known yet.
-    type Waiting: Send;
-    /// What tells of the doings of a model.
-    type Teller: Send;
-    /// What reads along when an upstream is let speak.
-    type Relay: Speech + Unpin;
-    /// A whole reply of an upstream.
-    type Whole: Send;
-
-    /// A model begins to answer: what opens the stream goes out at once.
-    fn open(waiting: Self::Waiting, settled: Self::Settled, out: &mut Vec<u8>) -> Self::Teller;
-
-    /// Tells one thing that the model does, and how the answer ended when it was the last.
-    fn tell(teller: &mut Self::Teller, event: Self::Event, out: &mut Vec<u8>) -> Option<Ending>;
-
-    /// Tells the failure that ends the stream.
-    fn fail(teller: &mut Self::Teller, error: &ApiError, out: &mut Vec<u8>);
-
-    /// Tells the failure of an answer that did not begin.
-    fn fail_waiting(waiting: &mut Self::Waiting, error: &ApiError, out: &mut Vec<u8>);
-
-    /// Tells that a silent stream is open.
-    fn keep_alive(teller: &Self::Teller, out: &mut Vec<u8>);
-}
 
 /// Getting an answer, which goes on until one has begun.
 pub(crate) type Attempt<M> = Pin<Box<dyn Future<Output = Result<Begun<M>, Refusal>> + Send>>;
@@ -87,7 +57,7 @@ pub(crate) async fn stream<M: Manner>(
     let (timing, cut) = (Timing { silence, deadline }, gateway.lifecycle.cut());
     let voice = Voice::<M>::Waiting(waiting);
     let mut response = events::response(Events::new(source, voice, &timing, cut, record, permit));
-    add_dropped(response.headers_mut(), &dropped);
+    name_dropped(response.headers_mut(), &dropped);
     Ok(response)
 }
 

@@ -20,12 +20,13 @@ use self::asking::Text;
 use super::json_body;
 use crate::attempt;
 use crate::body::Body;
-use crate::body::events::{self, Ending};
+use crate::body::events;
+use crate::body::manner::Manner;
 use crate::body::upload::Upload;
-use crate::body::voice::{self, Manner};
+use crate::body::voice;
 use crate::clock;
 use crate::gateway::Caller;
-use crate::outcome::Outcome;
+use crate::outcome::{Ending, Outcome};
 use crate::record::Record;
 use crate::refusal::Refusal;
 use crate::routes::Server;
@@ -184,12 +185,5 @@ fn ending(event: &TextEvent) -> Option<Ending> {
     match event {
         TextEvent::Finished { stop, usage } => Some(Ending { outcome: Outcome::of_stop(stop), usage: *usage }),
         _ => None,
-    }
-}
-
-impl From<End> for Ending {
-    fn from(end: End) -> Self {
-        let outcome = if end.incomplete { Outcome::Incomplete } else { Outcome::Completed };
-        Self { outcome, usage: end.usage }
     }
 }

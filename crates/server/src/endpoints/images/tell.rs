@@ -6,10 +6,9 @@ use translate::inbound::Pictures;
 use translate::relay::Images;
 use wire::{ApiError, ErrorBody};
 
-use crate::body::events::Ending;
-use crate::body::voice::Manner;
+use crate::body::manner::Manner;
 use crate::clock;
-use crate::outcome::Outcome;
+use crate::outcome::{Ending, Outcome};
 
 /// How pictures are told of.
 pub(crate) struct Drawing;

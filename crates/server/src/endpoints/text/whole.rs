@@ -12,9 +12,9 @@ use wire::ApiError;
 use super::asking::Text;
 use super::{Asked, TextEndpoint, ending};
 use crate::attempt::{self, Begun, Coming};
-use crate::body::{Body, plain};
+use crate::body::{Body, name_dropped, plain};
 use crate::clock;
-use crate::endpoints::{add_dropped, json, json_bytes};
+use crate::endpoints::{json, json_bytes};
 use crate::gateway::Gateway;
 use crate::policy::Policy;
 use crate::record::Record;
@@ -49,7 +49,7 @@ pub(super) async fn answer<D: TextEndpoint>(
         // Streams are for those who asked for one.
         Coming::Relay(_) | Coming::Told(..) => return Err(ApiError::server_error().into()),
     };
-    add_dropped(response.headers_mut(), &dropped);
+    name_dropped(response.headers_mut(), &dropped);
     Ok(response)
 }
 
