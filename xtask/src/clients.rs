@@ -31,6 +31,7 @@ fn python_set(requirements: &str, pytest: &[&str]) -> Outcome {
     let python = python::environment(requirements, &folder.join(requirements).with_extension("txt"))?;
     let mut command = Command::new(python);
     command.current_dir(folder).env(PROGRAM, workspace::program("debug")?);
+    command.env(SIMULATOR, workspace::simulator("debug")?);
     process::run(command.args(["-m", "pytest", "-q"]).args(pytest))
 }
 
@@ -85,3 +86,5 @@ const REQUIREMENTS: [(&str, &[&str]); 2] = [
 const NODE: &str = "node";
 /// Tells the Python tests which binary to run.
 const PROGRAM: &str = "SLUICEGATE_BIN";
+/// The same of the model server that they have behind it.
+const SIMULATOR: &str = "SLUICEGATE_SIMULATOR_BIN";

@@ -27,5 +27,14 @@ pub(crate) fn target() -> Outcome<PathBuf> {
 
 /// The gateway's binary as a profile's build leaves it.
 pub(crate) fn program(profile: &str) -> Outcome<PathBuf> {
-    Ok(target()?.join(profile).join(format!("sluicegate{}", std::env::consts::EXE_SUFFIX)))
+    binary(profile, "sluicegate")
+}
+
+/// The simulator's binary as a profile's build leaves it.
+pub(crate) fn simulator(profile: &str) -> Outcome<PathBuf> {
+    binary(profile, "sluicegate-simulator")
+}
+
+fn binary(profile: &str, name: &str) -> Outcome<PathBuf> {
+    Ok(target()?.join(profile).join(format!("{name}{}", std::env::consts::EXE_SUFFIX)))
 }

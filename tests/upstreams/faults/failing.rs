@@ -1,0 +1,399 @@
+//! U: how upstreams fail.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use simulator::{Cut, Protocol, Simulator, honest, scenario};
+use wire::ErrorKind;
+
+use crate::house::{Plan, TEXT, word};
+use crate::scene::{Got, HASTY, Lane, PATIENT, Scene, lanes, plainly, streams, text_lanes};
+
+#[test]
+fn u01_nobody_listens() {
+    let nobody = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = nobody.local_addr().unwrap();
+    drop(nobody);
+    unreachable(address, Got::is_bad_gateway);
+}
+
+#[test]
+fn u02_nobody_accepts() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let _entered = runtime.enter();
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+    let listener = socket.listen(1).unwrap();
+    let address = listener.local_addr().unwrap();
+    // As many as are waited for; what more comes is dropped by the system.
+    let _waiting: Vec<_> = (0..8).map_while(|_| dial(address)).collect();
+    unreachable(address, Got::is_late);
+}
+
+#[test]
+fn u05_no_head() {
+    for name in ["stall-head", "stall-in-head"] {
+        for stream in [true, false] {
+            let scene = Scene::named(name, HASTY).each(&lanes(), stream, Got::is_late);
+            scene.all_closed();
+            scene.end();
+        }
+    }
+}
+
+#[test]
+fn u05_no_head_once_the_stream_is_open() {
+    let scenario = scenario::named("stall-head").unwrap();
+    let scene = Scene::playing(move |request| scenario.play(request), "keep_alive = \"50ms\"", HASTY);
+    let scene = scene.each(&lanes(), true, |got| {
+        got.fails();
+        assert!(got.response.text().contains(": keep-alive\n\n"), "{}", got.response.text());
+    });
+    scene.all_closed();
+    scene.end();
+}
+
+#[test]
+fn u05_a_late_answer_is_an_answer() {
+    streams("delay-250", Got::is_whole);
+    plainly("delay-250", Got::is_whole);
+}
+
+#[test]
+fn u06_a_connection_that_went_stale_is_replaced() {
+    for name in ["close-on-reuse", "reset-on-reuse"] {
+        let scene = Scene::named(name, PATIENT);
+        for lane in lanes() {
+            for stream in [true, false, false, true] {
+                scene.ask(lane, stream).is_whole();
+            }
+        }
+        scene.end();
+    }
+}
+
+#[test]
+fn u06_a_new_connection_that_closes_is_a_bad_gateway() {
+    for name in ["close-before-head", "reset-before-head"] {
+        for stream in [true, false] {
+            let scene = Scene::named(name, PATIENT).each(&lanes(), stream, Got::is_bad_gateway);
+            assert_eq!(scene.simulator.requests().len(), lanes().len(), "{name}: what was sent is not sent again");
+            scene.end();
+        }
+    }
+}
+
+#[test]
+fn u07_a_stall_within_the_stream() {
+    std::thread::scope(|scope| {
+        for events in 1..8 {
+            scope.spawn(move || {
+                let scene = Scene::named(&format!("stall-after-{events}"), HASTY);
+                let lanes = if events < 4 { lanes() } else { text_lanes() };
+                let scene = scene.each(&lanes, true, Got::fails);
+                scene.all_closed();
+                scene.end();
+            });
+        }
+    });
+}
+
+#[test]
+fn u07_a_stall_within_an_event() {
+    let scene = Scene::named("stall-at-700", HASTY).each(&lanes(), true, Got::fails_at_once_or_later);
+    scene.all_closed();
+    scene.end();
+    let scene = Scene::named("stall-at-50", HASTY).each(&lanes(), false, Got::is_late);
+    scene.all_closed();
+    scene.end();
+}
+
+#[test]
+fn u08_the_connection_breaks() {
+    for name in ["reset-after-3", "close-at-700", "reset-at-700"] {
+        streams(name, Got::fails_at_once_or_later);
+    }
+    for name in ["reset-at-50", "close-at-50"] {
+        plainly(name, Got::is_bad_gateway);
+    }
+}
+
+#[test]
+fn u08_a_reset_after_all_was_said() {
+    // The last bytes may go with the reset; what is told is whole or a failure.
+    streams("reset-after-end", |got| {
+        if !got.response.text().contains("error") {
+            got.is_whole();
+        }
+    });
+}
+
+#[test]
+fn u09_the_stream_ends_without_its_end() {
+    streams("eof-without-end", Got::fails);
+    streams("eof-at-700", Got::fails_at_once_or_later);
+}
+
+#[test]
+fn u09_a_missing_done_is_no_loss() {
+    streams("no-done", |got| match got.lane.upstream {
+        Protocol::Chat => got.is_whole(),
+        _ => got.fails(),
+    });
+}
+
+#[test]
+fn u10_a_length_that_is_wrong() {
+    for name in ["content-length-short", "content-length-long"] {
+        plainly(name, Got::is_bad_gateway);
+    }
+}
+
+#[test]
+fn u10_bytes_behind_an_answer_are_not_the_next_answer() {
+    for stream in [true, false] {
+        let scene = Scene::named("two-answers", PATIENT);
+        for lane in lanes() {
+            scene.say(lane, stream, "First.").is_whole();
+            scene.say(lane, stream, "Second.").is_whole();
+        }
+        scene.end();
+    }
+}
+
+#[test]
+fn u11_a_reply_under_the_type_of_a_stream() {
+    plainly("json-as-event-stream", Got::is_whole);
+}
+
+#[test]
+fn u12_a_reply_where_a_stream_was_asked_for() {
+    for name in ["json-as-event-stream", "json-for-stream"] {
+        streams(name, |got| {
+            assert!(got.is_stream(), "{:?}: {}", got.lane, got.response.text());
+            got.says_it_all();
+        });
+    }
+}
+
+#[test]
+fn u12_an_error_under_200() {
+    for name in ["error-200", "error-for-stream"] {
+        streams(name, Got::is_bad_gateway);
+        plainly(name, Got::is_bad_gateway);
+    }
+}
+
+#[test]
+fn u13_what_middleboxes_say() {
+    for name in ["html-200", "html-502", "empty-200", "empty-204", "stream-as-text"] {
+        if name != "stream-as-text" {
+            plainly(name, Got::is_bad_gateway);
+        }
+        streams(name, Got::is_bad_gateway);
+    }
+}
+
+#[test]
+fn u13_redirects_are_not_followed() {
+    let scene = Scene::named("redirect", PATIENT).each(&lanes(), true, Got::is_bad_gateway);
+    assert!(scene.simulator.requests().iter().all(|request| !request.path.contains("redirected")));
+    scene.end();
+}
+
+#[test]
+fn u14_a_failure_before_anything_is_said() {
+    streams("failed-first", |got| match got.lane.upstream {
+        // It comes after `response.created`, which has begun the stream.
+        Protocol::Responses => got.fails_at_once_or_later(),
+        _ => got.is_bad_gateway(),
+    });
+}
+
+#[test]
+fn u14_a_rate_limit_before_anything_is_said() {
+    streams("limited-first", |got| match got.lane.upstream {
+        Protocol::Responses if got.response.status == 200 => got.fails_with("rate_limit_exceeded"),
+        _ => got.is_refused(ErrorKind::RateLimit, "rate_limit_exceeded"),
+    });
+}
+
+#[test]
+fn u14_a_failure_in_the_stream() {
+    for name in ["failed-middle", "failed-last"] {
+        streams(name, Got::fails);
+    }
+    for name in ["responses-error-event", "responses-error-event-flat"] {
+        let responses: Vec<_> =
+            text_lanes().into_iter().filter(|lane| lane.upstream == Protocol::Responses).collect();
+        Scene::named(name, PATIENT).each(&responses, true, Got::fails).end();
+    }
+}
+
+#[test]
+fn u15_when_to_come_back() {
+    let cases = [
+        ("status-429-retry-7", Some("7")),
+        ("status-429-retry-0", Some("1")),
+        ("status-429-retry-1000000000", Some("30")),
+        ("status-429-retry-date", Some("30")),
+        // What cannot be read is as if it were not there: a second.
+        ("status-429-retry-negative", Some("1")),
+        ("status-429-retry-garbage", Some("1")),
+        ("status-429", Some("1")),
+    ];
+    for (name, owed) in cases {
+        for stream in [true, false] {
+            let scene = Scene::named(name, PATIENT).each(&lanes(), stream, |got| {
+                got.is_refused(ErrorKind::RateLimit, "rate_limit_exceeded");
+                assert_eq!(got.response.header("retry-after"), owed, "{name} {:?}", got.lane);
+            });
+            scene.end();
+        }
+    }
+}
+
+#[test]
+fn u16_the_request_is_wrong() {
+    let cases = [
+        ("status-400", ErrorKind::InvalidRequest, "invalid_value"),
+        ("status-422", ErrorKind::InvalidRequest, "invalid_value"),
+        ("status-413", ErrorKind::TooLarge, "request_too_large"),
+    ];
+    for (name, kind, code) in cases {
+        let check = |got: &Got| {
+            got.is_refused(kind, code);
+            assert!(got.response.text().contains("Simulated refusal."), "{}", got.response.text());
+        };
+        streams(name, check);
+        plainly(name, check);
+    }
+}
+
+#[test]
+fn u16_the_operators_key_is_wrong() {
+    for name in ["status-401", "status-403", "status-404"] {
+        streams(name, Got::is_bad_gateway);
+        plainly(name, Got::is_bad_gateway);
+    }
+}
+
+#[test]
+fn u17_a_server_that_failed_is_asked_once_more() {
+    for name in ["flaky-500", "flaky-502", "flaky-503", "flaky-529"] {
+        let scene = Scene::named(name, PATIENT);
+        for (place, lane) in lanes().into_iter().enumerate() {
+            scene.ask(lane, true).is_whole();
+            assert_eq!(scene.simulator.requests().len(), 2 * (place + 1), "{name}: one retry");
+        }
+        scene.end();
+    }
+}
+
+#[test]
+fn u17_it_is_asked_once_more_alone() {
+    let cases = [
+        ("status-500", ErrorKind::Upstream, "upstream_error"),
+        ("status-502", ErrorKind::Upstream, "upstream_error"),
+        ("status-503", ErrorKind::Overloaded, "service_unavailable"),
+        ("status-529", ErrorKind::Overloaded, "service_unavailable"),
+    ];
+    for (name, kind, code) in cases {
+        let scene = Scene::named(name, PATIENT);
+        for (asked, protocol) in TEXT.into_iter().chain([Protocol::Images]).enumerate() {
+            let lane = Lane { client: protocol, upstream: protocol };
+            let got = scene.ask(lane, true);
+            if code == "service_unavailable" {
+                assert_eq!(got.response.header("retry-after"), Some("2"), "{name}");
+            }
+            got.is_refused(kind, code);
+            assert_eq!(scene.simulator.requests().len(), 2 * (asked + 1), "{name}: one retry");
+        }
+        scene.end();
+    }
+}
+
+#[test]
+fn u18_heads_that_are_none() {
+    for name in ["garbage-head", "huge-head", "many-headers"] {
+        streams(name, Got::is_bad_gateway);
+        plainly(name, Got::is_bad_gateway);
+    }
+}
+
+#[test]
+fn u18_unusual_heads() {
+    // That no header of the upstream's goes on is looked at in every answer.
+    for name in ["private-headers", "early-hints", "http-10"] {
+        streams(name, Got::is_whole);
+        plainly(name, Got::is_whole);
+    }
+}
+
+#[test]
+fn u20_the_end_is_the_end() {
+    // The connection stays open; nobody waits for its end.
+    let scene = Scene::named("hold-after-end", PATIENT).each(&lanes(), true, Got::is_whole);
+    scene.all_closed();
+    scene.end();
+}
+
+#[test]
+fn u21_a_drip_may_go_on_until_the_deadline() {
+    streams("drip-20", Got::is_whole);
+    let scenario = scenario::named("drip-400").unwrap();
+    let scene = Scene::playing(move |request| scenario.play(request), "request_timeout = \"1s\"", PATIENT);
+    let scene = scene.each(&text_lanes(), true, Got::fails);
+    scene.all_closed();
+    scene.end();
+}
+
+#[test]
+fn u21_a_plain_reply_has_a_deadline_too() {
+    let play = |request: &simulator::Request| honest::answer(request).cut_at(20, Cut::Hold);
+    let scene = Scene::playing(play, "request_timeout = \"1s\"", PATIENT).each(&lanes(), false, Got::is_late);
+    scene.all_closed();
+    scene.end();
+}
+
+#[test]
+fn u22_an_answer_goes_to_who_asked() {
+    // Every other client leaves, each at another place of the answer; those who stay get what they asked for.
+    let scene = Scene::playing(honest::answer, "", PATIENT);
+    for turn in 0..60 {
+        for lane in text_lanes() {
+            let text = format!("This is number {turn}.");
+            if turn % 2 == 0 {
+                scene.leave(lane, turn * 40);
+            } else {
+                scene.say(lane, turn % 4 == 1, &text).is_whole();
+            }
+        }
+    }
+    scene.end();
+}
+
+/// Every protocol of clients before upstreams of an address at which nobody answers.
+fn unreachable(address: SocketAddr, check: impl Fn(&Got)) {
+    let base_url = format!("http://{address}/v1");
+    let simulator = Simulator::honest().unwrap();
+    for stream in [true, false] {
+        let mut plan = Plan::new("");
+        for lane in lanes().iter().filter(|lane| lane.client == lane.upstream) {
+            let name = word(lane.upstream);
+            plan = plan.upstream(name, lane.upstream, &base_url, "connect_timeout = \"500ms\"");
+            plan = plan.model(name, lane.upstream, &format!(r#"[{{ upstream = "{name}" }}]"#));
+        }
+        let scene = Scene::of(plan.start(), Simulator::honest().unwrap());
+        for lane in lanes() {
+            check(&scene.ask(lane, stream));
+        }
+        scene.end();
+    }
+    drop(simulator);
+}
+
+#[allow(clippy::disallowed_methods, reason = "a queue of the test's own is filled, on loopback")]
+fn dial(address: SocketAddr) -> Option<TcpStream> {
+    TcpStream::connect_timeout(&address, Duration::from_millis(200)).ok()
+}

@@ -1,0 +1,152 @@
+//! C: clients that leave, and clients that do not read.
+
+use std::net::Shutdown;
+use std::sync::atomic::Ordering;
+
+use simulator::{Cut, Play, honest, scenario};
+
+use crate::client::Request;
+use crate::scene::{PATIENT, Scene, assert_closed, lanes, request, text_lanes};
+use crate::server::await_that;
+
+#[test]
+fn c01_gone_before_the_head() {
+    for (stream, how) in [(true, Shutdown::Both), (false, Shutdown::Both), (true, Shutdown::Write)] {
+        let scene = Scene::named("stall-head", PATIENT);
+        for (number, lane) in lanes().into_iter().enumerate() {
+            let connection = scene.open(lane, stream);
+            scene.await_requests(number + 1);
+            connection.vanish(how);
+            assert_closed(&scene.simulator, number);
+        }
+        scene.end();
+    }
+}
+
+#[test]
+fn c01_gone_in_the_middle() {
+    let plays: [fn(&simulator::Request) -> Play; 2] = [
+        |request| honest::answer(request).cut_after(2, Cut::Hold),
+        |request| honest::answer(request).cut_at(400, Cut::Hold),
+    ];
+    for play in plays {
+        for how in [Shutdown::Both, Shutdown::Write] {
+            let scene = Scene::playing(play, "", PATIENT);
+            for (number, lane) in lanes().into_iter().enumerate() {
+                let mut connection = scene.open(lane, true);
+                assert_eq!(connection.head().0, 200, "{lane:?}");
+                assert!(connection.chunk().is_some_and(|chunk| !chunk.is_empty()));
+                connection.vanish(how);
+                assert_closed(&scene.simulator, number);
+            }
+            assert_eq!(scene.house.sum("sluicegate_streams_ended_total{"), lanes().len() as f64);
+            scene.end();
+        }
+    }
+}
+
+#[test]
+fn c01_gone_while_a_whole_reply_comes() {
+    let scene = Scene::playing(|request| honest::answer(request).cut_at(20, Cut::Hold), "", PATIENT);
+    for (number, lane) in lanes().into_iter().enumerate() {
+        let connection = scene.open(lane, false);
+        scene.await_requests(number + 1);
+        connection.vanish(Shutdown::Both);
+        assert_closed(&scene.simulator, number);
+    }
+    scene.end();
+}
+
+#[test]
+fn c01_reset_with_bytes_unread() {
+    let scene = Scene::named("endless-deltas", PATIENT);
+    for (number, lane) in text_lanes().into_iter().enumerate() {
+        let mut connection = scene.open(lane, true);
+        assert_eq!(connection.head().0, 200, "{lane:?}");
+        assert!(connection.chunk().is_some());
+        // Closing with bytes unread is a reset.
+        drop(connection);
+        assert_closed(&scene.simulator, number);
+    }
+    scene.end();
+}
+
+#[test]
+fn c01_gone_after_the_end() {
+    let scene = Scene::playing(honest::answer, "", PATIENT);
+    for lane in lanes() {
+        let mut connection = scene.open(lane, true);
+        assert!(connection.response().complete);
+        connection.vanish(Shutdown::Both);
+    }
+    scene.house.gateway.await_quiet();
+    assert_eq!(scene.house.sum("sluicegate_streams_ended_total{"), lanes().len() as f64);
+    scene.end();
+}
+
+#[test]
+fn c02_half_closed_clients_are_gone() {
+    let scene = Scene::named("delay-60000", PATIENT);
+    for (number, lane) in text_lanes().into_iter().enumerate() {
+        let connection = scene.open(lane, true);
+        scene.await_requests(number + 1);
+        connection.vanish(Shutdown::Write);
+        assert_closed(&scene.simulator, number);
+    }
+    scene.end();
+}
+
+#[test]
+fn c03_u19_a_client_that_does_not_read_is_given_up() {
+    let scenario = scenario::named("endless-deltas").unwrap();
+    let scene = Scene::playing(move |request| scenario.play(request), "write_stall = \"500ms\"", PATIENT);
+    for (number, lane) in text_lanes().into_iter().enumerate() {
+        let mut connection = scene.open(lane, true);
+        assert_eq!(connection.head().0, 200, "{lane:?}");
+        // From here on nothing is read; the connection stays open.
+        assert_closed(&scene.simulator, number);
+        drop(connection);
+    }
+    scene.end();
+}
+
+#[test]
+fn c04_many_clients_vanish_at_once() {
+    let scene = Scene::named("endless-deltas", PATIENT);
+    let mut connections = Vec::new();
+    for lane in text_lanes().into_iter().cycle().take(60) {
+        connections.push(scene.open(lane, true));
+    }
+    scene.await_requests(60);
+    for connection in &mut connections {
+        assert_eq!(connection.head().0, 200);
+    }
+    let admin = scene.house.gateway.admin.unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| connections.into_iter().for_each(drop));
+        for _ in 0..20 {
+            assert_eq!(Request::get("/livez").send(admin).status, 200);
+        }
+    });
+    await_that("all upstreams are let go", || scene.simulator.open_connections() == 0);
+    scene.end();
+}
+
+#[test]
+fn c06_gone_at_the_very_end() {
+    // The outcome is one of two, and only one of them: the sum is counted.
+    let scene = Scene::playing(honest::answer, "", PATIENT);
+    let lanes = text_lanes();
+    for turn in 0..8 {
+        for lane in &lanes {
+            let whole = request(*lane, true, "Hello.").send(scene.house.address());
+            scene.sent.fetch_add(1, Ordering::Relaxed);
+            scene.leave(*lane, whole.body.len().saturating_sub(turn * 8));
+        }
+    }
+    scene.house.gateway.await_quiet();
+    let sent = scene.sent.load(Ordering::Relaxed) as f64;
+    await_that("each stream has ended", || scene.house.sum("sluicegate_streams_ended_total{") >= sent);
+    assert_eq!(scene.house.sum("sluicegate_streams_ended_total{"), sent);
+    scene.end();
+}

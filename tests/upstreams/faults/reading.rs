@@ -1,0 +1,171 @@
+//! S: what may be wrong with the events of an upstream.
+
+use simulator::{Protocol, scenario};
+
+use crate::house::word;
+use crate::scene::{Got, HASTY, PATIENT, Scene, lanes, streams, text_lanes};
+use crate::stream::End;
+use crate::told;
+
+#[test]
+fn s01_pieces_do_not_matter() {
+    for name in ["byte-by-byte", "chunked-7", "at-once"] {
+        streams(name, Got::is_whole);
+    }
+}
+
+#[test]
+fn s02_every_form_of_an_event_is_read() {
+    for name in
+        ["sse-crlf", "sse-cr", "sse-bom", "sse-comments", "sse-fields", "sse-no-space", "sse-multi-line"]
+    {
+        streams(name, Got::is_whole);
+    }
+}
+
+#[test]
+fn s03_an_event_without_its_blank_line_is_none() {
+    streams("missing-blank-line", |got| match got.lane.upstream {
+        // What is missing is [DONE], after all was said.
+        Protocol::Chat => got.is_whole(),
+        _ => got.fails(),
+    });
+}
+
+#[test]
+fn s04_a_line_without_end_is_given_up() {
+    let scene = Scene::named("endless-line", PATIENT).each(&lanes(), true, Got::is_bad_gateway);
+    scene.all_closed();
+    scene.end();
+}
+
+#[test]
+fn s04_an_event_that_is_too_large_is_a_failure() {
+    streams("huge-event-2048", |got| match got.lane.upstream {
+        // Pictures are that large.
+        Protocol::Images => got.is_whole(),
+        _ => got.fails_at_once_or_later(),
+    });
+}
+
+#[test]
+fn s05_malformed_events_are_failures() {
+    for name in ["malformed-event", "not-an-object", "wrong-type", "missing-delta"] {
+        streams(name, Got::fails_at_once_or_later);
+    }
+}
+
+#[test]
+fn s06_unknown_events_are_no_harm() {
+    streams("unknown-event", Got::is_whole);
+}
+
+#[test]
+fn s06_common_dialects_of_chat_are_read() {
+    for name in ["vllm", "filtered"] {
+        let scene = Scene::named(name, "repair = true");
+        let chat: Vec<_> = lanes().into_iter().filter(|lane| lane.upstream == Protocol::Chat).collect();
+        scene.each(&chat, true, Got::is_whole).each(&chat, false, Got::is_whole).end();
+    }
+}
+
+#[test]
+fn s07_nothing_comes_after_the_end() {
+    for name in ["after-end", "two-ends", "done-after-end"] {
+        streams(name, Got::is_whole);
+    }
+}
+
+#[test]
+fn s07_a_delta_after_the_finish_is_not_told_as_success() {
+    // The answer said that it is whole, and goes on: in Chat the usage and [DONE] are still to come.
+    streams("delta-after-finish", |got| match got.lane.upstream {
+        Protocol::Images => {}
+        _ => got.fails(),
+    });
+}
+
+#[test]
+fn s08_usage_is_relayed_as_it_is() {
+    for name in ["usage-missing", "usage-twice"] {
+        streams(name, Got::is_whole);
+    }
+}
+
+#[test]
+fn s09_a_stream_without_events_is_a_bad_gateway() {
+    streams("empty-stream", Got::is_bad_gateway);
+}
+
+#[test]
+fn s10_comments_are_no_events() {
+    let scene = Scene::named("endless-comments-10", HASTY).each(&lanes(), true, Got::is_late);
+    scene.all_closed();
+    scene.end();
+}
+
+#[test]
+fn s10_events_without_data_are_none() {
+    let scene = Scene::named("endless-empty-data-10", HASTY).each(&lanes(), true, Got::is_late);
+    scene.all_closed();
+    scene.end();
+}
+
+#[test]
+fn s11_what_is_no_utf8_is_a_failure() {
+    streams("invalid-utf8", Got::fails_at_once_or_later);
+}
+
+#[test]
+fn s12_a_text_cannot_break_out_of_its_event() {
+    let text = "\n\ndata: [DONE]\n\nevent: response.completed\r\ndata: {}\r\r \u{2028}\u{0085} : x\n\nid: 1\nretry: 1\n\n";
+    let scene = Scene::playing(simulator::honest::answer, "", PATIENT);
+    for lane in text_lanes() {
+        scene.say(lane, true, text).is_whole();
+        scene.say(lane, false, text).is_whole();
+    }
+    scene.end();
+}
+
+#[test]
+fn s13_the_data_says_what_an_event_is() {
+    streams("event-name-lies", Got::is_whole);
+}
+
+#[test]
+fn s14_a_compressed_answer_is_a_bad_gateway() {
+    let scene = Scene::named("gzip", PATIENT);
+    scene.each(&lanes(), true, Got::is_bad_gateway).end();
+    let scene = Scene::named("gzip", PATIENT);
+    scene.each(&lanes(), false, Got::is_bad_gateway).end();
+}
+
+#[test]
+fn s15_a_huge_index_takes_no_memory() {
+    streams("huge-index", |got| match got.lane.upstream {
+        // The number of a preview says nothing but its order.
+        Protocol::Images => {}
+        _ => got.fails(),
+    });
+}
+
+#[test]
+fn every_fault_leaves_exactly_one_end() {
+    // Whatever is played: a stream ends once and by its grammar, or there is an error of the closed list.
+    for scenario in scenario::all() {
+        let name = scenario.name();
+        if !WITHOUT_END.iter().any(|beginning| name.starts_with(beginning)) {
+            streams(&name, |got| {
+                if got.response.status == 200 {
+                    assert!(got.is_stream(), "{name} {}", word(got.lane.upstream));
+                    let _: End<_> = told::stream(got.lane.client, &got.response);
+                } else {
+                    got.is_of_the_closed_list();
+                }
+            });
+        }
+    }
+}
+
+/// Scenarios that come to an end by a time-out alone; they have tests of their own.
+const WITHOUT_END: [&str; 4] = ["endless", "stall", "hold", "drip"];

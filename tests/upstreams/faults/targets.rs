@@ -1,0 +1,242 @@
+//! Several upstreams of a model: which of them is asked, and when the next one is.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use simulator::{Play, Protocol, Request, Simulator, honest, scenario};
+use wire::ErrorKind;
+
+use crate::house::{House, Plan};
+use crate::scene::{HASTY, Lane, PATIENT, Scene, assert_closed};
+use crate::server::await_that;
+
+const RELAY: Lane = Lane { client: Protocol::Chat, upstream: Protocol::Chat };
+const ACROSS: Lane = Lane { client: Protocol::Messages, upstream: Protocol::Chat };
+
+#[test]
+fn targets_are_asked_in_order() {
+    for lane in [RELAY, ACROSS] {
+        for stream in [true, false] {
+            for fault in ["close-before-head", "status-500", "status-401", "status-429", "html-200", "gzip"] {
+                let (first, second) = (play(fault), Simulator::honest().unwrap());
+                let scene = two(&first, second, "", PATIENT);
+                scene.ask(lane, stream).is_whole();
+                assert_eq!(scene.simulator.requests().len(), 1, "{fault}: the second was asked");
+                assert!(!first.requests().is_empty());
+                scene.end();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_wrong_request_is_not_tried_elsewhere() {
+    for fault in ["status-400", "status-422", "status-413"] {
+        let (first, second) = (play(fault), Simulator::honest().unwrap());
+        let scene = two(&first, second, "", PATIENT);
+        let got = scene.ask(RELAY, true);
+        assert!(matches!(got.response.status, 400 | 413), "{}", got.response.text());
+        assert_eq!(scene.simulator.requests().len(), 0, "{fault}");
+        scene.end();
+    }
+}
+
+#[test]
+fn a_stream_that_fails_before_its_first_event_is_tried_elsewhere() {
+    for lane in [RELAY, ACROSS] {
+        for fault in ["failed-first", "limited-first", "empty-stream", "reset-at-10", "error-for-stream"] {
+            let (first, second) = (play(fault), Simulator::honest().unwrap());
+            let scene = two(&first, second, "", PATIENT);
+            scene.ask(lane, true).is_whole();
+            assert_eq!(scene.simulator.requests().len(), 1, "{fault}");
+            scene.end();
+        }
+    }
+}
+
+#[test]
+fn a_stream_that_fails_later_is_not() {
+    for lane in [RELAY, ACROSS] {
+        let (first, second) = (play("reset-after-3"), Simulator::honest().unwrap());
+        let scene = two(&first, second, "", PATIENT);
+        scene.ask(lane, true).fails();
+        assert_eq!(scene.simulator.requests().len(), 0);
+        scene.end();
+    }
+}
+
+#[test]
+fn all_fail_and_the_last_is_told() {
+    let (first, second) = (play("status-429-retry-7"), play("status-500"));
+    let scene = two(&first, second, "", PATIENT);
+    for lane in [RELAY, ACROSS] {
+        scene.ask(lane, true).is_bad_gateway();
+        scene.ask(lane, false).is_bad_gateway();
+    }
+    scene.end();
+}
+
+#[test]
+fn keep_alives_do_not_end_the_failover() {
+    // The stream is open after a silence; then the first target fails, and the second one answers.
+    for lane in [RELAY, ACROSS] {
+        let (first, second) = (play("stall-head"), Simulator::honest().unwrap());
+        let scene = two(&first, second, "keep_alive = \"50ms\"", HASTY);
+        let got = scene.ask(lane, true);
+        got.is_whole();
+        assert!(got.response.text().starts_with(": keep-alive\n\n"), "{}", got.response.text());
+        assert_eq!(scene.simulator.requests().len(), 1);
+        assert_closed(&first, 0);
+        scene.end();
+    }
+}
+
+#[test]
+fn all_fail_after_keep_alives_and_one_failure_is_told() {
+    for lane in [RELAY, ACROSS] {
+        let scene = two(&play("stall-head"), play("stall-head"), "keep_alive = \"50ms\"", HASTY);
+        let got = scene.ask(lane, true);
+        got.fails();
+        assert!(got.response.text().starts_with(": keep-alive\n\n"), "{}", got.response.text());
+        scene.all_closed();
+        scene.end();
+    }
+}
+
+#[test]
+fn weights_share_the_requests() {
+    let simulator = Simulator::honest().unwrap();
+    let targets = r#"[
+        { upstream = "chat", model = "often", weight = 9 },
+        { upstream = "chat", model = "seldom", weight = 1 },
+        { upstream = "chat", model = "never", weight = 0 },
+    ]"#;
+    let plan = Plan::new("").upstream("chat", Protocol::Chat, &simulator.base_url(), "");
+    let scene = Scene::of(plan.model("chat", Protocol::Chat, targets).start(), simulator);
+    for _ in 0..200 {
+        scene.ask(RELAY, false).is_whole();
+    }
+    let mut counts = BTreeMap::<String, usize>::new();
+    for request in scene.simulator.requests() {
+        *counts.entry(request.model()).or_default() += 1;
+    }
+    // A fair draw is outside of these bounds once in many millions.
+    assert!(counts["often"] > 140 && counts.get("seldom").is_some_and(|count| *count > 0), "{counts:?}");
+    assert_eq!(counts.get("never"), None, "{counts:?}");
+    scene.end();
+}
+
+#[test]
+fn the_fallback_url_is_asked_when_the_first_fails() {
+    for fault in ["status-503", "status-500"] {
+        let first = play(fault);
+        let scene = fallback(&first);
+        for lane in [RELAY, ACROSS] {
+            scene.ask(lane, true).is_whole();
+            scene.ask(lane, false).is_whole();
+        }
+        assert_eq!((first.requests().len(), scene.simulator.requests().len()), (4, 4), "{fault}");
+        scene.end();
+    }
+}
+
+#[test]
+fn a_retry_waits_as_it_is_told_but_not_for_long() {
+    // A second is waited, a longer time is left to the client.
+    let answer = |seconds: u32| {
+        move |request: &Request| match request.number {
+            0 => scenario::named(&format!("status-503-retry-{seconds}")).unwrap().play(request),
+            _ => honest::answer(request),
+        }
+    };
+    let scene = Scene::playing(answer(1), "", PATIENT);
+    scene.ask(RELAY, true).is_whole();
+    let asked: Vec<_> = scene.simulator.requests().iter().map(|request| request.at).collect();
+    assert!((asked[1] - asked[0]).as_millis() >= 1_000);
+    scene.end();
+    let scene = Scene::playing(answer(20), "", PATIENT);
+    let got = scene.ask(RELAY, true);
+    got.is_refused(ErrorKind::Overloaded, "service_unavailable");
+    assert_eq!(got.response.header("retry-after"), Some("20"));
+    assert_eq!(scene.simulator.requests().len(), 1);
+    scene.end();
+}
+
+#[test]
+fn an_upstream_that_fails_again_and_again_is_left_alone() {
+    let scene = Scene::named("close-before-head", PATIENT);
+    for _ in 0..5 {
+        scene.ask(RELAY, true).is_bad_gateway();
+    }
+    let asked = scene.simulator.requests().len();
+    for stream in [true, false] {
+        let got = scene.ask(RELAY, stream);
+        got.is_refused(ErrorKind::Unavailable, "service_unavailable");
+        assert_eq!(got.response.header("retry-after"), Some("2"));
+    }
+    assert_eq!(scene.simulator.requests().len(), asked, "nobody asks it");
+    scene.end();
+}
+
+#[test]
+fn one_that_is_left_alone_does_not_hold_up_the_next() {
+    let first = play("close-before-head");
+    let scene = two(&first, Simulator::honest().unwrap(), "", PATIENT);
+    for _ in 0..8 {
+        scene.ask(RELAY, true).is_whole();
+    }
+    assert_eq!((first.requests().len(), scene.simulator.requests().len()), (5, 8));
+    scene.end();
+}
+
+#[test]
+fn a_client_that_leaves_ends_the_search() {
+    // It leaves while the first target is asked: the second one never is.
+    let first = play("stall-head");
+    let scene = two(&first, Simulator::honest().unwrap(), "", PATIENT);
+    let connection = scene.open(RELAY, true);
+    await_that("the first is asked", || first.requests().len() == 1);
+    drop(connection);
+    assert_closed(&first, 0);
+    scene.house.gateway.await_quiet();
+    assert_eq!(scene.simulator.requests().len(), 0);
+    scene.end();
+}
+
+#[test]
+fn each_target_is_asked_for_its_own_name_of_the_model() {
+    let (first, second) = (play("close-before-head"), Simulator::honest().unwrap());
+    let scene = two(&first, second, "", PATIENT);
+    let got = scene.ask(RELAY, false);
+    let told: Value = serde_json::from_str(got.response.text()).unwrap();
+    assert_eq!(told["model"], "chat", "the client sees the name that it used");
+    assert_eq!((first.requests()[0].model(), scene.simulator.requests()[0].model()), ("one".into(), "two".into()));
+    scene.end();
+}
+
+fn play(name: &str) -> Simulator {
+    let scenario = scenario::named(name).unwrap_or_else(|| panic!("no scenario {name}"));
+    Simulator::start(move |request| -> Play { scenario.play(request) }).unwrap()
+}
+
+/// A model `chat` with two targets; the scene's simulator is the second.
+fn two(first: &Simulator, second: Simulator, limits: &str, settings: &str) -> Scene {
+    let targets = r#"[{ upstream = "one", model = "one" }, { upstream = "two", model = "two" }]"#;
+    let house = Plan::new(limits)
+        .upstream("one", Protocol::Chat, &first.base_url(), settings)
+        .upstream("two", Protocol::Chat, &second.base_url(), settings)
+        .model("chat", Protocol::Chat, targets)
+        .start();
+    Scene::of(house, second)
+}
+
+/// A model `chat` at an upstream of two hosts; the scene's simulator is the second.
+fn fallback(first: &Simulator) -> Scene {
+    let second = Simulator::honest().unwrap();
+    let settings = format!("fallback_base_url = \"{}\"", second.base_url());
+    let house: House = Plan::new("")
+        .upstream("chat", Protocol::Chat, &first.base_url(), &settings)
+        .model("chat", Protocol::Chat, r#"[{ upstream = "chat", model = "m" }]"#)
+        .start();
+    Scene::of(house, second)
+}

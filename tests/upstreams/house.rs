@@ -1,0 +1,133 @@
+//! A gateway with its upstreams.
+
+use std::net::SocketAddr;
+
+use serde_json::Value;
+use simulator::{Protocol, Simulator};
+
+use crate::client::{Request, Response};
+use crate::server::{Scratch, Server};
+
+/// A running gateway in front of upstreams. Each test has its own, so that nothing of another is seen.
+pub(crate) struct House {
+    pub(crate) gateway: Server,
+    /// Where the upstreams' key stands.
+    _key: Scratch,
+}
+
+/// The text of a configuration, put together.
+pub(crate) struct Plan {
+    top: String,
+    upstreams: String,
+    models: String,
+}
+
+impl Plan {
+    /// A gateway whose limits are these lines of TOML.
+    pub(crate) fn new(limits: &str) -> Self {
+        Self { top: format!("{KEYS}\n[limits]\n{limits}\n"), upstreams: String::new(), models: String::new() }
+    }
+
+    /// Adds an upstream, with settings of its own as lines of TOML.
+    pub(crate) fn upstream(mut self, name: &str, protocol: Protocol, base_url: &str, settings: &str) -> Self {
+        let protocol = word(protocol);
+        self.upstreams += &format!(
+            "[[upstreams]]\nname = \"{name}\"\nprotocol = \"{protocol}\"\nbase_url = \"{base_url}\"\n\
+             api_key = {{ file = \"KEY_FILE\" }}\n{settings}\n",
+        );
+        self
+    }
+
+    /// Adds a model for the clients of every text protocol, or of Images, with its targets as TOML.
+    pub(crate) fn model(mut self, id: &str, family: Protocol, targets: &str) -> Self {
+        let (family, protocols) = match family {
+            Protocol::Images => ("images", r#"["images_generations", "images_edits"]"#),
+            _ => ("text", r#"["responses", "chat", "messages"]"#),
+        };
+        self.models += &format!(
+            "[[models]]\nid = \"{id}\"\nfamily = \"{family}\"\nprotocols = {protocols}\n\
+             string_input = true\ntargets = {targets}\n"
+        );
+        self
+    }
+
+    /// Starts the gateway.
+    pub(crate) fn start(self) -> House {
+        let key = Scratch::file("upstream.key", UPSTREAM_KEY);
+        let upstreams = self.upstreams.replace("KEY_FILE", key.0.to_str().unwrap());
+        let gateway = Server::configured(&format!("{}{upstreams}{}", self.top, self.models));
+        House { gateway, _key: key }
+    }
+}
+
+impl House {
+    /// A gateway in front of one simulator, which is an upstream of each protocol: model `P` of [`word`] is the model
+    /// `theirs` of the upstream that speaks P.
+    pub(crate) fn before(simulator: &Simulator, theirs: &str, limits: &str, settings: &str) -> Self {
+        let mut plan = Plan::new(limits);
+        for protocol in PROTOCOLS {
+            let name = word(protocol);
+            let targets = format!(r#"[{{ upstream = "{name}", model = "{theirs}" }}]"#);
+            plan = plan
+                .upstream(name, protocol, &simulator.base_url(), settings)
+                .model(name, protocol, &targets);
+        }
+        plan.start()
+    }
+
+    /// The sum of a counter over its labels: of all lines of the metrics that begin so.
+    pub(crate) fn sum(&self, beginning: &str) -> f64 {
+        let metrics = Request::get("/metrics").send(self.gateway.admin.unwrap());
+        let values = metrics.text().lines().filter(|line| line.starts_with(beginning));
+        values.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.gateway.address()
+    }
+
+    /// Asks as a client of `protocol`.
+    pub(crate) fn ask(&self, protocol: Protocol, body: &Value) -> Response {
+        request(protocol, body).send(self.address())
+    }
+}
+
+/// A request of a client of `protocol`, with the tests' key.
+pub(crate) fn request(protocol: Protocol, body: &Value) -> Request {
+    let request = Request::post(path(protocol), body).bearer(CLIENT_KEY);
+    if protocol == Protocol::Messages { request.header("anthropic-version", "2023-06-01") } else { request }
+}
+
+/// The word for a protocol in a configuration, and in names of snapshots.
+pub(crate) fn word(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Responses => "responses",
+        Protocol::Chat => "chat",
+        Protocol::Messages => "messages",
+        Protocol::Images => "images",
+    }
+}
+
+pub(crate) fn path(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Responses => "/v1/responses",
+        Protocol::Chat => "/v1/chat/completions",
+        Protocol::Messages => "/v1/messages",
+        Protocol::Images => "/v1/images/generations",
+    }
+}
+
+pub(crate) const TEXT: [Protocol; 3] = [Protocol::Responses, Protocol::Chat, Protocol::Messages];
+pub(crate) const PROTOCOLS: [Protocol; 4] = [Protocol::Responses, Protocol::Chat, Protocol::Messages, Protocol::Images];
+
+/// The key of the tests' client, which opens every family.
+pub(crate) const CLIENT_KEY: &str = "sg_test_upstreams_key_00000000000000000";
+/// What the gateway shows its upstreams.
+pub(crate) const UPSTREAM_KEY: &str = "simulator-secret";
+
+const KEYS: &str = r#"
+[[keys]]
+name = "tests"
+hash = "sha256:557bedf70bab3080de0f497b624b67c6d466ed8ad6a5960d60581b05f186a5b3"
+scopes = ["text", "messages", "images"]
+"#;

@@ -1,0 +1,25 @@
+//! The running binary in front of model servers: the simulator plays them, in the process of the tests.
+//!
+//! `house` is a gateway with its upstreams, `question` what clients ask, `told` what they get. `matrix` holds every
+//! protocol against every other; in `faults` upstreams misbehave, and `scene` is what must hold all the same.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
+
+#[path = "../black_box/client.rs"]
+#[allow(dead_code, reason = "black_box uses the rest")]
+mod client;
+#[path = "../black_box/server.rs"]
+#[allow(dead_code, reason = "black_box uses the rest")]
+mod server;
+#[path = "../black_box/stream.rs"]
+#[allow(dead_code, reason = "black_box uses the rest")]
+mod stream;
+
+mod house;
+mod question;
+mod redact;
+mod scene;
+mod told;
+
+mod faults;
+mod matrix;

@@ -1,0 +1,95 @@
+//! Every protocol of clients against every protocol of upstreams, over all kinds of answers.
+//!
+//! The wire is in the snapshots: what the upstream was asked and what the client was told. Beside them each stream keeps
+//! its grammar, and its fold is the plain reply.
+
+use serde_json::Value;
+use simulator::{Protocol, Simulator};
+
+use crate::client::Response;
+use crate::house::{House, word};
+use crate::question::Question;
+use crate::redact::Redactor;
+use crate::told;
+
+macro_rules! pairs {
+    ($($name:ident: $client:ident, $upstream:ident;)*) => {$(
+        #[test]
+        fn $name() {
+            pair(Protocol::$client, Protocol::$upstream);
+        }
+    )*};
+}
+
+pairs! {
+    responses_of_responses: Responses, Responses;
+    responses_of_chat: Responses, Chat;
+    responses_of_messages: Responses, Messages;
+    chat_of_responses: Chat, Responses;
+    chat_of_chat: Chat, Chat;
+    chat_of_messages: Chat, Messages;
+    messages_of_responses: Messages, Responses;
+    messages_of_chat: Messages, Chat;
+    messages_of_messages: Messages, Messages;
+}
+
+/// Asks everything, plainly and streamed.
+fn pair(client: Protocol, upstream: Protocol) {
+    let simulator = Simulator::honest().unwrap();
+    let house = House::before(&simulator, "their-model", "", "");
+    for question in Question::ALL {
+        let [plain, streamed] = [false, true].map(|stream| {
+            let told = house.ask(client, &question.body(client, word(upstream), stream));
+            keep(client, upstream, question, &simulator, &told);
+            told
+        });
+        let folded = told::stream(client, &streamed).reply();
+        assert_eq!(nameless(folded), nameless(told::plain(client, &plain)), "{question:?}: the fold is the plain reply");
+    }
+    house.gateway.await_quiet();
+    assert_eq!(house.gateway.metric("sluicegate_panics_total"), 0.0);
+}
+
+/// Holds what was asked and told against its snapshot.
+fn keep(client: Protocol, upstream: Protocol, question: Question, simulator: &Simulator, told: &Response) {
+    let asked = simulator.requests().pop().expect("a request of the gateway");
+    let mut redactor = Redactor::new();
+    let asked_json = serde_json::to_string_pretty(&asked.json()).unwrap();
+    let dropped = told.header("x-sluicegate-dropped").map(|names| format!("dropped: {names}\n"));
+    let kind = told.header("content-type").unwrap_or_default();
+    let text = format!(
+        "{} {}\n{}\n\n{} {kind}\n{}\n{}",
+        asked.method,
+        asked.path,
+        redactor.redact(&asked_json),
+        told.status,
+        dropped.unwrap_or_default(),
+        redactor.redact(told.text()),
+    );
+    let mode = if kind.starts_with("text/event-stream") { "stream" } else { "plain" };
+    let name = format!("{}.{mode}", question.word());
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(format!("snapshots/{}_of_{}", word(client), word(upstream)));
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(name, text));
+}
+
+/// Without what differs from answer to answer, ids and times, and without what Chat servers say of the one form alone.
+fn nameless(mut reply: Value) -> Value {
+    strip(&mut reply);
+    reply
+}
+
+fn strip(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            for name in ["id", "call_id", "created", "created_at", "completed_at", "obfuscation", "annotations"] {
+                members.remove(name);
+            }
+            members.values_mut().for_each(strip);
+        }
+        Value::Array(items) => items.iter_mut().for_each(strip),
+        _ => {}
+    }
+}

@@ -1,0 +1,394 @@
+//! A gateway before servers that misbehave, and what must hold whatever they do.
+//!
+//! Everything that a client is told is looked at as it comes: nothing private is in it, streams keep their grammar and
+//! end once. At its end a scene looks at the gateway and at what the servers saw: permits and connections are back, each
+//! request has one outcome, nobody else's headers travelled, nothing private is in the log.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use serde_json::Value;
+use simulator::{Play, Protocol, Request, Simulator, honest, scenario};
+use wire::{ApiError, ErrorKind};
+
+use crate::client::{self, Connection, Response};
+use crate::house::{self, CLIENT_KEY, House, TEXT, UPSTREAM_KEY, word};
+use crate::question::ask;
+use crate::server::await_that;
+use crate::stream::End;
+use crate::told;
+
+/// A client and an upstream, by their protocols.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lane {
+    pub(crate) client: Protocol,
+    pub(crate) upstream: Protocol,
+}
+
+/// A gateway before one server that is an upstream of each protocol.
+pub(crate) struct Scene {
+    pub(crate) house: House,
+    pub(crate) simulator: Simulator,
+    /// Requests that clients sent by other ways than [`Scene::ask`] add themselves here.
+    pub(crate) sent: AtomicUsize,
+}
+
+/// What a client was told.
+pub(crate) struct Got {
+    pub(crate) lane: Lane,
+    pub(crate) response: Response,
+    /// What the honest upstream would have said, as the text of its deltas.
+    honest: String,
+}
+
+/// Each client's protocol before each upstream's: relay where they are the same, translation elsewhere.
+pub(crate) fn lanes() -> Vec<Lane> {
+    let of = |client| TEXT.map(|upstream| Lane { client, upstream });
+    let images = Lane { client: Protocol::Images, upstream: Protocol::Images };
+    TEXT.into_iter().flat_map(of).chain([images]).collect()
+}
+
+/// The lanes without Images.
+pub(crate) fn text_lanes() -> Vec<Lane> {
+    lanes().into_iter().filter(|lane| lane.client != Protocol::Images).collect()
+}
+
+/// Plays a scenario for a stream on each lane.
+pub(crate) fn streams(name: &str, check: impl Fn(&Got) + Sync) {
+    Scene::named(name, PATIENT).each(&lanes(), true, check).end();
+}
+
+/// Plays a scenario for a plain reply on each lane.
+pub(crate) fn plainly(name: &str, check: impl Fn(&Got) + Sync) {
+    Scene::named(name, PATIENT).each(&lanes(), false, check).end();
+}
+
+impl Scene {
+    /// A server that plays a scenario whatever it is asked.
+    pub(crate) fn named(name: &str, settings: &str) -> Self {
+        let scenario = scenario::named(name).unwrap_or_else(|| panic!("no scenario {name}"));
+        Self::playing(move |request| scenario.play(request), "", settings)
+    }
+
+    /// A server that does what it is told to.
+    pub(crate) fn playing(
+        behave: impl Fn(&Request) -> Play + Send + Sync + 'static,
+        limits: &str,
+        settings: &str,
+    ) -> Self {
+        let simulator = Simulator::start(behave).unwrap();
+        Self::of(House::before(&simulator, "their-model", limits, settings), simulator)
+    }
+
+    /// A gateway, and a server that it asks.
+    pub(crate) fn of(house: House, simulator: Simulator) -> Self {
+        Self { house, simulator, sent: AtomicUsize::new(0) }
+    }
+
+    /// Asks on each of these lanes, all at once.
+    pub(crate) fn each(self, lanes: &[Lane], stream: bool, check: impl Fn(&Got) + Sync) -> Self {
+        std::thread::scope(|scope| {
+            for lane in lanes {
+                let (scene, check) = (&self, &check);
+                scope.spawn(move || check(&scene.ask(*lane, stream)));
+            }
+        });
+        self
+    }
+
+    /// Asks for an answer.
+    pub(crate) fn ask(&self, lane: Lane, stream: bool) -> Got {
+        self.say(lane, stream, "Hello, you there.")
+    }
+
+    /// Asks for an answer to this text.
+    pub(crate) fn say(&self, lane: Lane, stream: bool, text: &str) -> Got {
+        self.sent.fetch_add(1, Ordering::Relaxed);
+        let response = request(lane, stream, text).send(self.house.address());
+        Got::new(lane, response, honest_text(lane, stream, text))
+    }
+
+    /// Opens a connection and asks on it, without waiting for the answer.
+    pub(crate) fn open(&self, lane: Lane, stream: bool) -> Connection {
+        self.sent.fetch_add(1, Ordering::Relaxed);
+        let mut connection = Connection::open(self.house.address());
+        connection.send(&request(lane, stream, "Hello, you there.").bytes());
+        connection
+    }
+
+    /// Asks for a stream, and leaves once so many bytes of the answer have come, or all.
+    pub(crate) fn leave(&self, lane: Lane, bytes: usize) {
+        let mut connection = self.open(lane, true);
+        connection.head();
+        let mut read = 0;
+        while read < bytes {
+            match connection.chunk() {
+                Some(chunk) if !chunk.is_empty() => read += chunk.len(),
+                _ => break,
+            }
+        }
+        drop(connection);
+    }
+
+    /// Waits until the upstream was asked so often.
+    #[track_caller]
+    pub(crate) fn await_requests(&self, count: usize) {
+        assert!(self.simulator.wait_for_requests(count, GUARD), "{count} requests");
+    }
+
+    /// Waits until the connections of all requests so far are closed.
+    #[track_caller]
+    pub(crate) fn all_closed(&self) {
+        for request in self.simulator.requests() {
+            assert_closed(&self.simulator, request.number);
+        }
+    }
+
+    /// What must hold when all is over.
+    pub(crate) fn end(self) {
+        self.house.gateway.await_quiet();
+        let sent = self.sent.load(Ordering::Relaxed);
+        await_that("each request has one outcome", || self.house.sum("sluicegate_requests_total{") >= sent as f64);
+        assert_eq!(self.house.sum("sluicegate_requests_total{"), sent as f64, "one outcome each");
+        assert_eq!(self.house.gateway.metric("sluicegate_panics_total"), 0.0);
+        for request in self.simulator.requests() {
+            check_headers(&request);
+        }
+        let log = self.house.gateway.log.lock().unwrap();
+        assert_private("the log", &log);
+    }
+}
+
+impl Got {
+    #[track_caller]
+    pub(crate) fn new(lane: Lane, response: Response, honest: String) -> Self {
+        assert_private("the body", &String::from_utf8_lossy(&response.body));
+        for (name, value) in &response.headers {
+            assert_private(name, value);
+            assert!(TOLD.contains(&name.as_str()), "{lane:?}: header {name}: {value}");
+        }
+        Self { lane, response, honest }
+    }
+
+    /// It is a stream or a reply, and says all that the upstream said.
+    #[track_caller]
+    pub(crate) fn is_whole(&self) {
+        let spoken = match self.is_stream() {
+            true => {
+                let reply = told::stream(self.lane.client, &self.response);
+                assert!(matches!(reply, End::Reply(_)), "{:?}: {reply:?}", self.lane);
+                told::spoken(self.lane.client, &self.response.body)
+            }
+            false => text(self.lane.client, &told::plain(self.lane.client, &self.response)),
+        };
+        assert_eq!(spoken, self.honest, "{:?}: {}", self.lane, self.response.text());
+    }
+
+    /// It is a stream that failed in its middle: what was said before is what the upstream said.
+    #[track_caller]
+    pub(crate) fn fails(&self) {
+        self.fails_with("server_error");
+    }
+
+    /// It failed, by a status when nothing was said yet.
+    #[track_caller]
+    pub(crate) fn fails_at_once_or_later(&self) {
+        if self.response.status == 200 { self.fails() } else { self.is_bad_gateway() }
+    }
+
+    /// It is a stream that tells a whole answer, though not in the pieces of an honest one.
+    #[track_caller]
+    pub(crate) fn says_it_all(&self) {
+        told::stream(self.lane.client, &self.response).reply();
+        let spoken = told::spoken(self.lane.client, &self.response.body);
+        assert!(!spoken.is_empty() && self.honest.ends_with(&spoken), "{:?}: '{spoken}'", self.lane);
+    }
+
+    /// It is an error whose status and code go together.
+    #[track_caller]
+    pub(crate) fn is_of_the_closed_list(&self) {
+        let told: Value = serde_json::from_str(self.response.text()).unwrap();
+        let pair = (self.response.status, told["error"]["code"].as_str().or(told["error"]["type"].as_str()).unwrap());
+        assert!(REFUSALS.contains(&pair), "{:?}: {pair:?}", self.lane);
+    }
+
+    /// The same, with this code where the protocol has one.
+    #[track_caller]
+    pub(crate) fn fails_with(&self, code: &str) {
+        assert_eq!(self.response.status, 200, "{:?}: {}", self.lane, self.response.text());
+        let failure = told::stream(self.lane.client, &self.response).failure();
+        let failure: Value = serde_json::from_str(&failure).unwrap();
+        let (told, owed) = match self.lane.client {
+            Protocol::Messages => (&failure["error"]["type"], messages_type(code)),
+            _ => (&failure["error"]["code"], code),
+        };
+        let told = if told.is_null() { &failure["code"] } else { told };
+        assert_eq!(told, owed, "{:?}: {failure}", self.lane);
+        let spoken = told::spoken(self.lane.client, &self.response.body);
+        assert!(self.honest.starts_with(&spoken), "{:?}: '{spoken}' of '{}'", self.lane, self.honest);
+    }
+
+    /// It is an error of this kind and code.
+    #[track_caller]
+    pub(crate) fn is_refused(&self, kind: ErrorKind, code: &'static str) {
+        let body = self.response.text();
+        let told: Value = serde_json::from_str(body).unwrap_or_default();
+        if self.lane.client == Protocol::Messages {
+            let error = ApiError::new(kind, code, "");
+            let owed = serde_json::to_value(messages::ErrorBody::new(&error, "")).unwrap();
+            assert_eq!(self.response.status, messages::status(kind), "{:?}: {body}", self.lane);
+            assert_eq!((&told["type"], &told["error"]["type"]), (&owed["type"], &owed["error"]["type"]), "{body}");
+        } else {
+            assert_eq!(self.response.status, kind.status(), "{:?}: {body}", self.lane);
+            assert_eq!(told["error"]["code"], code, "{:?}: {body}", self.lane);
+            assert_eq!(told["error"]["type"], kind.openai_type(), "{:?}: {body}", self.lane);
+        }
+    }
+
+    /// The upstream gave no answer that is any good: it is told by a status.
+    #[track_caller]
+    pub(crate) fn is_bad_gateway(&self) {
+        self.is_refused(ErrorKind::Upstream, "upstream_error");
+    }
+
+    /// The upstream took too long: it is told by a status.
+    #[track_caller]
+    pub(crate) fn is_late(&self) {
+        self.is_refused(ErrorKind::UpstreamTimeout, "upstream_timeout");
+    }
+
+    pub(crate) fn is_stream(&self) -> bool {
+        self.response.header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream"))
+    }
+}
+
+/// A request on a lane, with headers that are nobody else's business.
+pub(crate) fn request(lane: Lane, stream: bool, text: &str) -> client::Request {
+    let body = ask(lane.client, word(lane.upstream), text, stream);
+    let request = house::request(lane.client, &body);
+    let private = [("cookie", "session=private"), ("x-forwarded-for", "203.0.113.9"), ("x-private", "private")];
+    private.into_iter().fold(request, |request, (name, value)| request.header(name, value))
+}
+
+/// Waits until the connection of a request to the simulator is over.
+#[track_caller]
+pub(crate) fn assert_closed(simulator: &Simulator, number: usize) {
+    assert!(simulator.wait_for_close(number, GUARD).is_some(), "the connection of request {number} is open");
+}
+
+/// What an honest upstream says, in its own words.
+fn honest_text(lane: Lane, stream: bool, text: &str) -> String {
+    let request = Request {
+        number: 0,
+        connection: 0,
+        nth_on_connection: 0,
+        method: "POST".into(),
+        path: house::path(lane.upstream).into(),
+        headers: Vec::new(),
+        body: ask(lane.upstream, "their-model", text, stream).to_string().into(),
+        at: now(),
+    };
+    let body = honest::answer(&request).body_bytes();
+    if stream {
+        return told::spoken(lane.upstream, &body);
+    }
+    self::text(lane.upstream, &serde_json::from_slice(&body).unwrap())
+}
+
+/// The text of a plain reply; of Images the pictures.
+fn text(protocol: Protocol, reply: &Value) -> String {
+    let text = match protocol {
+        Protocol::Responses => &reply["output"][0]["content"][0]["text"],
+        Protocol::Chat => &reply["choices"][0]["message"]["content"],
+        Protocol::Messages => &reply["content"][0]["text"],
+        Protocol::Images => &reply["data"][0]["b64_json"],
+    };
+    text.as_str().unwrap_or_else(|| panic!("no text: {reply}")).to_owned()
+}
+
+/// An upstream sees the headers that are its business and its own key.
+#[track_caller]
+fn check_headers(request: &Request) {
+    let names: BTreeSet<_> = request.headers.iter().map(|(name, _)| name.as_str()).collect();
+    let foreign: Vec<_> = names.iter().filter(|name| !SENT.contains(name)).collect();
+    assert!(foreign.is_empty(), "an upstream sees {foreign:?}");
+    let (name, key) = match request.protocol() {
+        Some(Protocol::Messages) => ("x-api-key", UPSTREAM_KEY.to_owned()),
+        _ => ("authorization", format!("Bearer {UPSTREAM_KEY}")),
+    };
+    assert_eq!(request.header(name), Some(key.as_str()), "an upstream's own key");
+    assert!(!request.body.windows(CLIENT_KEY.len()).any(|window| window == CLIENT_KEY.as_bytes()));
+}
+
+#[track_caller]
+fn assert_private(place: &str, text: &str) {
+    for canary in ["internal-host-7", "org-simulator-secret", UPSTREAM_KEY, CLIENT_KEY, "session=private"] {
+        assert!(!text.contains(canary), "{place} has '{canary}': {text}");
+    }
+}
+
+fn messages_type(code: &str) -> &str {
+    match code {
+        "rate_limit_exceeded" => "rate_limit_error",
+        _ => "api_error",
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "a request of the simulator has the time at which it came")]
+fn now() -> std::time::Instant {
+    std::time::Instant::now()
+}
+
+/// Settings of upstreams that time out on nothing that these tests do.
+pub(crate) const PATIENT: &str = "";
+/// Settings of upstreams that are given up soon; long enough for a busy machine to begin.
+pub(crate) const HASTY: &str = "head_timeout = \"1s\"\nevent_idle = \"1s\"\nconnect_timeout = \"1s\"";
+/// Longer than anything takes: a guard against hanging, not a measure.
+pub(crate) const GUARD: Duration = Duration::from_secs(30);
+
+/// Every status and code that an upstream can bring about, and for Messages every type.
+const REFUSALS: [(u16, &str); 14] = [
+    (400, "invalid_value"),
+    (400, "invalid_request_error"),
+    (413, "request_too_large"),
+    (429, "rate_limit_exceeded"),
+    (429, "rate_limit_error"),
+    (500, "api_error"),
+    (502, "upstream_error"),
+    (502, "api_error"),
+    (503, "service_unavailable"),
+    (503, "overloaded_error"),
+    (504, "upstream_timeout"),
+    (504, "timeout_error"),
+    (529, "overloaded_error"),
+    (500, "server_error"),
+];
+/// What upstreams may see.
+const SENT: [&str; 9] = [
+    "accept",
+    "accept-encoding",
+    "anthropic-version",
+    "authorization",
+    "content-length",
+    "content-type",
+    "host",
+    "user-agent",
+    "x-api-key",
+];
+/// What clients may see.
+const TOLD: [&str; 13] = [
+    "cache-control",
+    "connection",
+    "content-length",
+    "content-type",
+    "date",
+    "request-id",
+    "retry-after",
+    "transfer-encoding",
+    "x-accel-buffering",
+    "x-content-type-options",
+    "x-request-id",
+    "x-should-retry",
+    "x-sluicegate-dropped",
+];

@@ -1,0 +1,101 @@
+//! What clients are told, whatever the protocol.
+
+use images::Operation;
+use serde_json::Value;
+use simulator::Protocol;
+
+use crate::client::Response;
+use crate::stream::{self, End};
+
+/// Reads a stream by the grammar of its protocol: its reply, or the failure that it told. Anything outside the grammar,
+/// a second end and bytes after the end are failed tests.
+#[track_caller]
+pub(crate) fn stream(protocol: Protocol, response: &Response) -> End<Value> {
+    match protocol {
+        Protocol::Responses => value(stream::responses(response)),
+        Protocol::Chat => value(stream::chat(response)),
+        Protocol::Messages => value(stream::messages(response)),
+        Protocol::Images => images(response),
+    }
+}
+
+/// A plain reply, read and written by the type that streams are folded to.
+#[track_caller]
+pub(crate) fn plain(protocol: Protocol, response: &Response) -> Value {
+    assert_eq!((response.status, response.header("content-type")), (200, Some("application/json")), "{response:?}");
+    let body = &response.body;
+    let written = match protocol {
+        Protocol::Responses => serde_json::from_slice(body).and_then(|reply: responses::Response| written(&reply)),
+        Protocol::Chat => serde_json::from_slice(body).and_then(|reply: chat::Completion| written(&reply)),
+        Protocol::Messages => serde_json::from_slice(body).and_then(|reply: messages::Message| written(&reply)),
+        Protocol::Images => serde_json::from_slice(body).and_then(|reply: images::Response| written(&reply)),
+    };
+    written.unwrap_or_else(|error| panic!("{error}: {}", response.text()))
+}
+
+/// All that the deltas of a stream say, in order: texts, thoughts, refusals and arguments. Of Images the pictures.
+pub(crate) fn spoken(protocol: Protocol, stream: &[u8]) -> String {
+    let mut spoken = String::new();
+    for data in events(stream) {
+        let event: Value = serde_json::from_str(&data).unwrap_or_default();
+        match protocol {
+            Protocol::Responses if event["type"].as_str().is_some_and(|name| name.ends_with(".delta")) => {
+                spoken += event["delta"].as_str().unwrap_or_default();
+            }
+            Protocol::Chat => {
+                let delta = &event["choices"][0]["delta"];
+                let texts = ["reasoning_content", "content", "refusal"].map(|name| &delta[name]);
+                let calls = delta["tool_calls"].as_array().into_iter().flatten();
+                let arguments = calls.map(|call| &call["function"]["arguments"]);
+                spoken.extend(texts.into_iter().chain(arguments).filter_map(Value::as_str));
+            }
+            Protocol::Messages => {
+                let texts = ["thinking", "text", "partial_json"].map(|name| &event["delta"][name]);
+                spoken.extend(texts.into_iter().filter_map(Value::as_str));
+            }
+            Protocol::Images => spoken += event["b64_json"].as_str().unwrap_or_default(),
+            Protocol::Responses => {}
+        }
+    }
+    spoken
+}
+
+/// The data of each event of a stream that may be cut.
+pub(crate) fn events(stream: &[u8]) -> Vec<String> {
+    let (mut decoder, mut data) = (sse::Decoder::new(), Vec::new());
+    decoder.feed(stream.to_vec().into());
+    while let Some(Ok(event)) = decoder.poll() {
+        data.push(event.data().into_owned());
+    }
+    data
+}
+
+fn images(response: &Response) -> End<Value> {
+    let mut fold = images::Fold::new(Operation::Generation, Some(1));
+    let data = stream::data(response);
+    for (place, data) in data.iter().enumerate() {
+        let event = images::Event::read(data).unwrap_or_else(|error| panic!("{error}: {data}"));
+        match fold.push(event) {
+            Ok(()) => {}
+            Err(images::StreamError::Failed(_)) => {}
+            Err(error) => panic!("{error}: event {place}\n{}", response.text()),
+        }
+    }
+    match fold.finish() {
+        Ok(reply) => End::Reply(written(&reply).unwrap()),
+        Err(images::StreamError::Failed(failure)) => End::Failure(serde_json::to_string(&failure).unwrap()),
+        Err(error) => panic!("{error}\n{}", response.text()),
+    }
+}
+
+#[track_caller]
+fn value<T: serde::Serialize + std::fmt::Debug>(end: End<T>) -> End<Value> {
+    match end {
+        End::Reply(reply) => End::Reply(written(&reply).unwrap()),
+        End::Failure(failure) => End::Failure(failure),
+    }
+}
+
+fn written(reply: &impl serde::Serialize) -> serde_json::Result<Value> {
+    serde_json::to_value(reply)
+}
