@@ -197,6 +197,12 @@ impl Got {
         if self.response.status == 200 { self.fails() } else { self.is_bad_gateway() }
     }
 
+    /// It took too long, which is told by a status when nothing was said yet.
+    #[track_caller]
+    pub(crate) fn stalls(&self) {
+        if self.response.status == 200 { self.fails() } else { self.is_late() }
+    }
+
     /// It is a stream that tells a whole answer, though not in the pieces of an honest one.
     #[track_caller]
     pub(crate) fn says_it_all(&self) {
@@ -220,7 +226,7 @@ impl Got {
         let failure = told::stream(self.lane.client, &self.response).failure();
         let failure: Value = serde_json::from_str(&failure).unwrap();
         let (told, owed) = match self.lane.client {
-            Protocol::Messages => (&failure["error"]["type"], messages_type(code)),
+            Protocol::Messages => (&failure["type"], messages_type(code)),
             _ => (&failure["error"]["code"], code),
         };
         let told = if told.is_null() { &failure["code"] } else { told };
@@ -278,7 +284,7 @@ pub(crate) fn assert_closed(simulator: &Simulator, number: usize) {
 }
 
 /// What an honest upstream says, in its own words.
-fn honest_text(lane: Lane, stream: bool, text: &str) -> String {
+pub(crate) fn honest_text(lane: Lane, stream: bool, text: &str) -> String {
     let request = Request {
         number: 0,
         connection: 0,

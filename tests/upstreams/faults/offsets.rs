@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use simulator::{Cut, Protocol, Simulator, honest};
+use simulator::{Cut, Play, Protocol, Request, Simulator, honest};
 
 use crate::house::{House, Plan, TEXT, word};
 use crate::question::ask;
-use crate::scene::{Got, Lane};
+use crate::scene::{Got, Lane, honest_text};
+use crate::stream::End;
 use crate::told;
 
 #[test]
@@ -34,56 +35,83 @@ fn u08_a_reset_behind_every_byte() {
 struct Street {
     upstream: Protocol,
     simulator: Simulator,
-    /// Behind how many bytes.
-    cut: Arc<AtomicUsize>,
+    state: Arc<State>,
+}
+
+/// What the upstream and the test tell each other.
+#[derive(Default)]
+struct State {
+    /// Behind how many bytes it resets.
+    cut: AtomicUsize,
+    /// How many bytes of the last stream there are.
+    length: AtomicUsize,
+    /// How many of them the answer needs to be whole.
+    needed: AtomicUsize,
 }
 
 impl Street {
     fn new(upstream: Protocol) -> Self {
-        let cut = Arc::new(AtomicUsize::new(usize::MAX));
-        let reset_at = Arc::clone(&cut);
-        let simulator = Simulator::start(move |request| match reset_at.load(Ordering::Relaxed) {
-            usize::MAX => honest::answer(request),
-            bytes => honest::answer(request).cut_at(bytes, Cut::Reset),
-        });
-        Self { upstream, simulator: simulator.unwrap(), cut }
+        let state = Arc::<State>::default();
+        let shared = Arc::clone(&state);
+        let simulator = Simulator::start(move |request| shared.play(request)).unwrap();
+        Self { upstream, simulator, state }
     }
 
     /// Resets behind every byte, for a client of the same protocol and for one of another.
     fn walk(&self, house: &House) {
         let others: Vec<_> = TEXT.into_iter().filter(|client| *client != self.upstream).collect();
-        let length = self.length(house);
-        for bytes in 0..length {
-            // The system may swallow what came shortly before a reset, so what is whole cannot be foretold exactly.
-            self.cut.store(bytes, Ordering::Relaxed);
-            self.ask(house, self.upstream).fails_at_once_or_later();
+        self.next_is_whole(house);
+        for bytes in 0..self.state.length.load(Ordering::Relaxed) {
+            self.reset_behind(bytes, house, self.upstream);
             if self.upstream != Protocol::Images {
-                self.ask(house, others[bytes % 2]).fails_at_once_or_later();
+                self.reset_behind(bytes, house, others[bytes % 2]);
             }
-            // The next one is served as if nothing had been; so the breaker stays closed as well.
-            self.cut.store(usize::MAX, Ordering::Relaxed);
-            self.ask(house, self.upstream).is_whole();
+            // It also keeps the breaker closed.
+            if bytes % 2 == 1 {
+                self.next_is_whole(house);
+            }
         }
     }
 
-    /// Up to where a reset loses something of the answer.
-    fn length(&self, house: &House) -> usize {
-        let _ = self.ask(house, self.upstream);
-        let asked = self.simulator.requests().pop().unwrap();
-        let body = honest::answer(&asked).body_bytes();
-        let end = match self.upstream {
-            // Without [DONE] an answer is whole all the same.
-            Protocol::Chat => body.len() - "\n\ndata: [DONE]\n\n".len() + 1,
-            _ => body.len() - 1,
-        };
-        assert_eq!(told::events(&body[..end]).len() + 1, told::events(&body).len(), "the last event is cut");
-        end
+    fn reset_behind(&self, bytes: usize, house: &House, client: Protocol) {
+        self.state.cut.store(bytes, Ordering::Relaxed);
+        let got = self.ask(house, client);
+        if bytes < self.state.needed.load(Ordering::Relaxed) {
+            got.fails_at_once_or_later();
+        } else {
+            // Whether all of it comes through is the system's to say; that it ends once is not.
+            let _: End<_> = told::stream(client, &got.response);
+        }
+    }
+
+    fn next_is_whole(&self, house: &House) {
+        self.state.cut.store(usize::MAX, Ordering::Relaxed);
+        self.ask(house, self.upstream).is_whole();
     }
 
     fn ask(&self, house: &House, client: Protocol) -> Got {
-        let body = ask(client, word(self.upstream), "Hi", true);
-        let response = house.ask(client, &body);
+        let response = house.ask(client, &ask(client, word(self.upstream), TEXT_ASKED, true));
         let lane = Lane { client, upstream: self.upstream };
-        Got::new(lane, response, "You said: Hi".into())
+        Got::new(lane, response, honest_text(lane, true, TEXT_ASKED))
     }
 }
+
+impl State {
+    fn play(&self, request: &Request) -> Play {
+        let play = honest::answer(request);
+        let body = String::from_utf8(play.body_bytes()).unwrap();
+        // Chat is whole once it has said why it ends: what follows may be missing.
+        let needed = match body.find("\"finish_reason\":\"") {
+            Some(finish) => finish + body[finish..].find("\n\n").unwrap() + 2,
+            None => body.len(),
+        };
+        self.length.store(body.len(), Ordering::Relaxed);
+        self.needed.store(needed, Ordering::Relaxed);
+        match self.cut.load(Ordering::Relaxed) {
+            usize::MAX => play,
+            bytes => play.cut_at(bytes, Cut::Reset),
+        }
+    }
+}
+
+const TEXT_ASKED: &str = "Hi";
