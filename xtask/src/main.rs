@@ -77,7 +77,10 @@ usage: cargo xtask <chore>
   ci                  everything that has to pass: format, lints, tables, docs, licences, fuzz targets, tests
   clients [ARGS…]     run the official Node SDKs against the gateway; ARGS go to `node --test`
   fetch-model         bring the weights of the embedded text engine into the user's cache
-  bench [ARGS…]       run the benches; ARGS go to the bench programs
+  bench [ARGS…]       run the benches; ARGS go to the bench programs of the crates
+  bench gateway [--quick] [--write] [CELL…]
+                      measure the release build in front of an upstream against a bare proxy: everything, or a CELL
+                      such as 'requests'; --write puts the table into tests/benches/RESULTS.md
   fuzz [--minutes N] [--keep] [TARGET]
                       fuzz every target in turn, or one, for N minutes each (1); --keep adds to the corpus what
                       reached new code

@@ -1,0 +1,172 @@
+//! Ways of asking, each bounded in time.
+
+use std::future::Future;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+
+use crate::Outcome;
+use crate::client::Connection;
+use crate::question::Question;
+use crate::subject::Subject;
+
+/// What came of asking for a while.
+#[derive(Default)]
+pub(crate) struct Done {
+    /// The answers.
+    pub(crate) answers: usize,
+    /// The bytes of whole replies, or the events of streams.
+    pub(crate) units: usize,
+    /// How long it took.
+    pub(crate) took: Duration,
+    /// The processor time that it took the one who was asked.
+    pub(crate) processor: Duration,
+}
+
+impl Done {
+    /// So many of something in a second.
+    pub(crate) fn per_second(&self, count: usize) -> f64 {
+        count as f64 / self.took.as_secs_f64()
+    }
+
+    /// Microseconds of processor time for each of so many.
+    pub(crate) fn micros_each(&self, count: usize) -> f64 {
+        self.processor.as_secs_f64() * 1e6 / count.max(1) as f64
+    }
+}
+
+/// Asks over and over on so many connections at once, each as soon as it has its answer.
+pub(crate) async fn closed_loop(
+    subject: &Subject,
+    question: Question,
+    connections: usize,
+    span: Duration,
+) -> Outcome<Done> {
+    // Threads, pools and caches come to rest before anything is counted.
+    run(subject, question, connections, WARM_UP).await?;
+    let before = subject.processor()?;
+    let mut done = run(subject, question, connections, span).await?;
+    done.processor = subject.processor()? - before;
+    Ok(done)
+}
+
+async fn run(subject: &Subject, question: Question, connections: usize, span: Duration) -> Outcome<Done> {
+    let started = Instant::now();
+    let mut tasks = JoinSet::new();
+    for _ in 0..connections {
+        let (address, request) = (subject.address, subject.request(question));
+        tasks.spawn(async move {
+            let mut connection = Connection::open(address).await?;
+            let (mut answers, mut units) = (0, 0);
+            while started.elapsed() < span {
+                units += match question {
+                    Question::Small | Question::Picture => connection.ask(&request).await?,
+                    _ => connection.stream(&request).await?.events,
+                };
+                answers += 1;
+            }
+            std::io::Result::Ok((answers, units))
+        });
+    }
+    let mut done = Done::default();
+    while let Some(joined) = bounded(span + GRACE, tasks.join_next()).await? {
+        let (answers, units) = joined.map_err(told)?.map_err(told)?;
+        done.answers += answers;
+        done.units += units;
+    }
+    done.took = started.elapsed();
+    Ok(done)
+}
+
+/// Asks at a fixed rate, whatever the answers take; tells how long each took, in order of time taken.
+pub(crate) async fn fixed_rate(subject: &Subject, every: Duration, span: Duration) -> Outcome<Vec<Duration>> {
+    let request = subject.request(Question::Small);
+    let mut idle: Vec<Connection> = Vec::new();
+    let mut tasks = JoinSet::new();
+    let mut times = Vec::new();
+    let mut ticks = interval(every);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let started = Instant::now();
+    while started.elapsed() < span {
+        ticks.tick().await;
+        while let Some(joined) = tasks.try_join_next() {
+            let (connection, took) = result(joined)?;
+            idle.push(connection);
+            times.push(took);
+        }
+        let connection = match idle.pop() {
+            Some(connection) => connection,
+            None => Connection::open(subject.address).await.map_err(told)?,
+        };
+        tasks.spawn(timed(connection, request.clone()));
+    }
+    while let Some(joined) = bounded(GRACE, tasks.join_next()).await? {
+        times.push(result(joined)?.1);
+    }
+    times.sort_unstable();
+    Ok(times)
+}
+
+async fn timed(mut connection: Connection, request: Bytes) -> std::io::Result<(Connection, Duration)> {
+    let asked = Instant::now();
+    connection.ask(&request).await?;
+    Ok((connection, asked.elapsed()))
+}
+
+/// Streams one after another; tells how long the first event of each took, in order of time taken.
+pub(crate) async fn first_events(subject: &Subject, question: Question, count: usize) -> Outcome<Vec<Duration>> {
+    let request = subject.request(question);
+    let mut connection = Connection::open(subject.address).await.map_err(told)?;
+    let mut times = Vec::new();
+    for _ in 0..count {
+        times.push(bounded(GRACE, connection.stream(&request)).await?.map_err(told)?.first);
+    }
+    times.sort_unstable();
+    Ok(times)
+}
+
+/// Opens so many streams of which only the first event comes.
+pub(crate) async fn open_streams(subject: &Subject, count: usize) -> Outcome<Vec<Connection>> {
+    let request = subject.request(Question::Idle);
+    let mut open = Vec::new();
+    while open.len() < count {
+        let mut tasks = JoinSet::new();
+        for _ in 0..AT_ONCE.min(count - open.len()) {
+            let (address, request) = (subject.address, request.clone());
+            tasks.spawn(async move {
+                let mut connection = Connection::open(address).await?;
+                connection.open_stream(&request).await?;
+                std::io::Result::Ok(connection)
+            });
+        }
+        while let Some(joined) = bounded(GRACE, tasks.join_next()).await? {
+            open.push(result(joined)?);
+        }
+    }
+    Ok(open)
+}
+
+/// Waits, but not for ever.
+pub(crate) async fn bounded<T>(span: Duration, work: impl Future<Output = T>) -> Outcome<T> {
+    timeout(span, work).await.map_err(|_| format!("nothing came for {} s", span.as_secs()))
+}
+
+/// The time within which `share` of the sorted times are.
+pub(crate) fn percentile(sorted: &[Duration], share: f64) -> f64 {
+    let at = (sorted.len() as f64 * share) as usize;
+    sorted.get(at.min(sorted.len().saturating_sub(1))).map_or(0.0, |time| time.as_secs_f64() * 1e6)
+}
+
+fn result<T>(joined: Result<std::io::Result<T>, tokio::task::JoinError>) -> Outcome<T> {
+    joined.map_err(told)?.map_err(told)
+}
+
+pub(crate) fn told(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+const WARM_UP: Duration = Duration::from_millis(300);
+const GRACE: Duration = Duration::from_secs(10);
+const AT_ONCE: usize = 64;

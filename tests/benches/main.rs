@@ -1,0 +1,90 @@
+//! The gateway in front of an upstream, against a bare proxy in its place. Run by `cargo xtask bench`.
+
+mod cells;
+mod client;
+mod load;
+mod question;
+mod report;
+mod subject;
+mod upstream;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Parser;
+
+use crate::cells::{Amount, Bench, CELLS};
+use crate::report::{Line, table};
+use crate::subject::{Programs, beside};
+use crate::upstream::Upstream;
+
+/// What something comes to: its error is a whole message for a person.
+type Outcome<T = ()> = Result<T, String>;
+
+/// Measures the gateway against a bare proxy.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// A short run: less is measured, so the numbers are rough.
+    #[arg(long)]
+    quick: bool,
+    /// Write the table to this file too.
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+    /// What is measured; everything without it.
+    cells: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    match runtime.map_err(load::told).and_then(|runtime| runtime.block_on(run(Arguments::parse()))) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(arguments: Arguments) -> Outcome {
+    let mut upstream = Upstream::start().await.map_err(load::told)?;
+    let own = std::env::current_exe().map_err(load::told)?;
+    let programs =
+        Programs { gateway: beside(&own, "sluicegate"), bare: beside(&own, "bare_proxy"), upstream: upstream.address };
+    let amount = if arguments.quick { QUICK } else { FULL };
+    let bench = Bench::start(programs, amount)?;
+    let chosen = match &arguments.cells[..] {
+        [] => CELLS.map(str::to_owned).to_vec(),
+        some => some.to_vec(),
+    };
+    let mut lines = Vec::new();
+    for name in chosen {
+        eprintln!("measuring {name}");
+        lines.extend(bench.cell(&name, &mut upstream).await?);
+    }
+    println!("{}", table(&lines));
+    match arguments.write {
+        Some(path) => {
+            std::fs::write(&path, page(&lines, amount)).map_err(|error| format!("{}: {error}", path.display()))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The results as a page.
+fn page(lines: &[Line], amount: Amount) -> String {
+    let Amount { rounds, span, .. } = amount;
+    format!(
+        "# The gateway against a bare proxy\n\n\
+         Written by `cargo xtask bench gateway --write`. Both stand in front of the same upstream on the same machine, \
+         are built\nwith the same release profile, and take turns: {rounds} rounds of {} s. The ratio is the median of \
+         the ratios of the rounds,\nso it holds on other machines better than the numbers do. The gateway is built \
+         without embedded engines\n(`--no-default-features`), and has keys, validation, limits, metrics and its log \
+         on. The bare proxy is\n`tests/benches/bare_proxy.rs`: hyper, and nothing else.\n\n{}",
+        span.as_secs_f64(),
+        table(lines)
+    )
+}
+
+const FULL: Amount = Amount { rounds: 5, span: Duration::from_secs(2), open: &[1000, 5000], streams: 200 };
+const QUICK: Amount = Amount { rounds: 1, span: Duration::from_millis(700), open: &[1000], streams: 50 };

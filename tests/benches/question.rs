@@ -1,0 +1,111 @@
+//! What is asked, of whom: the same thing by the gateway's names and by the upstream's.
+
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Question {
+    /// A small chat completion, whole.
+    Small,
+    /// A stream of chat events.
+    Chat,
+    /// A stream of Responses events.
+    Responses,
+    /// A stream of Responses events, from an upstream that speaks Chat. Without a gateway: [`Question::Chat`].
+    Translated,
+    /// A stream of which only the first event comes.
+    Idle,
+    /// A large picture.
+    Picture,
+}
+
+/// Whose names are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Names {
+    /// The upstream's, for it and the bare proxy.
+    Upstream,
+    /// The gateway's: it knows every model by another name.
+    Gateway,
+}
+
+impl Question {
+    /// The request as it goes over the wire to `host`.
+    pub(crate) fn request(self, names: Names, host: SocketAddr) -> Bytes {
+        let question = if names == Names::Upstream && self == Self::Translated { Self::Chat } else { self };
+        let (path, model, rest) = question.parts();
+        let prefix = if names == Names::Gateway { "our-" } else { "" };
+        let body = format!(r#"{{"model":"{prefix}{model}",{rest}}}"#);
+        let length = body.len();
+        let head = format!(
+            "POST /v1{path} HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {KEY}\r\nuser-agent: sluicegate-benches\r\n\
+             accept: */*\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+        );
+        Bytes::from(head + &body)
+    }
+
+    /// Path, model and the other members of the body.
+    fn parts(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Self::Small => ("/chat/completions", SMALL, r#""messages":[{"role":"user","content":"Say hello."}]"#),
+            Self::Chat => {
+                ("/chat/completions", CHAT, r#""messages":[{"role":"user","content":"count to 60"}],"stream":true"#)
+            }
+            Self::Responses => (
+                "/responses",
+                RESPONSES,
+                r#""input":[{"role":"user","content":[{"type":"input_text","text":"count to 60"}]}],"stream":true"#,
+            ),
+            Self::Translated => (
+                "/responses",
+                CHAT,
+                r#""input":[{"role":"user","content":[{"type":"input_text","text":"count to 60"}]}],"stream":true"#,
+            ),
+            Self::Idle => {
+                ("/chat/completions", IDLE, r#""messages":[{"role":"user","content":"count to 60"}],"stream":true"#)
+            }
+            Self::Picture => ("/images/generations", PICTURE, r#""prompt":"A lighthouse at night.""#),
+        }
+    }
+}
+
+/// A gateway that knows the upstream at `address`, with everything on that an operator has on.
+pub(crate) fn configuration(address: SocketAddr) -> String {
+    let mut config = format!(
+        "listen = [\"127.0.0.1:0\"]\nadmin = \"127.0.0.1:0\"\n\
+         [limits]\nconcurrency = 20000\nconcurrency_per_key = 20000\nconnections = 20000\n\
+         [[keys]]\nname = \"bench\"\nhash = \"sha256:{KEY_HASH}\"\nscopes = [\"text\", \"messages\", \"images\"]\n"
+    );
+    for protocol in ["chat", "responses", "images"] {
+        config += &format!(
+            "[[upstreams]]\nname = \"{protocol}\"\nprotocol = \"{protocol}\"\nbase_url = \"http://{address}/v1\"\n"
+        );
+    }
+    let text = r#""chat", "responses""#;
+    let images = r#""images_generations""#;
+    for (model, family, upstream, protocols) in [
+        (SMALL, "text", "chat", text),
+        (CHAT, "text", "chat", text),
+        (RESPONSES, "text", "responses", text),
+        (IDLE, "text", "chat", text),
+        (PICTURE, "images", "images", images),
+    ] {
+        config += &format!(
+            "[[models]]\nid = \"our-{model}\"\nfamily = \"{family}\"\nprotocols = [{protocols}]\n\
+             targets = [{{ upstream = \"{upstream}\", model = \"{model}\" }}]\n"
+        );
+    }
+    config
+}
+
+/// The upstream's models, by what they do.
+pub(crate) const SMALL: &str = "small";
+pub(crate) const CHAT: &str = "chat-stream";
+pub(crate) const RESPONSES: &str = "responses-stream";
+pub(crate) const IDLE: &str = "idle-stream";
+pub(crate) const PICTURE: &str = "picture";
+
+/// The key that the gateway knows by its hash.
+const KEY: &str = "sg_bench_key_00000000000000000000000";
+const KEY_HASH: &str = "022aea616ced6070aa587983a82105ea3981078b4eb31d583a25b56221163fae";

@@ -1,0 +1,131 @@
+//! What is measured: a process that stands in front of the upstream.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::Outcome;
+use crate::question::{self, Names, Question};
+
+/// Something that answers.
+pub(crate) struct Subject {
+    /// Where it listens.
+    pub(crate) address: SocketAddr,
+    names: Names,
+    process: Option<Process>,
+}
+
+struct Process {
+    child: Child,
+    /// Held so that it has somewhere to print to.
+    _output: BufReader<ChildStdout>,
+}
+
+/// The programs that are measured, and the upstream that they stand in front of.
+pub(crate) struct Programs {
+    /// The release build of the gateway.
+    pub(crate) gateway: PathBuf,
+    /// The bare proxy, built the same way.
+    pub(crate) bare: PathBuf,
+    /// The upstream.
+    pub(crate) upstream: SocketAddr,
+}
+
+impl Programs {
+    /// The upstream itself.
+    pub(crate) fn direct(&self) -> Subject {
+        Subject { address: self.upstream, names: Names::Upstream, process: None }
+    }
+
+    /// Starts a bare proxy.
+    pub(crate) fn bare(&self) -> Outcome<Subject> {
+        Subject::start(Command::new(&self.bare).arg(self.upstream.to_string()), Names::Upstream)
+    }
+
+    /// Starts a gateway. Its log is formatted and written, to nowhere: the disk is not measured.
+    pub(crate) fn gateway(&self) -> Outcome<Subject> {
+        let config = Scratch::write(&question::configuration(self.upstream))?;
+        let mut command = Command::new(&self.gateway);
+        Subject::start(command.arg("serve").arg("--config").arg(&config.0).env_remove("SLUICEGATE_LOG"), Names::Gateway)
+    }
+}
+
+impl Subject {
+    fn start(command: &mut Command, names: Names) -> Outcome<Self> {
+        let program = command.get_program().display().to_string();
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        let mut child = child.map_err(|error| format!("{program} cannot be started: {error}"))?;
+        let output = child.stdout.take().ok_or_else(|| format!("{program} has no output"))?;
+        let mut process = Process { child, _output: BufReader::new(output) };
+        let mut lines = (&mut process._output).lines().map_while(Result::ok);
+        let address = lines.find_map(|line| line.split_once(" listens on http://")?.1.parse().ok());
+        let address = address.ok_or_else(|| format!("{program} did not start"))?;
+        Ok(Self { address, names, process: Some(process) })
+    }
+
+    /// A question in its own names.
+    pub(crate) fn request(&self, question: Question) -> Bytes {
+        question.request(self.names, self.address)
+    }
+
+    /// The processor time that it has used so far; nothing when it has no process of its own.
+    pub(crate) fn processor(&self) -> Outcome<Duration> {
+        let Some(stat) = self.read("stat")? else { return Ok(Duration::ZERO) };
+        // The name of the program may have blanks in it; user and system time are 12 and 13 behind its end.
+        let fields = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
+        let ticks: u64 = fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
+        Ok(TICK * u32::try_from(ticks).unwrap_or(u32::MAX))
+    }
+
+    /// The memory that it has in use, in bytes.
+    pub(crate) fn memory(&self) -> Outcome<f64> {
+        let status = self.read("status")?.unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kibibytes = line.and_then(|line| line.trim().split(' ').next()?.parse::<f64>().ok());
+        kibibytes.map(|kibibytes| kibibytes * 1024.0).ok_or_else(|| "the memory of a process is not told".to_owned())
+    }
+
+    fn read(&self, file: &str) -> Outcome<Option<String>> {
+        let Some(process) = &self.process else { return Ok(None) };
+        let path = format!("/proc/{}/{file}", process.child.id());
+        fs::read_to_string(&path).map(Some).map_err(|error| format!("{path}: {error}"))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It has ended already where this fails.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A file that is there as long as this is.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn write(text: &str) -> Outcome<Self> {
+        let path = std::env::temp_dir().join(format!("sluicegate-bench-{}.toml", std::process::id()));
+        fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Where cargo puts the programs that are built with this one.
+pub(crate) fn beside(program: &Path, name: &str) -> PathBuf {
+    program.with_file_name(name)
+}
+
+/// In what the system counts processor time.
+const TICK: Duration = Duration::from_millis(10);

@@ -1,0 +1,183 @@
+//! The upstream of the benches: it writes answers that were made beforehand, so that it is never what is measured.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use memchr::memmem;
+use simulator::{Request, honest};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::yield_now;
+use tokio::time::Instant;
+
+use crate::question::{CHAT, IDLE, PICTURE, RESPONSES, SMALL};
+
+/// A running upstream. Its connections live as long as the runtime.
+pub(crate) struct Upstream {
+    /// Where it listens.
+    pub(crate) address: SocketAddr,
+    /// When idle streams were left by whoever asked for them.
+    pub(crate) left: UnboundedReceiver<Instant>,
+}
+
+impl Upstream {
+    /// Starts it on a port that the system chooses.
+    pub(crate) async fn start() -> io::Result<Self> {
+        let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await?;
+        let address = listener.local_addr()?;
+        let (tell, left) = unbounded_channel();
+        tokio::spawn(accept(listener, Arc::new(Answers::made()), tell));
+        Ok(Self { address, left })
+    }
+}
+
+async fn accept(listener: TcpListener, answers: Arc<Answers>, tell: UnboundedSender<Instant>) {
+    while let Ok((socket, _)) = listener.accept().await {
+        // An error on a connection is a peer that went away.
+        let (answers, tell) = (Arc::clone(&answers), tell.clone());
+        tokio::spawn(async move { serve(socket, &answers, &tell).await.ok() });
+    }
+}
+
+async fn serve(mut socket: TcpStream, answers: &Answers, tell: &UnboundedSender<Instant>) -> io::Result<()> {
+    socket.set_nodelay(true)?;
+    let mut buffer = BytesMut::with_capacity(4096);
+    loop {
+        let Some(length) = request(&mut socket, &mut buffer).await? else { return Ok(()) };
+        let model = model(&buffer[..length]).to_owned();
+        buffer.clear();
+        for piece in answers.of(&model) {
+            socket.write_all(piece).await?;
+            // A model takes its time; here, as much as the others need to take their turn.
+            yield_now().await;
+        }
+        if model == IDLE {
+            // Nothing more is asked on this connection: what can be read is its end.
+            let _ = socket.read_u8().await;
+            let _ = tell.send(Instant::now());
+            return Ok(());
+        }
+    }
+}
+
+/// Reads a request into an empty buffer; `None` when there is none any more.
+async fn request(socket: &mut TcpStream, buffer: &mut BytesMut) -> io::Result<Option<usize>> {
+    loop {
+        if let Some(length) = whole_length(buffer)
+            && buffer.len() >= length
+        {
+            return Ok(Some(length));
+        }
+        if socket.read_buf(buffer).await? == 0 {
+            return Ok(None);
+        }
+    }
+}
+
+/// How long the message is that begins here, when its head is there.
+fn whole_length(message: &[u8]) -> Option<usize> {
+    let head = memmem::find(message, b"\r\n\r\n")? + 4;
+    let text = std::str::from_utf8(&message[..head]).ok()?;
+    let body = text.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
+    });
+    Some(head + body.unwrap_or(0))
+}
+
+/// The model that a request asks for.
+fn model(request: &[u8]) -> &str {
+    let from = memmem::find(request, MODEL).map_or(request.len(), |at| at + MODEL.len());
+    let name = request[from..].split(|byte| *byte == b'"').next().unwrap_or_default();
+    std::str::from_utf8(name).unwrap_or_default()
+}
+
+/// What is written for each model, piece by piece.
+struct Answers {
+    small: Vec<Bytes>,
+    chat: Vec<Bytes>,
+    responses: Vec<Bytes>,
+    idle: Vec<Bytes>,
+    picture: Vec<Bytes>,
+    unknown: Vec<Bytes>,
+}
+
+impl Answers {
+    /// The words of a real server, as the simulator says them.
+    fn made() -> Self {
+        let ask = |path: &str, body: &'static str| honest::answer(&simulated(path, body));
+        let small = ask("/v1/chat/completions", r#"{"model":"small","messages":[{"role":"user","content":"hello"}]}"#);
+        let chat = ask(
+            "/v1/chat/completions",
+            r#"{"model":"chat-stream","stream":true,"messages":[{"role":"user","content":"count to 60"}]}"#,
+        );
+        let responses = ask("/v1/responses", r#"{"model":"responses-stream","stream":true,"input":"count to 60"}"#);
+        let chat = streamed(chat.pieces());
+        Self {
+            small: whole(&small.body_bytes()),
+            idle: chat.iter().take(1).cloned().collect(),
+            chat,
+            responses: streamed(responses.pieces()),
+            picture: whole(picture().as_bytes()),
+            unknown: vec![Bytes::from_static(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n")],
+        }
+    }
+
+    fn of(&self, model: &str) -> &[Bytes] {
+        match model {
+            SMALL => &self.small,
+            CHAT => &self.chat,
+            RESPONSES => &self.responses,
+            IDLE => &self.idle,
+            PICTURE => &self.picture,
+            _ => &self.unknown,
+        }
+    }
+}
+
+fn simulated(path: &str, body: &'static str) -> Request {
+    Request {
+        number: 0,
+        connection: 0,
+        nth_on_connection: 0,
+        method: "POST".to_owned(),
+        path: path.to_owned(),
+        headers: vec![("content-type".to_owned(), "application/json".to_owned())],
+        body: Bytes::from_static(body.as_bytes()),
+        at: Instant::now().into_std(),
+    }
+}
+
+/// A reply with one large picture.
+fn picture() -> String {
+    let base64 = "iVBORw0KGgo+/AB9".repeat(PICTURE_SIZE / 16);
+    format!(
+        r#"{{"created":1700000000,"data":[{{"b64_json":"{base64}"}}],"usage":{{"input_tokens":8,"output_tokens":4096,"total_tokens":4104,"input_tokens_details":{{"text_tokens":8,"image_tokens":0}}}}}}"#
+    )
+}
+
+fn whole(body: &[u8]) -> Vec<Bytes> {
+    let head = format!("{OK}content-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len());
+    vec![Bytes::from([head.as_bytes(), body].concat())]
+}
+
+/// One chunk an event, the head with the first.
+fn streamed<'a>(events: impl Iterator<Item = &'a Bytes>) -> Vec<Bytes> {
+    let chunk = |event: &Bytes| [format!("{:x}\r\n", event.len()).as_bytes(), event, b"\r\n"].concat();
+    let mut pieces: Vec<_> = events.map(chunk).collect();
+    if let Some(first) = pieces.first_mut() {
+        let head = format!("{OK}content-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n");
+        first.splice(..0, head.into_bytes());
+    }
+    pieces.push(b"0\r\n\r\n".to_vec());
+    pieces.into_iter().map(Bytes::from).collect()
+}
+
+/// How a picture's base64 is sized: what a picture of 1024 × 1024 takes.
+const PICTURE_SIZE: usize = 2_500_000;
+
+const MODEL: &[u8] = br#""model":""#;
+const OK: &str = "HTTP/1.1 200 OK\r\ndate: Tue, 14 Nov 2023 22:13:20 GMT\r\nserver: bench\r\n";
