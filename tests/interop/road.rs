@@ -1,0 +1,220 @@
+//! The ways from a client to the model server, and what all of them have in common.
+
+use serde_json::{Value, json};
+
+use crate::client::{Response, changed};
+use crate::server::{MESSAGES, Server, TEXT};
+use crate::stream;
+
+/// The gateway in front of the model server.
+pub(crate) fn gateway() -> Server {
+    let url = std::env::var("SLUICEGATE_INTEROP_URL").expect("cargo xtask interop starts the model server");
+    Server::configured(&CONFIG.replace("{url}", &url))
+}
+
+/// A way from a client to the model server, which speaks Chat Completions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Road {
+    /// From Responses, by neutral words.
+    Responses,
+    /// From Messages, by neutral words.
+    Messages,
+    /// From Chat Completions, byte for byte, held to the grammar.
+    Relay,
+    /// From Chat Completions, read and written anew.
+    Repair,
+}
+
+impl Road {
+    pub(crate) const ALL: [Self; 4] = [Self::Responses, Self::Messages, Self::Relay, Self::Repair];
+    pub(crate) const CHAT: [Self; 2] = [Self::Relay, Self::Repair];
+
+    /// A request for the answer to some turns, with more members.
+    pub(crate) fn request(self, turns: &Value, more: &Value) -> Value {
+        let body = match self {
+            Self::Responses => json!({"model": AS_IT_IS, "input": turns, "max_output_tokens": CAP}),
+            Self::Messages => json!({"model": OF_MESSAGES, "messages": turns, "max_tokens": CAP}),
+            Self::Relay => json!({"model": AS_IT_IS, "messages": turns, "max_tokens": CAP}),
+            Self::Repair => json!({"model": REPAIRED, "messages": turns, "max_tokens": CAP}),
+        };
+        changed(changed(body, &json!({"temperature": 0})), more)
+    }
+
+    pub(crate) fn post(self, gateway: &Server, body: &Value) -> Response {
+        gateway.post(self.key(), self.path(), body)
+    }
+
+    pub(crate) const fn key(self) -> &'static str {
+        if matches!(self, Self::Messages) { MESSAGES } else { TEXT }
+    }
+
+    pub(crate) const fn path(self) -> &'static str {
+        match self {
+            Self::Responses => "/v1/responses",
+            Self::Messages => "/v1/messages",
+            Self::Relay | Self::Repair => "/v1/chat/completions",
+        }
+    }
+
+    /// Asks plainly and streamed.
+    #[track_caller]
+    pub(crate) fn both(self, gateway: &Server, turns: &Value, more: &Value) -> [Answer; 2] {
+        let plain = self.post(gateway, &self.request(turns, more));
+        assert_eq!((plain.status, plain.header("content-type")), (200, Some("application/json")), "{}", plain.text());
+        let streamed = self.stream(gateway, turns, more);
+        [self.read(plain.json()), self.read(self.fold(&streamed).reply())]
+    }
+
+    pub(crate) fn stream(self, gateway: &Server, turns: &Value, more: &Value) -> Response {
+        let mut body = changed(self.request(turns, more), &json!({"stream": true}));
+        if Self::CHAT.contains(&self) {
+            body["stream_options"] = json!({"include_usage": true});
+        }
+        self.post(gateway, &body)
+    }
+
+    /// What a stream comes to by the grammar of the client's protocol.
+    #[track_caller]
+    pub(crate) fn fold(self, response: &Response) -> stream::End<Value> {
+        fn json<T: serde::Serialize>(end: stream::End<T>) -> stream::End<Value> {
+            match end {
+                stream::End::Reply(reply) => stream::End::Reply(serde_json::to_value(reply).unwrap()),
+                stream::End::Failure(failure) => stream::End::Failure(failure),
+            }
+        }
+        match self {
+            Self::Responses => json(stream::responses(response)),
+            Self::Messages => json(stream::messages(response)),
+            Self::Relay | Self::Repair => json(stream::chat(response)),
+        }
+    }
+
+    fn read(self, reply: Value) -> Answer {
+        match self {
+            Self::Responses => Answer::of_responses(reply),
+            Self::Messages => Answer::of_messages(reply),
+            Self::Relay | Self::Repair => Answer::of_chat(reply),
+        }
+    }
+}
+
+/// What a reply says, whatever its protocol.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) text: String,
+    /// Names and arguments.
+    pub(crate) calls: Vec<(String, Value)>,
+    /// Why it ended, in the word of its protocol.
+    pub(crate) stop: Value,
+    /// Tokens in and out.
+    pub(crate) usage: (u64, u64),
+    pub(crate) reply: Value,
+}
+
+impl Answer {
+    fn of_responses(reply: Value) -> Self {
+        assert_eq!((&reply["object"], &reply["model"]), (&json!("response"), &json!(AS_IT_IS)), "{reply}");
+        let items = of_type(&reply["output"], "message");
+        let calls = of_type(&reply["output"], "function_call");
+        let usage = (&reply["usage"]["input_tokens"], &reply["usage"]["output_tokens"]);
+        let reason = &reply["incomplete_details"]["reason"];
+        Self {
+            text: items.iter().map(|item| item["content"][0]["text"].as_str().unwrap()).collect(),
+            calls: calls.iter().map(|call| call_of(&call["name"], &call["arguments"])).collect(),
+            stop: if reason.is_null() { &reply["status"] } else { reason }.clone(),
+            usage: (count(usage.0), count(usage.1)),
+            reply,
+        }
+    }
+
+    fn of_messages(reply: Value) -> Self {
+        assert_eq!((&reply["type"], &reply["model"]), (&json!("message"), &json!(OF_MESSAGES)), "{reply}");
+        let calls = of_type(&reply["content"], "tool_use");
+        let texts = of_type(&reply["content"], "text");
+        Self {
+            text: texts.iter().map(|block| block["text"].as_str().unwrap()).collect(),
+            calls: calls.iter().map(|call| (name(&call["name"]), call["input"].clone())).collect(),
+            stop: reply["stop_reason"].clone(),
+            usage: (count(&reply["usage"]["input_tokens"]), count(&reply["usage"]["output_tokens"])),
+            reply,
+        }
+    }
+
+    fn of_chat(reply: Value) -> Self {
+        let choice = &reply["choices"][0];
+        assert!([AS_IT_IS, REPAIRED].contains(&reply["model"].as_str().unwrap()), "the client's own name: {reply}");
+        let calls = choice["message"]["tool_calls"].as_array().into_iter().flatten();
+        Self {
+            text: choice["message"]["content"].as_str().unwrap_or_default().to_owned(),
+            calls: calls.map(|call| call_of(&call["function"]["name"], &call["function"]["arguments"])).collect(),
+            stop: choice["finish_reason"].clone(),
+            usage: (count(&reply["usage"]["prompt_tokens"]), count(&reply["usage"]["completion_tokens"])),
+            reply,
+        }
+    }
+}
+
+pub(crate) fn user(text: &str) -> Value {
+    json!({"role": "user", "content": text})
+}
+
+fn of_type<'a>(list: &'a Value, kind: &str) -> Vec<&'a Value> {
+    list.as_array().expect("a list").iter().filter(|entry| entry["type"] == kind).collect()
+}
+
+fn call_of(called: &Value, arguments: &Value) -> (String, Value) {
+    (name(called), serde_json::from_str(arguments.as_str().expect("text")).expect("arguments are JSON"))
+}
+
+fn name(value: &Value) -> String {
+    value.as_str().expect("a name").to_owned()
+}
+
+/// Zero where nothing is told.
+fn count(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_default()
+}
+
+/// The model whose server is taken at its word.
+const AS_IT_IS: &str = "as-it-is";
+/// The same for clients of Messages.
+const OF_MESSAGES: &str = "of-messages";
+/// The model whose server is said to bend the grammar.
+const REPAIRED: &str = "repaired";
+
+/// The model server, taken in two ways.
+const CONFIG: &str = r#"
+[[upstreams]]
+name = "as-it-is"
+protocol = "chat"
+base_url = "{url}/v1"
+api_key = { env = "SLUICEGATE_INTEROP_KEY" }
+
+[[upstreams]]
+name = "repaired"
+protocol = "chat"
+base_url = "{url}/v1"
+api_key = { env = "SLUICEGATE_INTEROP_KEY" }
+repair = true
+
+[[models]]
+id = "as-it-is"
+family = "text"
+protocols = ["responses", "chat"]
+targets = [{ upstream = "as-it-is", model = "smollm2" }]
+
+[[models]]
+id = "of-messages"
+family = "messages"
+protocols = ["messages"]
+targets = [{ upstream = "as-it-is", model = "smollm2" }]
+
+[[models]]
+id = "repaired"
+family = "text"
+protocols = ["chat"]
+targets = [{ upstream = "repaired", model = "smollm2" }]
+"#;
+
+/// Enough for a sentence.
+const CAP: u32 = 32;
