@@ -62,7 +62,7 @@ impl Road {
         let plain = self.post(gateway, &self.request(turns, more));
         assert_eq!((plain.status, plain.header("content-type")), (200, Some("application/json")), "{}", plain.text());
         let streamed = self.stream(gateway, turns, more);
-        [self.read(plain.json()), self.read(self.fold(&streamed).reply())]
+        [self.read(&plain.json()), self.read(&self.fold(&streamed).reply())]
     }
 
     pub(crate) fn stream(self, gateway: &Server, turns: &Value, more: &Value) -> Response {
@@ -89,7 +89,7 @@ impl Road {
         }
     }
 
-    fn read(self, reply: Value) -> Answer {
+    fn read(self, reply: &Value) -> Answer {
         match self {
             Self::Responses => Answer::of_responses(reply),
             Self::Messages => Answer::of_messages(reply),
@@ -108,11 +108,10 @@ pub(crate) struct Answer {
     pub(crate) stop: Value,
     /// Tokens in and out.
     pub(crate) usage: (u64, u64),
-    pub(crate) reply: Value,
 }
 
 impl Answer {
-    fn of_responses(reply: Value) -> Self {
+    fn of_responses(reply: &Value) -> Self {
         assert_eq!((&reply["object"], &reply["model"]), (&json!("response"), &json!(AS_IT_IS)), "{reply}");
         let items = of_type(&reply["output"], "message");
         let calls = of_type(&reply["output"], "function_call");
@@ -123,11 +122,10 @@ impl Answer {
             calls: calls.iter().map(|call| call_of(&call["name"], &call["arguments"])).collect(),
             stop: if reason.is_null() { &reply["status"] } else { reason }.clone(),
             usage: (count(usage.0), count(usage.1)),
-            reply,
         }
     }
 
-    fn of_messages(reply: Value) -> Self {
+    fn of_messages(reply: &Value) -> Self {
         assert_eq!((&reply["type"], &reply["model"]), (&json!("message"), &json!(OF_MESSAGES)), "{reply}");
         let calls = of_type(&reply["content"], "tool_use");
         let texts = of_type(&reply["content"], "text");
@@ -136,11 +134,10 @@ impl Answer {
             calls: calls.iter().map(|call| (name(&call["name"]), call["input"].clone())).collect(),
             stop: reply["stop_reason"].clone(),
             usage: (count(&reply["usage"]["input_tokens"]), count(&reply["usage"]["output_tokens"])),
-            reply,
         }
     }
 
-    fn of_chat(reply: Value) -> Self {
+    fn of_chat(reply: &Value) -> Self {
         let choice = &reply["choices"][0];
         assert!([AS_IT_IS, REPAIRED].contains(&reply["model"].as_str().unwrap()), "the client's own name: {reply}");
         let calls = choice["message"]["tool_calls"].as_array().into_iter().flatten();
@@ -149,7 +146,6 @@ impl Answer {
             calls: calls.map(|call| call_of(&call["function"]["name"], &call["function"]["arguments"])).collect(),
             stop: choice["finish_reason"].clone(),
             usage: (count(&reply["usage"]["prompt_tokens"]), count(&reply["usage"]["completion_tokens"])),
-            reply,
         }
     }
 }
