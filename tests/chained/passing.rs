@@ -1,0 +1,47 @@
+//! What only shows with two gateways.
+
+use std::net::Shutdown;
+
+use serde_json::json;
+
+use crate::client::{Connection, Request, changed};
+use crate::server::{MESSAGES, Server, TEXT};
+
+#[test]
+fn a_client_that_leaves_stops_the_model_behind_both() {
+    let server = Server::configured("");
+    let turns = json!([{"role": "user", "content": "Write a long story about a dragon."}]);
+    let long = json!({"model": "alt-flash", "stream": true, "max_tokens": 2000});
+    for (key, path, change) in [
+        (TEXT, "/v1/responses", json!({"input": turns, "max_tokens": null, "max_output_tokens": 2000})),
+        (TEXT, "/v1/chat/completions", json!({"messages": turns})),
+        (MESSAGES, "/v1/messages", json!({"messages": turns, "model": "msg-sonnet-5"})),
+    ] {
+        let mut connection = Connection::open(server.outer(path).address());
+        connection.send(&Request::post(path, &changed(long.clone(), &change)).bearer(key).bytes());
+        assert_eq!(connection.head().0, 200, "{path}");
+        assert!(connection.chunk().is_some_and(|chunk| !chunk.is_empty()), "{path}: it answers");
+        connection.vanish(Shutdown::Both);
+    }
+    server.await_quiet();
+}
+
+#[test]
+fn what_the_inner_gateway_refuses_is_told_in_its_words() {
+    let server = Server::shared();
+    let long = "hello world ".repeat(8000);
+    let turns = json!([{"role": "user", "content": long}]);
+    for (key, path, body) in [
+        (TEXT, "/v1/responses", json!({"model": "alt-flash", "input": turns})),
+        (TEXT, "/v1/chat/completions", json!({"model": "alt-flash", "messages": turns})),
+        (MESSAGES, "/v1/messages", json!({"model": "msg-sonnet-5", "messages": turns, "max_tokens": 16})),
+    ] {
+        let response = server.post(key, path, &body);
+        let error = &response.json()["error"];
+        assert_eq!(response.status, 400, "{path}: {error}");
+        assert!(error["message"].as_str().unwrap().starts_with("The prompt is too long"), "{path}: {error}");
+        if key == TEXT {
+            assert_eq!(error["code"], "context_length_exceeded", "{path}: {error}");
+        }
+    }
+}
