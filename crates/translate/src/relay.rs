@@ -57,6 +57,8 @@ pub trait Speech: Send {
 /// What an event is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Heard {
+    /// Whether it is let out at all.
+    pub passes: bool,
     /// Where it names the model, as a chain of members.
     pub model: Option<&'static [&'static str]>,
     /// What is taken out of it: an object, and members of that.
@@ -67,7 +69,9 @@ pub struct Heard {
 
 impl Heard {
     /// An event that goes out as it came.
-    const PLAIN: Self = Self { model: None, without: None, end: None };
+    const PLAIN: Self = Self { passes: true, model: None, without: None, end: None };
+    /// An event that nobody misses.
+    const HELD_BACK: Self = Self { passes: false, ..Self::PLAIN };
 }
 
 /// How a stream, or a reply, ended well.
@@ -118,7 +122,9 @@ impl<S: Speech> Guard<S> {
                 continue;
             }
             let heard = self.speech.event(&data)?;
-            write(event.raw(), &data, &heard, &self.model.1, out);
+            if heard.passes {
+                write(event.raw(), &data, &heard, &self.model.1, out);
+            }
             if heard.end.is_some() {
                 self.ended = true;
                 return Ok(heard.end);

@@ -27,7 +27,7 @@ impl Speech for Chat {
         self.end.incomplete |= chunk.choices.iter().any(|choice| choice.finish_reason == Some(FinishReason::Length));
         let usage = chunk.usage.flatten();
         self.end.usage = usage.as_ref().map(counted).or(self.end.usage);
-        Ok(Heard { model: Some(&["model"]), without: usage.map(|_| DETAILS), end: None })
+        Ok(Heard { model: Some(&["model"]), without: usage.map(|_| DETAILS), ..Heard::PLAIN })
     }
 
     /// An upstream that has finished may leave the last event out.

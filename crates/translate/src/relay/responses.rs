@@ -27,6 +27,8 @@ impl Speech for Responses {
             return Err(failed(&failure.failure()));
         }
         match self.grammar.push(&event) {
+            // A failure needs a response that has begun: nothing is let out before that.
+            Err(Offence::UnknownType) if self.begun.is_none() => return Ok(Heard::HELD_BACK),
             Ok(()) | Err(Offence::UnknownType) => {}
             Err(offence) => return Err(strayed(&offence)),
         }

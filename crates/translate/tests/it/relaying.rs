@@ -194,6 +194,21 @@ fn failures_of_upstreams_become_our_own() {
 }
 
 #[test]
+fn what_comes_before_a_response_is_held_back() {
+    let early = "data: {\"type\":\"keepalive\"}\n\n".as_bytes();
+    let stream = fixture("responses-stream-text.sse");
+    let (out, ended) = relayed(Responses::default(), "m", &[early, &stream]);
+    assert_eq!((&out, ended.ok()), (&relayed(Responses::default(), "m", &[&stream]).0, Some(end_of(&stream))));
+    let (out, ended) = relayed(Responses::default(), "m", &[early, b"data: {\n\n"]);
+    ended.unwrap_err();
+    assert_eq!(out, b"", "it can still be told by a status");
+}
+
+fn end_of(stream: &[u8]) -> End {
+    relayed(Responses::default(), "m", &[stream]).1.unwrap()
+}
+
+#[test]
 fn replies_pass_byte_for_byte_but_for_the_model() {
     fn law<S: Speech>(name: &str) {
         let body = fixture(name);
