@@ -3,9 +3,9 @@
 use std::net::Shutdown;
 use std::sync::atomic::Ordering;
 
-use simulator::{Cut, Play, honest, scenario};
+use simulator::{Cut, Play, Request, honest, scenario};
 
-use crate::client::Request;
+use crate::client;
 use crate::scene::{PATIENT, Scene, assert_closed, lanes, request, text_lanes};
 use crate::server::await_that;
 
@@ -25,9 +25,18 @@ fn c01_gone_before_the_head() {
 
 #[test]
 fn c01_gone_in_the_middle() {
-    let plays: [fn(&simulator::Request) -> Play; 2] = [
-        |request| honest::answer(request).cut_after(2, Cut::Hold),
-        |request| honest::answer(request).cut_at(400, Cut::Hold),
+    // All but the end: before the last event, and within it.
+    let plays: [fn(&Request) -> Play; 2] = [
+        |request| {
+            let play = honest::answer(request);
+            let events = play.pieces().count();
+            play.cut_after(events - 1, Cut::Hold)
+        },
+        |request| {
+            let play = honest::answer(request);
+            let bytes = play.body_bytes().len();
+            play.cut_at(bytes - 5, Cut::Hold)
+        },
     ];
     for play in plays {
         for how in [Shutdown::Both, Shutdown::Write] {
@@ -125,7 +134,7 @@ fn c04_many_clients_vanish_at_once() {
     std::thread::scope(|scope| {
         scope.spawn(|| connections.into_iter().for_each(drop));
         for _ in 0..20 {
-            assert_eq!(Request::get("/livez").send(admin).status, 200);
+            assert_eq!(client::Request::get("/livez").send(admin).status, 200);
         }
     });
     await_that("all upstreams are let go", || scene.simulator.open_connections() == 0);

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use simulator::{Cut, Play, Protocol, Request, Simulator, honest};
 
-use crate::house::{House, Plan, TEXT, word};
+use crate::client::Connection;
+use crate::house::{self, House, PROTOCOLS, Plan, TEXT, word};
 use crate::question::ask;
 use crate::scene::{Got, Lane, honest_text};
 use crate::stream::End;
@@ -13,10 +14,14 @@ use crate::told;
 
 #[test]
 fn u08_a_reset_behind_every_byte() {
-    let streets: Vec<_> = [TEXT.as_slice(), &[Protocol::Images]].concat().into_iter().map(Street::new).collect();
+    // To clients of the same protocol, and to those of the others by turns.
+    let others = |upstream| TEXT.into_iter().filter(|client| *client != upstream).collect();
+    let relayed = PROTOCOLS.map(|upstream| Street::new("relayed", upstream, vec![upstream]));
+    let translated = TEXT.map(|upstream| Street::new("translated", upstream, others(upstream)));
+    let streets: Vec<_> = relayed.into_iter().chain(translated).collect();
     let mut plan = Plan::new("");
     for street in &streets {
-        let name = word(street.upstream);
+        let name = &street.name;
         plan = plan.upstream(name, street.upstream, &street.simulator.base_url(), "");
         plan = plan.model(name, street.upstream, &format!(r#"[{{ upstream = "{name}", model = "m" }}]"#));
     }
@@ -31,11 +36,15 @@ fn u08_a_reset_behind_every_byte() {
     assert_eq!(house.gateway.metric("sluicegate_panics_total"), 0.0);
 }
 
-/// An upstream that resets its streams where it is told to.
+/// An upstream that resets its streams where it is told to, and its clients.
 struct Street {
+    name: String,
     upstream: Protocol,
+    clients: Vec<Protocol>,
     simulator: Simulator,
     state: Arc<State>,
+    /// What the upstream says when it is let.
+    whole: String,
 }
 
 /// What the upstream and the test tell each other.
@@ -50,49 +59,44 @@ struct State {
 }
 
 impl Street {
-    fn new(upstream: Protocol) -> Self {
+    fn new(name: &str, upstream: Protocol, clients: Vec<Protocol>) -> Self {
         let state = Arc::<State>::default();
         let shared = Arc::clone(&state);
         let simulator = Simulator::start(move |request| shared.play(request)).unwrap();
-        Self { upstream, simulator, state }
+        let whole = honest_text(Lane { client: clients[0], upstream }, true, ASKED);
+        Self { name: format!("{name}-{}", word(upstream)), upstream, clients, simulator, state, whole }
     }
 
-    /// Resets behind every byte, for a client of the same protocol and for one of another.
+    /// Resets behind every byte.
     fn walk(&self, house: &House) {
-        let others: Vec<_> = TEXT.into_iter().filter(|client| *client != self.upstream).collect();
-        self.next_is_whole(house);
+        let mut connection = Connection::open(house.address());
+        self.is_served(&mut connection);
         for bytes in 0..self.state.length.load(Ordering::Relaxed) {
-            self.reset_behind(bytes, house, self.upstream);
-            if self.upstream != Protocol::Images {
-                self.reset_behind(bytes, house, others[bytes % 2]);
+            self.state.cut.store(bytes, Ordering::Relaxed);
+            let got = self.ask(&mut connection, self.clients[bytes % self.clients.len()]);
+            if bytes < self.state.needed.load(Ordering::Relaxed) {
+                got.fails_at_once_or_later();
+            } else {
+                // Whether all of it comes through is the system's to say; that it ends once is not.
+                let _: End<_> = told::stream(got.lane.client, &got.response);
             }
             // It also keeps the breaker closed.
-            if bytes % 2 == 1 {
-                self.next_is_whole(house);
+            if bytes % 4 == 3 {
+                self.is_served(&mut connection);
             }
         }
     }
 
-    fn reset_behind(&self, bytes: usize, house: &House, client: Protocol) {
-        self.state.cut.store(bytes, Ordering::Relaxed);
-        let got = self.ask(house, client);
-        if bytes < self.state.needed.load(Ordering::Relaxed) {
-            got.fails_at_once_or_later();
-        } else {
-            // Whether all of it comes through is the system's to say; that it ends once is not.
-            let _: End<_> = told::stream(client, &got.response);
-        }
-    }
-
-    fn next_is_whole(&self, house: &House) {
+    /// The next one is served as if nothing had been.
+    fn is_served(&self, connection: &mut Connection) {
         self.state.cut.store(usize::MAX, Ordering::Relaxed);
-        self.ask(house, self.upstream).is_whole();
+        self.ask(connection, self.clients[0]).is_whole();
     }
 
-    fn ask(&self, house: &House, client: Protocol) -> Got {
-        let response = house.ask(client, &ask(client, word(self.upstream), TEXT_ASKED, true));
+    fn ask(&self, connection: &mut Connection, client: Protocol) -> Got {
+        connection.send(&house::request(client, &ask(client, &self.name, ASKED, true)).bytes());
         let lane = Lane { client, upstream: self.upstream };
-        Got::new(lane, response, honest_text(lane, true, TEXT_ASKED))
+        Got::new(lane, connection.response(), self.whole.clone())
     }
 }
 
@@ -114,4 +118,4 @@ impl State {
     }
 }
 
-const TEXT_ASKED: &str = "Hi";
+const ASKED: &str = "Hi";
