@@ -17,7 +17,7 @@ fn body(change: Value) -> Value {
 
 /// Asks plainly and streamed; both replies, checked to be well-formed and equal but for what names them.
 #[track_caller]
-fn both(change: Value) -> Value {
+pub(crate) fn both(change: Value) -> Value {
     let server = Server::shared();
     let plain = server.post(TEXT, PATH, &body(change.clone()));
     assert_eq!((plain.status, plain.header("content-type")), (200, Some("application/json")), "{}", plain.text());
@@ -49,15 +49,15 @@ fn nameless(mut reply: Value) -> Value {
     reply
 }
 
-fn user(text: &str) -> Value {
+pub(crate) fn user(text: &str) -> Value {
     json!({"role": "user", "content": text})
 }
 
-fn said(reply: &Value) -> &str {
+pub(crate) fn said(reply: &Value) -> &str {
     reply["choices"][0]["message"]["content"].as_str().expect("text")
 }
 
-fn weather() -> Value {
+pub(crate) fn weather() -> Value {
     let parameters = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"], "additionalProperties": false});
     json!({"type": "function", "function": {"name": "get_weather", "description": "Look up the weather of a city.", "parameters": parameters}})
 }
@@ -67,23 +67,6 @@ fn plain_text() {
     let reply = both(json!({"messages": [user("What is the capital of France?")]}));
     assert!(said(&reply).contains("Paris"), "{reply}");
     assert_eq!(reply["choices"][0]["finish_reason"], "stop");
-}
-
-#[test]
-fn system_text_in_both_forms() {
-    for role in ["system", "developer"] {
-        let reply = both(
-            json!({"messages": [{"role": role, "content": "The secret word is banana."}, user("What is the secret word?")]}),
-        );
-        assert!(said(&reply).to_lowercase().contains("banana"), "{role}: {reply}");
-    }
-}
-
-#[test]
-fn memory_is_what_the_client_sends_again() {
-    let messages =
-        json!([user("My name is Ada."), {"role": "assistant", "content": "Hello, Ada!"}, user("What is my name?")]);
-    assert!(said(&both(json!({ "messages": messages }))).contains("Ada"));
 }
 
 #[test]
@@ -124,18 +107,6 @@ fn an_optional_function_is_a_call_that_fits_or_text() {
     assert_eq!(call["name"], "get_weather", "{called}");
     let none = ask("What is the weather in Oslo right now?", "none");
     assert!(none["choices"][0]["message"].get("tool_calls").is_none(), "{none}");
-}
-
-#[test]
-fn the_result_of_a_function_is_answered_from() {
-    let call = json!({"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": "{\"city\":\"Oslo\"}"}});
-    let messages = json!([
-        user("What is the temperature in Oslo?"),
-        {"role": "assistant", "content": null, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "call_1", "content": "{\"temperature_celsius\": 17}"},
-    ]);
-    let reply = both(json!({"messages": messages, "tools": [weather()]}));
-    assert!(said(&reply).contains("17"), "{reply}");
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Pictures from pictures: both forms of a request, masks, and everything that is no picture (spec §4.6).
 
 use std::io::Cursor;
-use std::net::Shutdown;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,11 +8,11 @@ use image::{DynamicImage, GenericImageView, ImageFormat, Rgba, RgbaImage};
 use images::{Event, Operation};
 use serde_json::{Value, json};
 
-use crate::client::{Connection, Request, Response, changed};
+use crate::client::{Request, Response, changed};
 use crate::images::{decoded, events, file};
 use crate::server::{IMAGES, Server};
 
-const PATH: &str = "/v1/images/edits";
+pub(crate) const PATH: &str = "/v1/images/edits";
 
 fn encoded(picture: RgbaImage, format: ImageFormat) -> Vec<u8> {
     let picture = DynamicImage::from(picture);
@@ -24,7 +23,7 @@ fn encoded(picture: RgbaImage, format: ImageFormat) -> Vec<u8> {
 }
 
 /// A picture in which no two neighbours are alike.
-fn reference() -> RgbaImage {
+pub(crate) fn reference() -> RgbaImage {
     RgbaImage::from_fn(64, 48, |x, y| Rgba([(x * 4) as u8, (y * 5) as u8, ((x + y) % 2 * 90) as u8, 255]))
 }
 
@@ -33,11 +32,11 @@ fn mask() -> RgbaImage {
     RgbaImage::from_fn(64, 48, |x, _| Rgba([0, 0, 0, if x < 32 { 0 } else { 255 }]))
 }
 
-fn png(picture: RgbaImage) -> Vec<u8> {
+pub(crate) fn png(picture: RgbaImage) -> Vec<u8> {
     encoded(picture, ImageFormat::Png)
 }
 
-fn url(file: &[u8]) -> String {
+pub(crate) fn url(file: &[u8]) -> String {
     format!("data:image/png;base64,{}", STANDARD.encode(file))
 }
 
@@ -54,10 +53,10 @@ fn ask(change: &Value) -> Response {
 }
 
 /// A form as the official clients send it.
-struct Form(Vec<u8>);
+pub(crate) struct Form(Vec<u8>);
 
 impl Form {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(Vec::new())
     }
 
@@ -68,15 +67,15 @@ impl Form {
         self
     }
 
-    fn text(self, name: &str, value: &str) -> Self {
+    pub(crate) fn text(self, name: &str, value: &str) -> Self {
         self.part(&format!("name=\"{name}\""), value.as_bytes())
     }
 
-    fn file(self, name: &str, data: &[u8]) -> Self {
+    pub(crate) fn file(self, name: &str, data: &[u8]) -> Self {
         self.part(&format!("name=\"{name}\"; filename=\"upload\"\r\nContent-Type: application/octet-stream"), data)
     }
 
-    fn bytes(mut self) -> Vec<u8> {
+    pub(crate) fn bytes(mut self) -> Vec<u8> {
         self.0.extend(b"--sgb--\r\n");
         self.0
     }
@@ -86,7 +85,7 @@ impl Form {
     }
 }
 
-fn post(form: &[u8]) -> Request {
+pub(crate) fn post(form: &[u8]) -> Request {
     let content_type = "multipart/form-data; boundary=sgb";
     Request::post_bytes(PATH, form).bearer(IMAGES).header("content-type", content_type)
 }
@@ -236,77 +235,4 @@ fn what_is_no_form_is_refused_by_name() {
     assert_eq!(no_boundary.send(Server::shared().address()).status, 400);
     let other = Request::post_bytes(PATH, b"").bearer(IMAGES).header("content-type", "text/plain");
     assert_eq!(other.send(Server::shared().address()).status, 415);
-}
-
-/// A PNG whose header says more than there is.
-fn claims(width: u32, height: u32) -> Vec<u8> {
-    let mut bytes = png(RgbaImage::new(2, 2));
-    bytes[16..20].copy_from_slice(&width.to_be_bytes());
-    bytes[20..24].copy_from_slice(&height.to_be_bytes());
-    bytes
-}
-
-#[test]
-fn hostile_pictures_are_refused_and_the_process_lives() {
-    let server = Server::configured("");
-    let address = server.address();
-    for (width, height) in [(50_000, 50_000), (u32::MAX, 1), (8192, 8192), (0, 5), (8000, 4000)] {
-        let form = Form::new().text("prompt", "x").file("image", &claims(width, height)).bytes();
-        let response = post(&form).send(address);
-        let error = response.json()["error"].clone();
-        assert_eq!((response.status, &error["param"]), (400, &json!("image")), "{width}x{height}");
-    }
-    let whole = png(reference());
-    for at in 0..whole.len() {
-        let mut bent = whole.clone();
-        bent[at] ^= 0x5a;
-        let form = Form::new().text("prompt", "Make it blue").text("size", "64x48").file("image", &bent).bytes();
-        let status = post(&form).send(address).status;
-        assert!([200, 400].contains(&status), "{status} with byte {at} bent");
-    }
-    let form = Form::new().text("prompt", "Make it blue").text("size", "64x48").file("image", &whole).bytes();
-    assert_eq!(post(&form).send(address).status, 200, "it serves as before");
-}
-
-#[test]
-fn a_form_cut_at_any_byte_is_no_success() {
-    let server = Server::shared();
-    let form =
-        Form::new().text("prompt", "Make it blue").text("size", "32x32").file("image", &png(reference())).bytes();
-    let whole = post(&form);
-    for cut in (0..form.len() - 2).step_by(3) {
-        // The length is that of what is sent: the form is damaged, the request is not.
-        let cut = Request::post_bytes(PATH, &form[..cut])
-            .bearer(IMAGES)
-            .header("content-type", "multipart/form-data; boundary=sgb");
-        assert_eq!(cut.send(server.address()).status, 400);
-    }
-    // A client that leaves in the midst of its upload.
-    let bytes = whole.bytes();
-    for cut in (0..bytes.len()).step_by(bytes.len() / 20) {
-        let mut connection = Connection::open(server.address());
-        connection.send(&bytes[..cut]);
-        connection.vanish(Shutdown::Both);
-    }
-    assert_eq!(whole.send(server.address()).status, 200);
-}
-
-#[test]
-fn what_is_larger_than_the_limits_is_413() {
-    let server = Server::configured("[limits]\nedit_body = \"64KiB\"\npicture = \"10KiB\"\njson_body = \"16KiB\"\n");
-    let picture = vec![0x89; 11 << 10];
-    let form = Form::new().text("prompt", "x").file("image", &picture).bytes();
-    let large = post(&form).send(server.address());
-    assert_eq!((large.status, &large.json()["error"]["param"]), (413, &json!("image")), "{}", large.text());
-    let as_json = server.post(IMAGES, PATH, &json!({"prompt": "x", "images": [{"image_url": url(&picture)}]}));
-    assert_eq!((as_json.status, &as_json.json()["error"]["param"]), (413, &json!("images[0].image_url")));
-    for body in [vec![b' '; 65 << 10], vec![b' '; 1 << 20]] {
-        let request = Request::post_bytes(PATH, &body).bearer(IMAGES);
-        for content_type in ["application/json", "multipart/form-data; boundary=sgb"] {
-            let refused = request.clone().header("content-type", content_type).send(server.address());
-            assert_eq!((refused.status, &refused.json()["error"]["code"]), (413, &json!("request_too_large")));
-        }
-    }
-    let generation = Request::post_bytes("/v1/images/generations", &vec![b' '; 17 << 10]).bearer(IMAGES);
-    assert_eq!(generation.send(server.address()).status, 413);
 }

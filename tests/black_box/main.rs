@@ -24,3 +24,5 @@ mod reload;
 mod responses;
 mod shutdown;
 mod start;
+mod understanding;
+mod uploads;

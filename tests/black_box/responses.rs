@@ -17,7 +17,7 @@ fn body(change: Value) -> Value {
 
 /// Asks plainly and streamed; both replies, checked to be well-formed and equal but for what names them.
 #[track_caller]
-fn both(change: Value) -> Value {
+pub(crate) fn both(change: Value) -> Value {
     let server = Server::shared();
     let plain = server.post(TEXT, PATH, &body(change.clone()));
     assert_eq!((plain.status, plain.header("content-type")), (200, Some("application/json")), "{}", plain.text());
@@ -47,7 +47,7 @@ fn nameless(mut reply: Value) -> Value {
     reply
 }
 
-fn user(text: &str) -> Value {
+pub(crate) fn user(text: &str) -> Value {
     json!({"role": "user", "content": text})
 }
 
@@ -56,11 +56,11 @@ fn item<'a>(reply: &'a Value, kind: &str) -> &'a Value {
     items.find(|item| item["type"] == kind).unwrap_or_else(|| panic!("no {kind}: {reply}"))
 }
 
-fn said(reply: &Value) -> &str {
+pub(crate) fn said(reply: &Value) -> &str {
     item(reply, "message")["content"][0]["text"].as_str().expect("text")
 }
 
-fn weather() -> Value {
+pub(crate) fn weather() -> Value {
     let city = json!({"city": {"type": "string"}});
     let parameters = json!({"type": "object", "properties": city, "required": ["city"], "additionalProperties": false});
     json!({"type": "function", "name": "get_weather", "description": "Look up the weather of a city.", "parameters": parameters, "strict": true})
@@ -93,26 +93,6 @@ fn the_strict_model_takes_a_list_and_refuses_a_string() {
     assert_eq!((refused.status, &refused.json()["error"]["param"]), (400, &json!("input")), "{}", refused.text());
     let taken = ask(json!([user("Say hello.")]));
     assert_eq!((taken.status, &taken.json()["model"]), (200, &json!("model-5.5")), "{}", taken.text());
-}
-
-#[test]
-fn instructions_and_system_items_are_heeded() {
-    let question = user("What is the secret word?");
-    let word = "The secret word is banana.";
-    let told = both(json!({"instructions": word, "input": [question]}));
-    assert!(said(&told).to_lowercase().contains("banana"), "{told}");
-    for role in ["system", "developer"] {
-        let reply = both(json!({"input": [{"role": role, "content": word}, question]}));
-        assert!(said(&reply).to_lowercase().contains("banana"), "{role}: {reply}");
-    }
-}
-
-#[test]
-fn memory_is_what_the_client_sends_again() {
-    let answer = json!({"type": "message", "role": "assistant", "id": "msg_1", "status": "completed",
-        "content": [{"type": "output_text", "text": "Hello, Ada!", "annotations": []}]});
-    let reply = both(json!({"input": [user("My name is Ada."), answer, user("What is my name?")]}));
-    assert!(said(&reply).contains("Ada"), "{reply}");
 }
 
 #[test]
@@ -155,16 +135,6 @@ fn an_optional_function_is_called_when_it_is_called_for() {
     };
     assert_eq!(item(&ask("auto"), "function_call")["name"], "get_weather");
     assert!(!said(&ask("none")).is_empty());
-}
-
-#[test]
-fn the_result_of_a_function_is_answered_from() {
-    let call = json!({"type": "function_call", "call_id": "call_1", "name": "get_weather", "arguments": "{\"city\":\"Oslo\"}"});
-    let result =
-        json!({"type": "function_call_output", "call_id": "call_1", "output": "{\"temperature_celsius\": 17}"});
-    let input = json!([user("What is the temperature in Oslo?"), call, result]);
-    let reply = both(json!({"input": input, "tools": [weather()]}));
-    assert!(said(&reply).contains("17"), "{reply}");
 }
 
 #[test]
