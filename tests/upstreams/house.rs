@@ -68,9 +68,7 @@ impl House {
         for protocol in PROTOCOLS {
             let name = word(protocol);
             let targets = format!(r#"[{{ upstream = "{name}", model = "{theirs}" }}]"#);
-            plan = plan
-                .upstream(name, protocol, &simulator.base_url(), settings)
-                .model(name, protocol, &targets);
+            plan = plan.upstream(name, protocol, &simulator.base_url(), settings).model(name, protocol, &targets);
         }
         plan.start()
     }

@@ -44,7 +44,11 @@ fn pair(client: Protocol, upstream: Protocol) {
             told
         });
         let folded = told::stream(client, &streamed).reply();
-        assert_eq!(nameless(folded), nameless(told::plain(client, &plain)), "{question:?}: the fold is the plain reply");
+        assert_eq!(
+            nameless(folded),
+            nameless(told::plain(client, &plain)),
+            "{question:?}: the fold is the plain reply"
+        );
     }
     house.gateway.await_quiet();
     assert_eq!(house.gateway.metric("sluicegate_panics_total"), 0.0);

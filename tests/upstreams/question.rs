@@ -145,9 +145,7 @@ fn results(protocol: Protocol, mut body: Value) -> Value {
             ]),
         ),
         Protocol::Chat => {
-            let call = |id: &str, name: &str| {
-                json!({"id": id, "type": "function", "function": {"name": name, "arguments": PARIS}})
-            };
+            let call = |id: &str, name: &str| json!({"id": id, "type": "function", "function": {"name": name, "arguments": PARIS}});
             let calls = json!([call("call_1", "get_weather"), call("call_2", "get_time")]);
             let turns = json!([
                 {"role": "assistant", "content": null, "tool_calls": calls},
@@ -157,7 +155,8 @@ fn results(protocol: Protocol, mut body: Value) -> Value {
             ("messages", turns)
         }
         _ => {
-            let call = |id: &str, name: &str| json!({"type": "tool_use", "id": id, "name": name, "input": {"city": "Paris"}});
+            let call =
+                |id: &str, name: &str| json!({"type": "tool_use", "id": id, "name": name, "input": {"city": "Paris"}});
             let turns = json!([
                 {"role": "assistant", "content": [call("toolu_1", "get_weather"), call("toolu_2", "get_time")]},
                 {"role": "user", "content": [
@@ -219,7 +218,8 @@ fn shaped(protocol: Protocol, mut body: Value) -> Value {
     });
     match protocol {
         Protocol::Responses => {
-            body["text"] = json!({"format": {"type": "json_schema", "name": "place", "strict": true, "schema": schema}});
+            body["text"] =
+                json!({"format": {"type": "json_schema", "name": "place", "strict": true, "schema": schema}});
         }
         Protocol::Chat => {
             let named = json!({"name": "place", "strict": true, "schema": schema});
@@ -242,4 +242,5 @@ fn capped(protocol: Protocol, mut body: Value) -> Value {
 
 const PARIS: &str = r#"{"city":"Paris"}"#;
 /// A red square.
-const RED: &str = "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAFklEQVR42mP4z8BAEmIY1TCqYfhqAACQ+f8B8u7oVwAAAABJRU5ErkJggg==";
+const RED: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAFklEQVR42mP4z8BAEmIY1TCqYfhqAACQ+f8B8u7oVwAAAABJRU5ErkJggg==";

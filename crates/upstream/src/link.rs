@@ -128,7 +128,7 @@ impl AsyncWrite for Wire {
 }
 
 /// The largest head of an answer, in bytes.
-const MAX_HEAD: usize = 64 << 10;
+pub(crate) const MAX_HEAD: usize = 64 << 10;
 
 #[cfg(test)]
 mod tests {

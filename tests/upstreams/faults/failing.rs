@@ -228,8 +228,7 @@ fn u14_a_failure_in_the_stream() {
         streams(name, Got::fails);
     }
     for name in ["responses-error-event", "responses-error-event-flat"] {
-        let responses: Vec<_> =
-            text_lanes().into_iter().filter(|lane| lane.upstream == Protocol::Responses).collect();
+        let responses: Vec<_> = text_lanes().into_iter().filter(|lane| lane.upstream == Protocol::Responses).collect();
         let check = |got: &Got| match got.lane.client {
             Protocol::Responses => got.fails(),
             // In other words nothing was said yet.

@@ -16,9 +16,7 @@ fn s01_pieces_do_not_matter() {
 
 #[test]
 fn s02_every_form_of_an_event_is_read() {
-    for name in
-        ["sse-crlf", "sse-cr", "sse-bom", "sse-comments", "sse-fields", "sse-no-space", "sse-multi-line"]
-    {
+    for name in ["sse-crlf", "sse-cr", "sse-bom", "sse-comments", "sse-fields", "sse-no-space", "sse-multi-line"] {
         streams(name, Got::is_whole);
     }
 }
@@ -136,7 +134,8 @@ fn s11_what_is_no_utf8_is_a_failure() {
 
 #[test]
 fn s12_a_text_cannot_break_out_of_its_event() {
-    let text = "\n\ndata: [DONE]\n\nevent: response.completed\r\ndata: {}\r\r \u{2028}\u{0085} : x\n\nid: 1\nretry: 1\n\n";
+    let text =
+        "\n\ndata: [DONE]\n\nevent: response.completed\r\ndata: {}\r\r \u{2028}\u{0085} : x\n\nid: 1\nretry: 1\n\n";
     let scene = Scene::playing(simulator::honest::answer, "", PATIENT);
     for lane in text_lanes() {
         scene.say(lane, true, text).is_whole();
