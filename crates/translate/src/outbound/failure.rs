@@ -59,7 +59,7 @@ impl Complaint {
     fn for_log(&self, head: &str) -> String {
         let told = [&self.code, &self.kind].into_iter().flatten();
         let told: Vec<_> = told.map(|word| sanitised(word)).filter(|word| !word.is_empty()).collect();
-        if told.is_empty() { format!("{head}, no reason given") } else { format!("{head}: {}", told.join(", ")) }
+        if told.is_empty() { format!("{head}, no code given") } else { format!("{head}: {}", told.join(", ")) }
     }
 }
 

@@ -101,14 +101,10 @@ fn a_message_of_which_nothing_is_left_is_replaced() {
 
 #[test]
 fn the_log_has_no_keys_either() {
-    let body =
-        json!({"error": {"message": "Incorrect API key provided: sk-proj-abc123def456.", "code": "invalid_api_key"}});
+    // A key of any form, which no rule for texts would know for one.
+    let body = json!({"error": {"message": "Incorrect API key provided: swordfish.", "code": "invalid_api_key"}});
     let text = told(401, &body).to_string();
-    assert!(
-        text.contains("it does not take our key, status 401: invalid_api_key, Incorrect API key provided:"),
-        "{text}"
-    );
-    assert!(!text.contains("sk-"), "{text}");
+    assert!(text.ends_with("it does not take our key, status 401: invalid_api_key"), "{text}");
 }
 
 proptest! {
