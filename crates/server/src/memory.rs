@@ -5,6 +5,7 @@
 
 use std::convert::Infallible;
 use std::process::Command;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -47,7 +48,7 @@ fn an_image_request_keeps_to_its_memory() {
 async fn measure_all() {
     let (policy, made) = Policy::read(&Config::default(), false).expect("the built-in policy");
     let key = made.iter().find(|made| made.scope == auth::Scope::Images).expect("a key").key.expose().to_owned();
-    let gateway = assemble(Config::default(), policy, Engines::drawing(&Config::default()), &[]);
+    let gateway = Arc::new(assemble(Config::default(), policy, Engines::drawing(&Config::default()), &[]));
     // Fonts and tables are read once.
     let warm = json!({"prompt": "The word \"HELLO\" over a house by the sea", "size": "64x64"});
     measure(&gateway, &key, &Ask::generation(warm.clone(), 64)).await;
@@ -152,7 +153,7 @@ impl Ask {
 }
 
 /// Sends a request as a connection would, and tells the most memory that it took and how much it may take.
-async fn measure(gateway: &Gateway, key: &str, ask: &Ask) -> (StatusCode, usize, usize) {
+async fn measure(gateway: &Arc<Gateway>, key: &str, ask: &Ask) -> (StatusCode, usize, usize) {
     let before = MEMORY.current_usage();
     MEMORY.reset_peak_usage();
     let pieces = ask.body.chunks(PIECE).map(|piece| Ok::<_, Infallible>(Frame::data(Bytes::copy_from_slice(piece))));
