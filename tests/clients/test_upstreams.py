@@ -1,7 +1,7 @@
 """The SDKs' own accumulators before upstreams of every protocol.
 
-What the helpers make of a stream is what a plain reply says: texts, calls, why it ended and what it took. The upstream is
-an honest simulator, so both are known to be the same answer.
+What the helpers make of a stream is what a plain reply says: texts, calls, why it ended and what it took. The
+upstream is an honest simulator, so both are known to be the same answer.
 """
 
 from __future__ import annotations

@@ -4,12 +4,12 @@
 //! |---|---|
 //! | S1–S15 | `reading` |
 //! | S16 | `matrix`; every sequence of events: the reading and hearing laws of `crates/translate` |
-//! | U1, U2, U5–U18, U20–U22 | `failing` |
+//! | U1, U2, U5–U18, U20–U22, C8 | `failing` |
 //! | U3, U4 (names, TLS) | `crates/upstream`, `connecting`: they need a resolver and certificates of their own |
 //! | U8 at every offset | `offsets` |
-//! | U19, C1–C4, C6, C8 | `leaving` |
-//! | C5 (upload, fetch, embedded engines) | `tests/black_box` and `crates/fetch` |
-//! | C7 (a panic) | `crates/server`: it takes a handler that panics |
+//! | U19, C1–C4, C6 | `leaving` |
+//! | C5 (work of the gateway's own) | `tests/black_box`, `limits` and `images` |
+//! | C7 (a panic) | nothing that an upstream does may bring one about: every scene counts them |
 //! | targets, retry, breaker, fallback | `targets` |
 
 mod failing;

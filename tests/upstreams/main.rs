@@ -23,3 +23,4 @@ mod told;
 
 mod faults;
 mod matrix;
+mod reload;
