@@ -1,9 +1,9 @@
 //! Two gateways in a row: what is promised of one holds through another that relays it.
 //!
-//! The modules are those of the black box that are about answers, unchanged; `server` puts each of their questions to a
-//! gateway whose models are all served by a second one, with the embedded engines, over the protocol of the question.
-//! What is about the process itself, or decided before a model is asked, is the same with and without an upstream and
-//! stays with the black box.
+//! The modules are those of the black box that are about answers and their form, unchanged; `server` puts each of their
+//! questions to a gateway whose models are all served by a second one, with the embedded engines, over the protocol of
+//! the question. The others stay with the black box: what is about the process itself, what is decided before a model is
+//! asked, and what the model makes of a conversation. Those are the same with and without an upstream, and take time.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 

@@ -36,7 +36,7 @@ impl Server {
 
     /// A server of its own whose outer gateways have this configuration.
     pub(crate) fn configured(config: &str) -> Self {
-        let inner = Single::start(None, &[]);
+        let inner = Single::configured("[local]\nthreads = 2\n");
         let outer = |alt_flash: &str| Single::configured(&[config, &models(inner.address(), alt_flash)].concat());
         Self { outer: outer("responses"), outer_of_chat: outer("chat"), inner }
     }
