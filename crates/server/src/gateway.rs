@@ -139,8 +139,9 @@ impl Gateway {
             Endpoint::Chat => text::answer::<translate::inbound::Chat, B>(caller, request).await,
             Endpoint::Messages => text::answer::<translate::inbound::Messages, B>(caller, request).await,
             Endpoint::CountTokens => count_tokens::answer(caller, request).await,
-            Endpoint::ImageGenerations => images::generate(caller, request).await,
-            Endpoint::ImageEdits => images::edit(caller, request).await,
+            // Boxed, because these are large: every request would have room for them.
+            Endpoint::ImageGenerations => Box::pin(images::generate(caller, request)).await,
+            Endpoint::ImageEdits => Box::pin(images::edit(caller, request)).await,
             Endpoint::Models => models::list(&caller, request.uri().query().unwrap_or_default()),
             Endpoint::Model(id) => models::retrieve(&caller, &id),
         }

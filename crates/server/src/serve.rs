@@ -7,8 +7,9 @@
 //! ```
 
 use std::convert::Infallible;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
+use upstream::Bell;
 
 use crate::admin;
 use crate::gateway::Gateway;
@@ -93,7 +95,7 @@ async fn accept(
         let served = graceful.watch(connection(&gateway, socket));
         tokio::spawn(async move {
             gateway.metrics.connection_opened();
-            if let Err(error) = served.await {
+            if let Err(error) = at_once(served).await {
                 tracing::debug!(%error, "connection ended");
             }
             gateway.metrics.connection_closed();
@@ -132,13 +134,20 @@ fn connection(
     let gateway = Arc::clone(gateway);
     let service = service_fn(move |request| {
         let gateway = Arc::clone(&gateway);
-        async move { Ok::<_, Infallible>(gateway.answer_guarded(request).await) }
+        // Boxed, so that it is gone once there is an answer: the connection would keep its place for as long as it lives.
+        Box::pin(async move { Ok::<_, Infallible>(gateway.answer_guarded(request).await) })
     });
     http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(head)
         .max_buf_size(buffer)
         .serve_connection(TokioIo::new(Guarded::new(socket, limits.write_stall)), service)
+}
+
+/// Awaits `work`, whose parts wake each other, without a turn of the scheduler for each time that they do.
+async fn at_once<F: Future>(work: F) -> F::Output {
+    let (bell, mut work) = (Bell::new(), pin!(work));
+    poll_fn(|cx| bell.poll(cx, |cx| work.as_mut().poll(cx))).await
 }
 
 async fn accept_admin(listener: TcpListener, gateway: Arc<Gateway>) {

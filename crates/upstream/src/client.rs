@@ -100,7 +100,8 @@ impl Upstream {
         let first = self.inner.first(request, deadline).await;
         let pause = first.pause().filter(|pause| may_retry && Instant::now() + *pause < deadline);
         let last = match pause {
-            Some(pause) => self.inner.again(first, request, deadline, pause).await,
+            // Boxed, because it is rare: every request would have room for it.
+            Some(pause) => Box::pin(self.inner.again(first, request, deadline, pause)).await,
             None => first,
         };
         last.outcome.map(|answer| answer.incoming)

@@ -92,7 +92,8 @@ impl Host {
                 Err(Unanswered::Failed(failure)) => return Err(failure),
             }
         }
-        let link = self.connect(deadline).await?;
+        // Boxed, because it is rare, and large with TLS in it: every request would have room for it.
+        let link = Box::pin(self.connect(deadline)).await?;
         self.send(link, outgoing, deadline).await.map_err(|unanswered| match unanswered {
             Unanswered::Silent(failure) | Unanswered::Failed(failure) => failure,
         })

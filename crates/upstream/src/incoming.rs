@@ -131,12 +131,8 @@ impl IncomingBody {
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, EngineError>>> {
         loop {
             let Some(link) = &mut self.link else { return Poll::Ready(None) };
-            let mut frame = Pin::new(&mut self.body).poll_frame(cx);
-            if frame.is_pending() {
-                link.drive(cx);
-                frame = Pin::new(&mut self.body).poll_frame(cx);
-            }
-            match frame {
+            let body = &mut self.body;
+            match link.poll(cx, |cx| Pin::new(&mut *body).poll_frame(cx)) {
                 Poll::Ready(Some(Ok(frame))) => {
                     self.patience.renew();
                     // Trailers are nobody's business.

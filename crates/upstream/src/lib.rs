@@ -8,6 +8,8 @@ pub mod targets;
 #[cfg(feature = "client")]
 mod answer;
 #[cfg(feature = "client")]
+mod bell;
+#[cfg(feature = "client")]
 mod client;
 #[cfg(feature = "client")]
 mod connect;
@@ -46,6 +48,8 @@ mod resolve;
 
 #[cfg(feature = "client")]
 pub use answer::Answer;
+#[cfg(feature = "client")]
+pub use bell::Bell;
 #[cfg(feature = "client")]
 pub use client::Upstream;
 #[cfg(feature = "client")]

@@ -1,6 +1,7 @@
 //! One HTTP connection. Whoever asks or reads drives it: there is no task beside, so dropping it closes it.
 
 use std::error::Error;
+use std::future::poll_fn;
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use crate::bell::Bell;
 use crate::dial::Connection;
 use crate::outgoing::Sending;
 
@@ -20,6 +22,7 @@ pub(crate) struct Link {
     sender: SendRequest<Sending>,
     /// None when it is over. Only by dropping it do those learn of it who wait.
     connection: Option<Http>,
+    bell: Bell,
     heard: Arc<AtomicBool>,
 }
 
@@ -38,17 +41,15 @@ impl Link {
         let wire = Wire { io, heard: Arc::clone(&heard) };
         // More than 100 headers are refused by default.
         let (sender, connection) = http1::Builder::new().max_buf_size(MAX_HEAD).handshake(TokioIo::new(wire)).await?;
-        Ok(Self { sender, connection: Some(Box::pin(connection)), heard })
+        Ok(Self { sender, connection: Some(Box::pin(connection)), bell: Bell::new(), heard })
     }
 
     /// Sends a request; is there when the head of the answer is.
     pub(crate) async fn send(&mut self, request: Request<Sending>) -> Result<Response<Incoming>, Ended> {
         self.heard.store(false, Ordering::Relaxed);
         let mut response = pin!(self.sender.try_send_request(request));
-        let sent = std::future::poll_fn(|cx| {
-            drive(&mut self.connection, cx);
-            response.as_mut().poll(cx)
-        });
+        let Self { connection, bell, .. } = self;
+        let sent = poll_fn(|cx| bell.poll(cx, |cx| drive(connection, cx, |cx| response.as_mut().poll(cx))));
         sent.await.map_err(|mut ended| Ended { was_written: ended.take_message().is_none(), error: ended.into_error() })
     }
 
@@ -57,16 +58,21 @@ impl Link {
         self.heard.load(Ordering::Relaxed)
     }
 
-    /// Reads and writes what can be at once.
-    pub(crate) fn drive(&mut self, cx: &mut Context<'_>) {
-        drive(&mut self.connection, cx);
+    /// Polls for something of an answer, and reads and writes what can be at once as long as that is not there.
+    pub(crate) fn poll<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut answer: impl FnMut(&mut Context<'_>) -> Poll<T>,
+    ) -> Poll<T> {
+        let Self { connection, bell, .. } = self;
+        bell.poll(cx, |cx| drive(connection, cx, &mut answer))
     }
 
     /// Whether a next request can be sent: the last answer was read to its end, nothing came after it, and the other
     /// side has not closed.
     pub(crate) fn is_idle(&mut self) -> bool {
-        self.drive(&mut Context::from_waker(Waker::noop()));
-        self.connection.is_some() && self.sender.is_ready()
+        let nothing = self.poll(&mut Context::from_waker(Waker::noop()), |_| Poll::<()>::Pending);
+        nothing.is_pending() && self.connection.is_some() && self.sender.is_ready()
     }
 }
 
@@ -78,10 +84,19 @@ pub(crate) fn describe(error: &hyper::Error) -> String {
     }
 }
 
-fn drive(connection: &mut Option<Http>, cx: &mut Context<'_>) {
+fn drive<T>(
+    connection: &mut Option<Http>,
+    cx: &mut Context<'_>,
+    mut answer: impl FnMut(&mut Context<'_>) -> Poll<T>,
+) -> Poll<T> {
+    let polled = answer(cx);
+    if polled.is_ready() {
+        return polled;
+    }
     if connection.as_mut().is_some_and(|connection| connection.as_mut().poll(cx).is_ready()) {
         *connection = None;
     }
+    answer(cx)
 }
 
 /// A connection that notes that it was read from.
