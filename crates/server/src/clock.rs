@@ -1,5 +1,6 @@
 //! The time of day and random bits: the one place that asks the system for them.
 
+use std::cell::RefCell;
 use std::time::UNIX_EPOCH;
 
 /// Now, in Unix seconds. Timers do not use it: they run on tokio's monotonic clock.
@@ -9,6 +10,12 @@ pub(crate) fn unix_seconds() -> i64 {
     i64::try_from(now.as_secs()).unwrap_or(i64::MAX)
 }
 
+/// Now, for the log.
+#[allow(clippy::disallowed_methods, reason = "row 5 reads the clock, here alone")]
+pub(crate) fn timestamp() -> jiff::Timestamp {
+    std::time::SystemTime::now().try_into().unwrap_or_default()
+}
+
 /// Random bytes from the system.
 pub(crate) fn random<const N: usize>() -> std::io::Result<[u8; N]> {
     let mut bytes = [0; N];
@@ -16,8 +23,34 @@ pub(crate) fn random<const N: usize>() -> std::io::Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// 128 random bits for an identifier.
+/// 128 random bits for an identifier. The system is asked for many at once, since asking costs more than they do.
 pub(crate) fn random_bits() -> u128 {
-    // A system that ran without randomness at start-up would not have got this far: keys were drawn from it.
-    u128::from_ne_bytes(random().unwrap_or_default())
+    BITS.with_borrow_mut(|bits| {
+        bits.pop().unwrap_or_else(|| {
+            // A system that ran without randomness at start-up would not have got this far: keys were drawn from it.
+            let bytes = random::<{ 16 * BITS_AT_ONCE }>().unwrap_or([0; 16 * BITS_AT_ONCE]);
+            bits.extend(bytes.as_chunks().0.iter().map(|bytes| u128::from_ne_bytes(*bytes)));
+            bits.pop().unwrap_or_default()
+        })
+    })
+}
+
+thread_local! {
+    /// Random bits that were not handed out yet.
+    static BITS: RefCell<Vec<u128>> = const { RefCell::new(Vec::new()) };
+}
+
+const BITS_AT_ONCE: usize = 32;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn no_bits_are_handed_out_twice() {
+        let drawn: HashSet<u128> = (0..100).map(|_| random_bits()).collect();
+        assert_eq!(drawn.len(), 100);
+    }
 }

@@ -153,11 +153,12 @@ fn load(path: Option<PathBuf>) -> Result<Config, ConfigError> {
 }
 
 fn serve(config: Config, file: Option<PathBuf>) -> Result<(), ConfigError> {
-    let _written_out_at_the_end = log::start();
+    let log = log::start().map_err(|error| ConfigError::one(format!("cannot start: {error}")))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| ConfigError::one(format!("cannot start: {error}")))?;
     let served = runtime.block_on(start::run(config, file));
     // Generations that are still running notice that nobody listens; nobody waits for them.
     runtime.shutdown_background();
+    drop(log);
     served
 }
