@@ -190,7 +190,9 @@ fn write(raw: &[u8], data: &str, heard: &Heard, model: &[u8], out: &mut Vec<u8>)
 
 /// Reads a whole reply as a type of its protocol.
 fn read<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, EngineError> {
-    serde_json::from_slice(body).map_err(|error| EngineError::Upstream(format!("malformed reply: {error}")))
+    // As text that was looked over once, its strings need not be looked over one by one.
+    let text = std::str::from_utf8(body).map_err(|error| malformed_reply(&error))?;
+    serde_json::from_str(text).map_err(|error| malformed_reply(&error))
 }
 
 /// Puts the client's name of the model in the place of the upstream's.
@@ -202,6 +204,10 @@ fn rename(splice: &mut Splice<'_>, path: &[&str], from: &str, to: &str) {
 
 fn json_string(text: &str) -> Vec<u8> {
     wire::Json::from(serde_json::Value::from(text)).text().as_bytes().to_vec()
+}
+
+fn malformed_reply(why: &dyn std::fmt::Display) -> EngineError {
+    EngineError::Upstream(format!("malformed reply: {why}"))
 }
 
 /// The failure of an upstream that says what its protocol does not have.

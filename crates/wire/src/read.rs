@@ -18,7 +18,12 @@ pub fn read<T: DeserializeOwned + JsonSchema>(document: &[u8]) -> Result<T, Viol
     if depth(document) > MAX_DEPTH {
         return Err(refusal(format!("The request body nests arrays and objects more than {MAX_DEPTH} deep.")));
     }
-    serde_json::from_slice(document).map_err(|error| explain::<T>(document, &error))
+    // As text that was looked over once, its strings need not be looked over one by one.
+    let read = match std::str::from_utf8(document) {
+        Ok(text) => serde_json::from_str(text),
+        Err(_) => serde_json::from_slice(document),
+    };
+    read.map_err(|error| explain::<T>(document, &error))
 }
 
 #[cold]
