@@ -54,7 +54,7 @@ fn what_the_server_fails_at_is_not_the_callers_fault_and_its_words_stay_inside()
         assert_eq!((response.status, &response.json()["error"]["code"]), (502, &json!("upstream_error")));
         assert!(!response.text().contains(".py"), "{}", response.text());
     }
-    await_that("operators are told", || gateway.log.lock().unwrap().contains("mirostat_mode"));
+    await_that("operators are told", || gateway.log.lock().unwrap().contains("status 500: internal_server_error"));
 }
 
 /// The server has JSON mode alone.
