@@ -131,7 +131,8 @@ pub(crate) async fn begin<A: Asking>(
 
 async fn ask<A: Asking>(asking: &mut A, target: &Chosen, turn: Turn) -> Begins<A::Manner> {
     match &target.place {
-        Place::Embedded => asking.embedded(turn).await,
+        // Boxed, because it is large with the fetching of pictures in it: every request would have room for it.
+        Place::Embedded => Box::pin(asking.embedded(turn)).await,
         Place::Upstream(server) => asking.upstream(server, target, turn).await,
     }
 }

@@ -138,7 +138,7 @@ impl Gateway {
             Endpoint::Responses => text::answer::<translate::inbound::Responses, B>(caller, request).await,
             Endpoint::Chat => text::answer::<translate::inbound::Chat, B>(caller, request).await,
             Endpoint::Messages => text::answer::<translate::inbound::Messages, B>(caller, request).await,
-            Endpoint::CountTokens => count_tokens::answer(caller, request).await,
+            Endpoint::CountTokens => Box::pin(count_tokens::answer(caller, request)).await,
             // Boxed, because these are large: every request would have room for them.
             Endpoint::ImageGenerations => Box::pin(images::generate(caller, request)).await,
             Endpoint::ImageEdits => Box::pin(images::edit(caller, request)).await,

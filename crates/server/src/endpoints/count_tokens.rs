@@ -91,5 +91,5 @@ async fn counted(server: &Server, outgoing: &Outgoing, deadline: Instant, first:
 
 fn not_countable(model: &str) -> Refusal {
     let sentence = format!("The tokens of a prompt for the model '{model}' cannot be counted ahead.");
-    ApiError::new(ErrorKind::InvalidRequest, "unsupported_value", sentence).with_param("model").into()
+    ApiError::new(ErrorKind::NotFound, "not_found", sentence).into()
 }

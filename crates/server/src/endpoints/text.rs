@@ -65,8 +65,8 @@ pub(crate) trait TextEndpoint: Dialect<Request: Send + Sync> + Send + Sync + 'st
 
 /// A request that keeps every rule, and all that it takes to ask for an answer to it.
 pub(crate) struct Asked<D: TextEndpoint> {
-    /// Until it is said in neutral words.
-    valid: Option<D::Request>,
+    /// Until it is said in neutral words. Boxed, because it is large and handed on from one future to the next.
+    valid: Option<Box<D::Request>>,
     upload: Upload,
     /// The id of the model, as the client said it.
     model: String,
@@ -90,7 +90,7 @@ where
     let unchecked = D::read(&upload.bytes)?;
     let (id, streams) = D::asks(&unchecked);
     let (id, model) = (id.to_owned(), policy.catalog.find(id));
-    let valid = D::judge(unchecked, model)?;
+    let valid = Box::new(D::judge(unchecked, model)?);
     let thinks = policy.catalog.serves(&id, D::PROTOCOL)?.reasoning;
     if !key.may_use(&id) {
         return Err(Refusal::model(&id));

@@ -137,7 +137,7 @@ impl<D: TextEndpoint> Text<D> {
     /// The request in neutral words. It is copied only where another target may need it too.
     fn inbound(&mut self, turn: Turn) -> Result<Inbound, Refusal> {
         if let Some(valid) = self.asked.valid.take() {
-            self.inbound = Some(D::request(valid)?);
+            self.inbound = Some(D::request(*valid)?);
         }
         let inbound = if turn.last { self.inbound.take() } else { self.inbound.clone() };
         inbound.ok_or_else(|| ApiError::server_error().into())
