@@ -60,10 +60,22 @@ pub struct Row {
 }
 
 impl Row {
-    /// The fate of the field towards `upstream`; nothing towards the client's own protocol.
+    /// The fate of the field towards `upstream`. Towards the client's own protocol it is that of a request which is not
+    /// relayed but said anew: what has no place in either of the others has no neutral word, but for a few.
     #[must_use]
-    pub fn fate(&self, upstream: Protocol) -> Option<Fate> {
-        self.towards.iter().find(|(protocol, _)| *protocol == upstream).map(|(_, fate)| *fate)
+    pub fn fate(&self, upstream: Protocol) -> Fate {
+        let stated = self.towards.iter().find(|(protocol, _)| *protocol == upstream);
+        stated.map_or_else(|| self.said_anew(), |(_, fate)| *fate)
+    }
+
+    fn said_anew(&self) -> Fate {
+        let [(_, one), (_, other)] = self.towards;
+        match (one, other) {
+            _ if OWN_WORDS.contains(&(self.client, self.field)) => Fate::Mapped("the same"),
+            (Fate::Refused, Fate::Refused) => Fate::Refused,
+            (Fate::Mapped(_), _) | (_, Fate::Mapped(_)) => Fate::Mapped("the same"),
+            _ => Fate::Dropped,
+        }
     }
 
     fn fits(&self, value: &Value) -> bool {
@@ -118,9 +130,6 @@ pub fn is_open(client: Protocol, field: &str) -> bool {
 /// # Errors
 /// 400 `unsupported_value` for the first field that is refused.
 pub fn losses(client: Protocol, upstream: Protocol, request: &Value) -> Result<Vec<String>, ApiError> {
-    if client == upstream {
-        return Ok(Vec::new());
-    }
     let mut walk = Walk { client, upstream, field: String::new(), dropped: Vec::new(), unknown: 0 };
     walk.inside(request, &Path::ROOT)?;
     Ok(walk.dropped)
@@ -192,7 +201,7 @@ impl Walk {
 
     fn fate(&self, value: &Value) -> Option<Fate> {
         let rows = TABLE.of.get(&(self.client, self.field.as_str()))?;
-        rows.iter().find(|row| row.fits(value))?.fate(self.upstream)
+        Some(rows.iter().find(|row| row.fits(value))?.fate(self.upstream))
     }
 
     fn is_open(&self) -> bool {
@@ -266,6 +275,12 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
     Table { rows, of, open }
 });
 
+/// Fields with a neutral word that only their own protocol has.
+const OWN_WORDS: [(Protocol, &str); 3] = [
+    (Protocol::Chat, "seed"),
+    (Protocol::Messages, "top_k"),
+    (Protocol::Messages, "messages[].content[].signature"),
+];
 /// The members that tell the kind of an object.
 const TAGS: [&str; 2] = ["type", "role"];
 const MAX_NAME: usize = 64;

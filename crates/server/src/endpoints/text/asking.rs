@@ -124,9 +124,6 @@ impl<D: TextEndpoint> Text<D> {
 
     /// The names of what the upstream's protocol has no place for.
     fn losses(&self, protocol: Protocol) -> Result<Vec<String>, Refusal> {
-        if protocol == D::SPOKEN {
-            return Ok(Vec::new());
-        }
         let document = serde_json::from_slice(&self.asked.upload.bytes).map_err(|error| Refusal {
             cause: Some(format!("a request that was read cannot be read again: {error}")),
             ..ApiError::server_error().into()
