@@ -276,11 +276,8 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
 });
 
 /// Fields with a neutral word that only their own protocol has.
-const OWN_WORDS: [(Protocol, &str); 3] = [
-    (Protocol::Chat, "seed"),
-    (Protocol::Messages, "top_k"),
-    (Protocol::Messages, "messages[].content[].signature"),
-];
+const OWN_WORDS: [(Protocol, &str); 3] =
+    [(Protocol::Chat, "seed"), (Protocol::Messages, "top_k"), (Protocol::Messages, "messages[].content[].signature")];
 /// The members that tell the kind of an object.
 const TAGS: [&str; 2] = ["type", "role"];
 const MAX_NAME: usize = 64;
