@@ -9,7 +9,7 @@
 //! | U8 at every offset | `offsets` |
 //! | U19, C1–C4, C6 | `leaving` |
 //! | C5 (work of the gateway's own) | `tests/black_box`, `limits` and `images` |
-//! | C7 (a panic) | nothing that an upstream does may bring one about: every scene counts them |
+//! | C7 (a panic) | `crates/server`, the tests of `body/events`; every scene counts them |
 //! | targets, retry, breaker, fallback | `targets` |
 
 mod failing;

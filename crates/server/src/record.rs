@@ -70,6 +70,11 @@ impl Record {
         self.end(ending.outcome);
     }
 
+    /// Notes a panic that was caught.
+    pub(crate) fn panicked(&self) {
+        self.metrics.panicked();
+    }
+
     /// Sets the outcome, unless one is set: the first that is known stands.
     pub(crate) fn end(&mut self, outcome: Outcome) {
         self.outcome.get_or_insert(outcome);

@@ -5,6 +5,7 @@
 //! client gets exactly one terminal event.
 
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -168,12 +169,23 @@ impl<T: Telling> Body for Events<T> {
                 this.permit.take();
                 return Poll::Ready(None);
             }
-            ready!(self.as_mut().poll_next_step(cx));
+            ready!(self.as_mut().poll_guarded(cx));
         }
     }
 }
 
 impl<T: Telling> Events<T> {
+    /// As [`Events::poll_next_step`], with a panic turned into the failure that ends the stream.
+    fn poll_guarded(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let polled = catch_unwind(AssertUnwindSafe(|| self.as_mut().poll_next_step(cx)));
+        polled.unwrap_or_else(|_| {
+            self.as_mut().project().record.panicked();
+            let cause = Some("a panic".to_owned());
+            self.fail(Fault { error: ApiError::server_error(), cause, outcome: Outcome::EngineError });
+            Poll::Ready(())
+        })
+    }
+
     /// Waits for whatever comes first, and takes it into the buffer.
     fn poll_next_step(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let mut this = self.as_mut().project();

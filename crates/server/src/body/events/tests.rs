@@ -152,3 +152,16 @@ async fn a_client_that_goes_away_stops_the_engine_and_gives_its_permit_back() {
     assert!(gone.await.is_err(), "the engine was dropped");
     assert_eq!(house.limiter.taken(), 0);
 }
+
+/// Row C7.
+#[tokio::test(start_paused = true)]
+async fn a_panic_in_the_middle_is_told_as_a_failure() {
+    let house = House::new();
+    let steps = stream::iter([text("Hi.")]).chain(stream::poll_fn(|_| panic!("injected")));
+    let mut events = Box::pin(house.messages(Box::pin(steps)));
+    let (all, outcome) = rest(&mut events).await;
+    assert!(all.contains("Hi.") && all.ends_with("}\n\n"), "{all}");
+    assert_eq!(all.matches("event: error").count(), 1, "{all}");
+    assert!(!all.contains("injected") && !all.contains("message_stop"), "{all}");
+    assert_eq!((outcome, house.limiter.taken()), (Some(Outcome::EngineError), 0));
+}
