@@ -8,7 +8,7 @@ use std::ops::Range;
 ///
 /// ```
 /// let document = br#"{"n": 1.50, "model" : "mine","metadata":{"a":1}}"#;
-/// let mut splice = wire::Splice::new(document);
+/// let mut splice = sluicegate_wire::Splice::new(document);
 /// splice.replace(&["model"], b"\"theirs\"");
 /// splice.remove(&[], &["metadata"]);
 /// assert_eq!(splice.to_vec(), br#"{"n": 1.50, "model" : "theirs"}"#);
