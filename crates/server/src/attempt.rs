@@ -84,9 +84,9 @@ impl Fallen {
         Self { refusal: Box::new(plain::refuse(&error)), may_fall_back: !is_callers }
     }
 
-    /// A target that cannot be asked.
-    pub(crate) fn here(refusal: Refusal) -> Self {
-        Self { refusal: Box::new(refusal), may_fall_back: true }
+    /// A target that cannot be asked this: what it has no words for another may have.
+    pub(crate) fn here(refusal: impl Into<Refusal>) -> Self {
+        Self { refusal: Box::new(refusal.into()), may_fall_back: true }
     }
 
     /// A failure that any target would have.
@@ -137,9 +137,10 @@ async fn ask<A: Asking>(asking: &mut A, target: &Chosen, turn: Turn) -> Begins<A
     }
 }
 
-/// Tells operators of an upstream that gave no answer.
+/// Tells operators of an upstream that gave no answer; a wrong request is nothing that they could mend.
 fn note(gateway: &Gateway, target: &Chosen, refusal: &Refusal) {
-    if let Place::Upstream(_) = target.place {
+    let is_callers = Outcome::of_refusal(&refusal.error) == Outcome::Refused;
+    if matches!(target.place, Place::Upstream(_)) && !is_callers {
         let (upstream, code) = (target.label(), refusal.error.code);
         gateway.metrics.upstream_failed(upstream, code);
         tracing::warn!(upstream, code, cause = refusal.cause, "an upstream gave no answer");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use simulator::{Play, Protocol, Request, Simulator, honest, scenario};
 use wire::ErrorKind;
 
@@ -39,6 +39,35 @@ fn a_wrong_request_is_not_tried_elsewhere() {
         assert_eq!(scene.simulator.requests().len(), 0, "{fault}");
         scene.end();
     }
+}
+
+#[test]
+fn what_one_protocol_has_no_words_for_goes_to_the_next_target() {
+    let (first, second) = (Simulator::honest().unwrap(), Simulator::honest().unwrap());
+    let targets = r#"[{ upstream = "messages" }, { upstream = "responses" }, { upstream = "chat" }]"#;
+    let house = Plan::new("")
+        .upstream("messages", Protocol::Messages, &first.base_url(), "")
+        .upstream("responses", Protocol::Responses, &first.base_url(), "")
+        .upstream("chat", Protocol::Chat, &second.base_url(), "")
+        .model("chat", Protocol::Chat, targets)
+        .model("told", Protocol::Chat, r#"[{ upstream = "messages" }, { upstream = "chat" }]"#)
+        .start();
+    // A call of a custom tool has no neutral word at all, the likeliness of tokens none in Messages.
+    let call = json!({"id": "c", "type": "custom", "custom": {"name": "f", "input": "x"}});
+    let called = json!([
+        {"role": "user", "content": "Hello."},
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "y"},
+    ]);
+    let plain = json!([{"role": "user", "content": "Hello."}]);
+    for body in
+        [json!({"model": "chat", "messages": called}), json!({"model": "told", "messages": plain, "logprobs": true})]
+    {
+        let response = house.ask(Protocol::Chat, &body);
+        assert_eq!(response.status, 200, "{}", response.text());
+    }
+    assert_eq!((first.requests().len(), second.requests().len()), (0, 2));
+    assert_eq!(house.sum("sluicegate_upstream_failures_total"), 0.0, "nobody was asked in vain");
 }
 
 #[test]

@@ -15,6 +15,7 @@ use wire::{ApiError, Splice};
 use super::{Asked, TextEndpoint};
 use crate::ask;
 use crate::attempt::{Asking, Begins, Begun, Coming, Fallen, Turn};
+use crate::body::plain;
 use crate::gateway::Gateway;
 use crate::references;
 use crate::refusal::Refusal;
@@ -26,8 +27,8 @@ pub(super) struct Text<D: TextEndpoint> {
     gateway: Arc<Gateway>,
     /// The name of the key.
     key: String,
-    /// The request in neutral words, once a target needed it.
-    inbound: Option<Inbound>,
+    /// The request in neutral words, or what has none, once a target needed it.
+    inbound: Option<Result<Inbound, ApiError>>,
 }
 
 impl<D: TextEndpoint> Text<D> {
@@ -43,10 +44,12 @@ impl<D: TextEndpoint> Asking for Text<D> {
     async fn embedded(&mut self, turn: Turn) -> Begins<D> {
         let gateway = Arc::clone(&self.gateway);
         let Some(engine) = &gateway.local else { return Err(Fallen::here(Refusal::no_engine())) };
-        let mut inbound = self.inbound(turn).map_err(Fallen::finally)?;
+        let mut inbound = self.inbound(turn).map_err(Fallen::here)?;
         inbound.request.reasoning.by_default = self.asked.thinks;
         references::inline(&mut inbound.request, &self.key, &gateway).await.map_err(Fallen::finally)?;
-        let Generation { dropped, events } = engine.start(inbound.request).await.map_err(Fallen::of)?;
+        let started = engine.start(inbound.request).await;
+        // What is too much for a small model may be little for the next one.
+        let Generation { dropped, events } = started.map_err(|error| Fallen::here(plain::refuse(&error)))?;
         inbound.dropped.extend(dropped);
         Ok(Begun { dropped: inbound.dropped, answer: Coming::Neutral(events, ()), patience: None })
     }
@@ -91,8 +94,8 @@ impl<D: TextEndpoint> Text<D> {
 
     /// By neutral words.
     async fn translate(&mut self, server: &Server, protocol: Protocol, model: String, turn: Turn) -> Begins<D> {
-        let mut dropped = self.losses(protocol).map_err(Fallen::finally)?;
-        let mut inbound = self.inbound(turn).map_err(Fallen::finally)?;
+        let mut dropped = self.losses(protocol).map_err(Fallen::here)?;
+        let mut inbound = self.inbound(turn).map_err(Fallen::here)?;
         inbound.request.model = model;
         let envelope = server.envelope.as_ref().filter(|_| D::SEALS);
         if let Some(envelope) = envelope {
@@ -103,7 +106,8 @@ impl<D: TextEndpoint> Text<D> {
             max_tokens: server.stated.max_tokens,
             sampling: server.stated.sampling,
         };
-        let spoken = say::request(protocol, &inbound.request, &settings).map_err(Fallen::of)?;
+        let spoken = say::request(protocol, &inbound.request, &settings);
+        let spoken = spoken.map_err(|error| Fallen::here(plain::refuse(&error)))?;
         ask::add(&mut dropped, spoken.dropped.iter().map(ToString::to_string));
         let outgoing = Outgoing {
             path: ask::path(protocol),
@@ -132,11 +136,11 @@ impl<D: TextEndpoint> Text<D> {
     }
 
     /// The request in neutral words. It is copied only where another target may need it too.
-    fn inbound(&mut self, turn: Turn) -> Result<Inbound, Refusal> {
+    fn inbound(&mut self, turn: Turn) -> Result<Inbound, ApiError> {
         if let Some(valid) = self.asked.valid.take() {
-            self.inbound = Some(D::request(*valid)?);
+            self.inbound = Some(D::request(*valid));
         }
         let inbound = if turn.last { self.inbound.take() } else { self.inbound.clone() };
-        inbound.ok_or_else(|| ApiError::server_error().into())
+        inbound.unwrap_or_else(|| Err(ApiError::server_error()))
     }
 }
