@@ -1,16 +1,18 @@
 //! Answering with one reply.
 
+use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use engine::EngineError;
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderValue, Response};
 use http_body::{Body as _, Frame};
 use http_body_util::{BodyExt, StreamBody};
 use images::Fold;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 use upstream::{Passing, Pictures};
 use wire::ApiError;
 
@@ -51,19 +53,21 @@ pub(super) async fn answer(
             }
             Ok(json_bytes(body))
         }
-        Coming::Whole(Pictures::Passing(passing)) => Ok(pass(passing, record.take(), permit)),
+        Coming::Whole(Pictures::Passing(passing)) => Ok(pass(passing, record.take(), permit, deadline)),
         // Streams are for those who asked for one.
         Coming::Relay(_) | Coming::Told(..) => Err(ApiError::server_error().into()),
     }
 }
 
 /// A long reply of an upstream, as it comes.
-fn pass(passing: Passing, mut record: Option<Record>, permit: Permit) -> Response<Body> {
+fn pass(passing: Passing, mut record: Option<Record>, permit: Permit, deadline: Instant) -> Response<Body> {
     if let Some(record) = &mut record {
         record.status = 200;
     }
     let length = passing.size_hint().exact();
-    let mut response = Response::new(Recorded { passing, record, permit: Some(permit) }.boxed_unsync());
+    let mut response = Response::new(
+        Recorded { passing, record, permit: Some(permit), deadline: Box::pin(sleep_until(deadline)) }.boxed_unsync(),
+    );
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -78,6 +82,19 @@ struct Recorded {
     passing: Passing,
     record: Option<Record>,
     permit: Option<Permit>,
+    /// When the whole of it has to be there.
+    deadline: Pin<Box<Sleep>>,
+}
+
+impl Recorded {
+    /// Who reads it learns of a failure by a connection that breaks off: nothing was said yet that is untrue.
+    fn abort(&mut self, error: &EngineError) -> Aborted {
+        if let Some(record) = &mut self.record {
+            record.cause = Some(error.to_string());
+            record.end(Outcome::of_failure(error));
+        }
+        Aborted
+    }
 }
 
 impl http_body::Body for Recorded {
@@ -85,15 +102,12 @@ impl http_body::Body for Recorded {
     type Error = Aborted;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
+        if self.deadline.as_mut().poll(cx).is_ready() {
+            let late = EngineError::Timeout("the reply was not whole in time".to_owned());
+            return Poll::Ready(Some(Err(self.abort(&late))));
+        }
         let frame = ready!(Pin::new(&mut self.passing).poll_frame(cx)).transpose();
-        let frame = frame.map_err(|error| {
-            // Who reads it learns of it by a connection that breaks off: nothing was said yet that is untrue.
-            if let Some(record) = &mut self.record {
-                record.cause = Some(error.to_string());
-                record.end(Outcome::of_failure(&error));
-            }
-            Aborted
-        });
+        let frame = frame.map_err(|error| self.abort(&error));
         if matches!(frame, Ok(None)) || self.passing.is_at_end() {
             if let Some(record) = &mut self.record {
                 record.end(Outcome::Completed);
