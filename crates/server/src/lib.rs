@@ -1,0 +1,34 @@
+//! The gateway: configuration, listeners, routing, limits, bodies, metrics, log, stop.
+//!
+//! The binary `sluicegate` is [`main`].
+
+mod admin;
+mod ask;
+mod attempt;
+mod body;
+mod check;
+mod cli;
+mod clock;
+mod config;
+mod endpoints;
+mod gateway;
+mod keys;
+mod lifecycle;
+mod limit;
+mod log;
+#[cfg(all(test, feature = "easel"))]
+mod memory;
+mod metrics;
+mod openapi;
+mod outcome;
+mod policy;
+mod record;
+mod references;
+mod refusal;
+mod route;
+mod routes;
+mod serve;
+mod stall;
+mod start;
+
+pub use crate::cli::main;

@@ -1,0 +1,30 @@
+//! What may go wrong between a client and the running binary: each test is named by its row of the fault list.
+//!
+//! The rows about upstreams are in `tests/upstreams`, with the harness that these share: `house` is a gateway with its
+//! upstreams, `scene` what must hold whatever goes wrong.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
+
+#[path = "../black_box/client.rs"]
+#[allow(dead_code, reason = "black_box uses the rest")]
+mod client;
+#[path = "../upstreams/house.rs"]
+#[allow(dead_code, reason = "upstreams uses the rest")]
+mod house;
+#[path = "../upstreams/question.rs"]
+#[allow(dead_code, reason = "upstreams uses the rest")]
+mod question;
+#[path = "../upstreams/scene.rs"]
+#[allow(dead_code, reason = "upstreams uses the rest")]
+mod scene;
+#[path = "../black_box/server.rs"]
+#[allow(dead_code, reason = "black_box uses the rest")]
+mod server;
+#[path = "../black_box/stream.rs"]
+#[allow(dead_code, reason = "black_box uses the rest")]
+mod stream;
+#[path = "../upstreams/told.rs"]
+#[allow(dead_code, reason = "upstreams uses the rest")]
+mod told;
+
+mod framing;
