@@ -10,12 +10,13 @@ use wire::Json;
 use super::super::failure::Complaint;
 use super::MAX_INDEX;
 
-/// Reads a JSON object.
+/// Reads a JSON object. All of it has to be UTF-8, what nobody asks for as well.
 pub(super) fn read<'a, T: Deserialize<'a>>(data: &'a [u8]) -> Result<T, EngineError> {
     if data.trim_ascii_start().first() != Some(&b'{') {
         return Err(malformed("it is no JSON object"));
     }
-    serde_json::from_slice(data).map_err(|error| match error.classify() {
+    let text = std::str::from_utf8(data).map_err(malformed)?;
+    serde_json::from_str(text).map_err(|error| match error.classify() {
         // The error would cite what the model said, and the log has none of that.
         Category::Data => malformed(format!("a member is missing or of the wrong type, at byte {}", error.column())),
         _ => malformed(error),
