@@ -8,12 +8,10 @@ use tokio::time::{Instant, sleep};
 
 use crate::budget::Budget;
 use crate::connect::Connector;
-use crate::dial::{Dial, Tcp};
 use crate::host::Host;
 use crate::leave::{Answer, Leave};
 use crate::origin::Origin;
-use crate::resolve::{Resolve, System};
-use crate::{Failure, Incoming, Options, OptionsError, Outgoing, Stage};
+use crate::{Failure, Incoming, Network, Options, OptionsError, Outgoing, Stage};
 
 /// A model server. Clones share its connections, its breakers and its retry budget.
 #[derive(Clone)]
@@ -41,16 +39,16 @@ impl Upstream {
     /// # Errors
     /// When something in `options` cannot be.
     pub fn new(options: Options) -> Result<Self, OptionsError> {
-        Self::with(options, Arc::new(System::new()), Arc::new(Tcp))
+        Self::over(&Network::default(), options)
     }
 
-    /// Asks with other names and connections.
+    /// Asks over another network than the system's.
     ///
     /// # Errors
     /// When something in `options` cannot be.
-    pub fn with(options: Options, resolver: Arc<dyn Resolve>, dialer: Arc<dyn Dial>) -> Result<Self, OptionsError> {
+    pub fn over(network: &Network, options: Options) -> Result<Self, OptionsError> {
         options.check()?;
-        let connector = Arc::new(Connector::new(resolver, dialer, options.trusted()?));
+        let connector = Arc::new(Connector::new(network, options.trusted()?));
         let mut origins = vec![Origin::new(&options.base_url, "base_url")?];
         if let Some(url) = &options.fallback_base_url {
             origins.push(Origin::new(url, "fallback_base_url")?);

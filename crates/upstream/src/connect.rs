@@ -10,26 +10,24 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-use crate::dial::{Connection, Dial, dial_any};
+use crate::dial::{Connection, dial_any};
 use crate::origin::Origin;
-use crate::resolve::Resolve;
-use crate::{Failure, Stage};
+use crate::{Failure, Network, Stage};
 
 pub(crate) struct Connector {
-    resolver: Arc<dyn Resolve>,
-    dialer: Arc<dyn Dial>,
+    network: Network,
     tls: TlsConnector,
 }
 
 impl Connector {
-    pub(crate) fn new(resolver: Arc<dyn Resolve>, dialer: Arc<dyn Dial>, trusted: RootCertStore) -> Self {
-        Self { resolver, dialer, tls: TlsConnector::from(Arc::new(tls(trusted))) }
+    pub(crate) fn new(network: &Network, trusted: RootCertStore) -> Self {
+        Self { network: network.clone(), tls: TlsConnector::from(Arc::new(tls(trusted))) }
     }
 
     /// Connects to `origin`, with TLS where it says so, until `deadline`.
     pub(crate) async fn connect(&self, origin: &Origin, deadline: Instant) -> Result<Box<dyn Connection>, Failure> {
         let addresses = self.resolve(origin, deadline).await?;
-        let dialled = timeout_at(deadline, dial_any(&*self.dialer, addresses)).await;
+        let dialled = timeout_at(deadline, dial_any(&*self.network.dialer, addresses)).await;
         let connection = dialled
             .map_err(|_| late(Stage::Connect, "no connection"))?
             .map_err(|error| failed(Stage::Connect, "no connection", &error))?;
@@ -46,7 +44,7 @@ impl Connector {
             return Ok(vec![(address, origin.port).into()]);
         }
         let deadline = deadline.min(Instant::now() + RESOLVE);
-        timeout_at(deadline, self.resolver.resolve(&origin.host, origin.port))
+        timeout_at(deadline, self.network.resolver.resolve(&origin.host, origin.port))
             .await
             .map_err(|_| late(Stage::Connect, "no answer about its name"))?
             .map_err(|error| failed(Stage::Connect, "no such name", &error))

@@ -30,6 +30,8 @@ mod link;
 #[cfg(feature = "client")]
 mod listen;
 #[cfg(feature = "client")]
+mod network;
+#[cfg(feature = "client")]
 mod options;
 #[cfg(feature = "client")]
 mod origin;
@@ -60,6 +62,8 @@ pub use failure::{Failure, Stage};
 pub use incoming::{Incoming, IncomingBody, MediaKind};
 #[cfg(feature = "client")]
 pub use listen::{listen, said};
+#[cfg(feature = "client")]
+pub use network::Network;
 #[cfg(feature = "client")]
 pub use options::{Credential, Options, OptionsError};
 #[cfg(feature = "client")]

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
-use sluicegate_upstream::{BoxFuture, Connection, Dial, Options, Outgoing, Resolve, Upstream};
+use sluicegate_upstream::{BoxFuture, Connection, Dial, Network, Options, Outgoing, Resolve, Upstream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
@@ -98,7 +98,8 @@ impl World {
     }
 
     pub(crate) fn upstream(&self, options: Options) -> Upstream {
-        Upstream::with(options, Arc::new(self.clone()), Arc::new(self.clone())).unwrap()
+        let network = Network { resolver: Arc::new(self.clone()), dialer: Arc::new(self.clone()) };
+        Upstream::over(&network, options).unwrap()
     }
 
     fn state<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
