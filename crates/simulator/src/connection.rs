@@ -4,9 +4,8 @@ use std::io;
 use std::time::Instant;
 
 use bytes::BytesMut;
-use tokio::io::{AsyncRead, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf, split};
 use tokio::net::TcpStream;
-use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::sync::Semaphore;
 
 use crate::clock;
@@ -14,8 +13,33 @@ use crate::inbound;
 use crate::play::{Framing, Play, Step};
 use crate::server::Shared;
 
+/// A connection that can be served.
+pub trait Socket: AsyncRead + AsyncWrite + Send + Unpin {
+    /// From now on what is written leaves at once.
+    ///
+    /// # Errors
+    /// When the connection is over.
+    fn hurry(&self) -> io::Result<()>;
+
+    /// From now on closing it is a RST.
+    ///
+    /// # Errors
+    /// When the connection is over.
+    fn reset_at_close(&self) -> io::Result<()>;
+}
+
+impl Socket for TcpStream {
+    fn hurry(&self) -> io::Result<()> {
+        self.set_nodelay(true)
+    }
+
+    fn reset_at_close(&self) -> io::Result<()> {
+        self.set_zero_linger()
+    }
+}
+
 /// Serves a connection to its end, and notes when that was.
-pub(crate) async fn serve(mut socket: TcpStream, connection: usize, shared: &Shared) {
+pub(crate) async fn serve<S: Socket>(mut socket: S, connection: usize, shared: &Shared) {
     let end = converse(&mut socket, connection, shared).await;
     let at = part(socket, end).await;
     shared.log.disconnected(connection, at);
@@ -32,9 +56,9 @@ enum End {
 }
 
 /// Answers request after request.
-async fn converse(socket: &mut TcpStream, connection: usize, shared: &Shared) -> End {
+async fn converse<S: Socket>(socket: &mut S, connection: usize, shared: &Shared) -> End {
     // Each piece of a play leaves when it is played.
-    if socket.set_nodelay(true).is_err() {
+    if socket.hurry().is_err() {
         return End::Gone;
     }
     let mut input = BytesMut::new();
@@ -53,14 +77,14 @@ async fn converse(socket: &mut TcpStream, connection: usize, shared: &Shared) ->
     End::Close
 }
 
-async fn refuse(socket: &mut TcpStream) -> End {
+async fn refuse(socket: &mut impl Socket) -> End {
     let said = socket.write_all(b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n").await;
     if said.is_ok() { End::Close } else { End::Gone }
 }
 
 /// Plays a play, while it watches whether the peer is still there. `None` when the connection goes on.
-async fn perform(play: &Play, socket: &mut TcpStream, input: &mut BytesMut, gates: &Semaphore) -> Option<End> {
-    let (reader, writer) = socket.split();
+async fn perform(play: &Play, socket: &mut impl Socket, input: &mut BytesMut, gates: &Semaphore) -> Option<End> {
+    let (reader, writer) = split(socket);
     let mut stage = Stage { writer, gates, framing: Framing::Bare, out: Vec::new() };
     tokio::select! {
         biased;
@@ -70,7 +94,7 @@ async fn perform(play: &Play, socket: &mut TcpStream, input: &mut BytesMut, gate
 }
 
 /// Ends when the peer has closed its side or reset the connection. What comes before is kept.
-async fn gone(mut reader: ReadHalf<'_>, input: &mut BytesMut) {
+async fn gone(mut reader: ReadHalf<&mut impl Socket>, input: &mut BytesMut) {
     while let Ok(true) = inbound::more(&mut reader, input).await {
         if input.len() > MAX_AHEAD {
             // Without reading on there is no telling; the play ends all the same.
@@ -80,13 +104,13 @@ async fn gone(mut reader: ReadHalf<'_>, input: &mut BytesMut) {
 }
 
 /// Ends the connection; when it was over for the peer too.
-async fn part(mut socket: TcpStream, end: End) -> Instant {
+async fn part(mut socket: impl Socket, end: End) -> Instant {
     match end {
         End::Gone => {}
         End::Reset => {
             let at = clock::now();
-            // Closing a socket that does not linger resets it. When that fails the peer is gone already.
-            let _ = socket.set_zero_linger();
+            // When that fails the peer is gone already.
+            let _ = socket.reset_at_close();
             return at;
         }
         End::Close => {
@@ -107,15 +131,15 @@ async fn drain(socket: &mut (impl AsyncRead + Unpin)) {
 }
 
 /// Where a play is played.
-struct Stage<'a> {
-    writer: WriteHalf<'a>,
+struct Stage<'a, S> {
+    writer: WriteHalf<&'a mut S>,
     gates: &'a Semaphore,
     framing: Framing,
     /// What goes out with the next write.
     out: Vec<u8>,
 }
 
-impl Stage<'_> {
+impl<S: Socket> Stage<'_, S> {
     /// Plays it all; `None` when the connection goes on.
     async fn play(&mut self, play: &Play) -> Option<End> {
         for step in play.in_order() {

@@ -10,6 +10,7 @@ mod request;
 pub mod scenario;
 mod server;
 
+pub use connection::Socket;
 pub use play::{Cut, Framing, Play, Step};
 pub use request::{Protocol, Request};
-pub use server::Simulator;
+pub use server::{Detached, Simulator};

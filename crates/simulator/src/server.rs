@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Semaphore, oneshot};
 
-use crate::connection;
+use crate::connection::{self, Socket};
 use crate::honest;
 use crate::log::Log;
 use crate::play::Play;
@@ -25,6 +25,12 @@ pub struct Simulator {
     /// Dropping it stops the thread.
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
+}
+
+/// A model server to which connections are brought: it has neither sockets nor a thread, and its pauses go by the clock
+/// of the runtime that it is awaited on, which tests may pause.
+pub struct Detached {
+    shared: Shared,
 }
 
 /// What the connections have in common.
@@ -136,6 +142,24 @@ impl Simulator {
             // A panic was told by the thread itself.
             let _ = thread.join();
         }
+    }
+}
+
+impl Detached {
+    /// Answers every request by `behave`.
+    pub fn new(behave: impl Fn(&Request) -> Play + Send + Sync + 'static) -> Self {
+        Self { shared: Shared { behave: Box::new(behave), log: Log::default(), gates: Semaphore::new(0) } }
+    }
+
+    /// Serves a connection to its end.
+    pub async fn serve<S: Socket>(&self, socket: S) {
+        connection::serve(socket, self.shared.log.connected(), &self.shared).await;
+    }
+
+    /// The requests so far, as of [`Simulator::requests`].
+    #[must_use]
+    pub fn requests(&self) -> Vec<Request> {
+        self.shared.log.requests()
     }
 }
 
