@@ -13,7 +13,7 @@ use crate::routes::{Place, Road, Routes, Target};
 /// # Errors
 /// Everything that is wrong with the configuration.
 pub(crate) fn report(config: &Config) -> Result<String, ConfigError> {
-    let (policy, _) = Policy::read(config, true)?;
+    let (policy, _) = Policy::read(config, true, upstream::Network::default())?;
     let mut out = String::new();
     // Writing to a String cannot fail.
     let _ = write(&mut out, config, &policy);

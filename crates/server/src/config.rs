@@ -101,14 +101,18 @@ pub(crate) struct Easel {
 
 /// Why there is no gateway. One line a problem.
 #[derive(Debug)]
-pub(crate) struct ConfigError(Vec<String>);
+pub struct ConfigError(Vec<String>);
 
 impl Config {
     /// Reads a file.
     pub(crate) fn load(path: &Path) -> Result<Self, ConfigError> {
-        let name = path.display();
-        let text = std::fs::read_to_string(path).map_err(|error| ConfigError::one(format!("{name}: {error}")))?;
-        let config: Self = toml::from_str(&text).map_err(|error| ConfigError::one(format!("{name}: {error}")))?;
+        let text = std::fs::read_to_string(path).map_err(|error| ConfigError::one(error.to_string()));
+        text.and_then(|text| Self::parse(&text)).map_err(|error| error.within(&path.display()))
+    }
+
+    /// Reads the text of a file.
+    pub(crate) fn parse(text: &str) -> Result<Self, ConfigError> {
+        let config: Self = toml::from_str(text).map_err(|error| ConfigError::one(error.to_string()))?;
         let mut problems = config.limits.problems();
         problems.extend(config.fetch.problems());
         if config.easel.threads == Some(0) {
@@ -117,7 +121,7 @@ impl Config {
         if config.listen.is_empty() {
             problems.push("listen: at least one address is needed, such as \"127.0.0.1:8080\"".to_owned());
         }
-        if problems.is_empty() { Ok(config) } else { Err(ConfigError(problems)).map_err(|error| error.within(&name)) }
+        if problems.is_empty() { Ok(config) } else { Err(ConfigError(problems)) }
     }
 
     /// The entries of its keys.

@@ -1,6 +1,6 @@
 //! The gateway: configuration, listeners, routing, limits, bodies, metrics, log, stop.
 //!
-//! The binary `sluicegate` is [`main`].
+//! The binary `sluicegate` is [`main`]; [`Inside`] is a gateway without a process of its own.
 
 mod admin;
 mod ask;
@@ -12,6 +12,7 @@ mod clock;
 mod config;
 mod endpoints;
 mod gateway;
+mod inside;
 mod keys;
 mod lifecycle;
 mod limit;
@@ -32,3 +33,5 @@ mod stall;
 mod start;
 
 pub use crate::cli::main;
+pub use crate::config::ConfigError;
+pub use crate::inside::Inside;

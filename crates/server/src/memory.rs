@@ -46,7 +46,8 @@ fn an_image_request_keeps_to_its_memory() {
 }
 
 async fn measure_all() {
-    let (policy, made) = Policy::read(&Config::default(), false).expect("the built-in policy");
+    let (policy, made) =
+        Policy::read(&Config::default(), false, upstream::Network::default()).expect("the built-in policy");
     let key = made.iter().find(|made| made.scope == auth::Scope::Images).expect("a key").key.expose().to_owned();
     let gateway = Arc::new(assemble(Config::default(), policy, Engines::drawing(&Config::default()), &[]));
     // Fonts and tables are read once.

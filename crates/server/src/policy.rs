@@ -12,6 +12,7 @@ use auth::KeyRing;
 use catalog::{Catalog, Family};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::sleep;
+use upstream::Network;
 
 use crate::config::{Config, ConfigError};
 use crate::keys::{self, Keys, Made};
@@ -29,9 +30,12 @@ pub(crate) struct Policy {
 pub(crate) struct Policies(RwLock<Arc<Policy>>);
 
 impl Policy {
-    /// The policy of a configuration, and the keys that were made for it.
-    pub(crate) fn read(config: &Config, from_file: bool) -> Result<(Self, Vec<Made>), ConfigError> {
-        Self::follow(config, from_file, None)
+    /// The policy of a configuration, and the keys that were made for it. Its upstreams are reached over `network`.
+    pub(crate) fn read(config: &Config, from_file: bool, network: Network) -> Result<(Self, Vec<Made>), ConfigError> {
+        let Keys { ring, made } = keys::gather(config, from_file)?;
+        let catalog = config.catalog()?;
+        let routes = Routes::new(config, &catalog, network)?;
+        Ok((Self { keys: ring, catalog, routes }, made))
     }
 
     /// Whether the embedded engine of text, or else that of images, may be asked.
@@ -40,12 +44,12 @@ impl Policy {
         self.catalog.iter().any(|model| is_of(model.family) && self.routes.stay(&model.id))
     }
 
-    /// As [`Policy::read`], in the place of another: upstreams that stayed the same keep their connections.
-    fn follow(config: &Config, from_file: bool, before: Option<&Self>) -> Result<(Self, Vec<Made>), ConfigError> {
-        let Keys { ring, made } = keys::gather(config, from_file)?;
+    /// The policy of a file in the place of another: upstreams that stayed the same keep their connections.
+    fn follow(config: &Config, before: &Self) -> Result<Self, ConfigError> {
+        let ring = keys::gather(config, true)?.ring;
         let catalog = config.catalog()?;
-        let routes = Routes::new(config, &catalog, before.map(|before| &before.routes))?;
-        Ok((Self { keys: ring, catalog, routes }, made))
+        let routes = Routes::follow(config, &catalog, &before.routes)?;
+        Ok(Self { keys: ring, catalog, routes })
     }
 }
 
@@ -76,8 +80,8 @@ pub(crate) async fn follow(path: PathBuf, policies: Arc<Policies>, metrics: Arc<
         }
         seen = state(&path).ok();
         let before = policies.current();
-        match Config::load(&path).and_then(|config| Policy::follow(&config, true, Some(&before))) {
-            Ok((policy, _)) => {
+        match Config::load(&path).and_then(|config| Policy::follow(&config, &before)) {
+            Ok(policy) => {
                 tracing::info!(keys = policy.keys.entries().count(), "keys, models and upstreams were read again");
                 policies.replace(policy);
                 metrics.reloaded(true);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use catalog::{Catalog, Family, Model};
 use translate::envelope::Envelope;
-use upstream::{Options, Upstream, targets};
+use upstream::{Network, Options, Upstream, targets};
 
 use crate::clock;
 use crate::config::upstream::{EngineName, Protocol, Refers};
@@ -13,6 +13,8 @@ use crate::config::{Config, ConfigError, upstream as stated};
 
 /// The targets of every model.
 pub(crate) struct Routes {
+    /// What new upstreams are reached over.
+    network: Network,
     upstreams: BTreeMap<String, Arc<Server>>,
     targets: BTreeMap<String, Arc<[Target]>>,
 }
@@ -57,8 +59,13 @@ pub(crate) enum Road {
 }
 
 impl Routes {
-    /// The routes of a configuration. Upstreams that are as they were `before` keep their connections.
-    pub(crate) fn new(config: &Config, catalog: &Catalog, before: Option<&Self>) -> Result<Self, ConfigError> {
+    /// The routes of a configuration, over `network`.
+    pub(crate) fn new(config: &Config, catalog: &Catalog, network: Network) -> Result<Self, ConfigError> {
+        Self::follow(config, catalog, &Self { network, upstreams: BTreeMap::new(), targets: BTreeMap::new() })
+    }
+
+    /// The routes of a configuration in the place of others. Upstreams that are as they were keep their connections.
+    pub(crate) fn follow(config: &Config, catalog: &Catalog, before: &Self) -> Result<Self, ConfigError> {
         let (mut upstreams, mut problems) = (BTreeMap::new(), Vec::new());
         for stated in &config.upstreams {
             match Server::new(stated, before) {
@@ -73,7 +80,7 @@ impl Routes {
             }
         }
         let known: Vec<_> = config.upstreams.iter().map(|stated| stated.name.as_str()).collect();
-        let mut routes = Self { upstreams, targets: BTreeMap::new() };
+        let mut routes = Self { network: before.network.clone(), upstreams, targets: BTreeMap::new() };
         for entry in config.models.iter().flatten() {
             let Some(model) = catalog.find(&entry.model.id) else { continue };
             let found = entry.targets.iter().enumerate().map(|(i, stated)| {
@@ -187,14 +194,14 @@ impl Target {
 }
 
 impl Server {
-    fn new(stated: &stated::Upstream, before: Option<&Routes>) -> Result<Arc<Self>, Vec<String>> {
+    fn new(stated: &stated::Upstream, before: &Routes) -> Result<Arc<Self>, Vec<String>> {
         let options = stated.options()?;
-        let same = before.and_then(|before| before.upstreams.get(&stated.name));
+        let same = before.upstreams.get(&stated.name);
         // A key behind the same name may be another one now.
         if let Some(same) = same.filter(|same| same.stated == *stated && same.options == options) {
             return Ok(Arc::clone(same));
         }
-        let upstream = Upstream::new(options.clone()).map_err(|error| vec![error.to_string()])?;
+        let upstream = Upstream::over(&before.network, options.clone()).map_err(|error| vec![error.to_string()])?;
         let envelope = (stated.protocol == Protocol::Messages).then(|| Envelope::new(&stated.secret()));
         Ok(Arc::new(Self { stated: stated.clone(), options, upstream, envelope }))
     }

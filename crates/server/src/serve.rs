@@ -17,6 +17,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
@@ -125,9 +126,9 @@ fn is_about_one_connection(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionRefused | ConnectionAborted | ConnectionReset)
 }
 
-fn connection(
+pub(crate) fn connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
     gateway: &Arc<Gateway>,
-    socket: TcpStream,
+    socket: S,
 ) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> + Send + 'static {
     let limits = &gateway.limits;
     let (head, buffer) = (limits.head_timeout, limits.head_bytes());
@@ -145,7 +146,7 @@ fn connection(
 }
 
 /// Awaits `work`, whose parts wake each other, without a turn of the scheduler for each time that they do.
-async fn at_once<F: Future>(work: F) -> F::Output {
+pub(crate) async fn at_once<F: Future>(work: F) -> F::Output {
     let (bell, mut work) = (Bell::new(), pin!(work));
     poll_fn(|cx| bell.poll(cx, |cx| work.as_mut().poll(cx))).await
 }

@@ -11,6 +11,7 @@ use fetch::Fetcher;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
+use upstream::Network;
 
 use crate::body::upload::Budget;
 use crate::config::{Config, ConfigError};
@@ -26,7 +27,7 @@ use crate::serve::{Stop, serve};
 pub(crate) async fn run(config: Config, file: Option<PathBuf>) -> Result<(), ConfigError> {
     // Signals are caught from the first moment on, so that a stop during the start is a stop too.
     let mut signals = Signals::catch()?;
-    let (policy, made) = Policy::read(&config, file.is_some())?;
+    let (policy, made) = Policy::read(&config, file.is_some(), Network::default())?;
     let listeners = bind(&config.listen).await?;
     let admin = bind(config.admin.as_slice()).await?.pop();
     let local = if policy.embeds(false) { load_local(&config).await? } else { None };

@@ -1,0 +1,62 @@
+//! A gateway inside another process: connections are brought to it, and its upstreams are dialled for it.
+//!
+//! It has no listener, no signals and no embedded engine, and keeps time by the clock of the runtime that it is awaited
+//! on, which tests may pause.
+
+use std::sync::Arc;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use upstream::Network;
+
+use crate::config::{Config, ConfigError};
+use crate::gateway::Gateway;
+use crate::lifecycle::Phase;
+use crate::policy::Policy;
+use crate::serve::{at_once, connection};
+use crate::start::{Engines, assemble};
+
+/// A gateway inside another process.
+#[derive(Clone)]
+pub struct Inside {
+    gateway: Arc<Gateway>,
+}
+
+impl Inside {
+    /// A gateway as the text of a configuration file wants it, whose upstreams are reached over `network`.
+    ///
+    /// # Errors
+    /// When the configuration is wrong.
+    pub fn new(config: &str, network: Network) -> Result<Self, ConfigError> {
+        let config = Config::parse(config)?;
+        let (policy, _) = Policy::read(&config, true, network)?;
+        Ok(Self { gateway: Arc::new(assemble(config, policy, Engines::default(), &[])) })
+    }
+
+    /// Serves one connection of a client to its end.
+    pub async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(&self, socket: S) {
+        // How it ended was told by the records of its requests.
+        let _ = at_once(connection(&self.gateway, socket)).await;
+    }
+
+    /// Begins to leave: each answer closes its connection.
+    pub fn leave(&self) {
+        self.gateway.lifecycle.enter(Phase::LameDuck);
+    }
+
+    /// Ends all streams that are still open, as at the end of a drain.
+    pub fn cut(&self) {
+        self.gateway.lifecycle.enter(Phase::Cut);
+    }
+
+    /// Requests that are being answered.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.gateway.limiter.taken()
+    }
+
+    /// Every metric in Prometheus' text form.
+    #[must_use]
+    pub fn metrics(&self) -> String {
+        self.gateway.render_metrics()
+    }
+}
