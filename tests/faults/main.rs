@@ -11,6 +11,8 @@ mod client;
 #[path = "../upstreams/house.rs"]
 #[allow(dead_code, reason = "upstreams uses the rest")]
 mod house;
+#[path = "../upstreams/law.rs"]
+mod law;
 #[path = "../upstreams/question.rs"]
 #[allow(dead_code, reason = "upstreams uses the rest")]
 mod question;

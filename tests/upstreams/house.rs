@@ -6,6 +6,9 @@ use serde_json::Value;
 use simulator::{Protocol, Simulator};
 
 use crate::client::{Request, Response};
+use crate::law::KEYS;
+pub(crate) use crate::law::{CLIENT_KEY, UPSTREAM_KEY};
+pub(crate) use crate::question::{PROTOCOLS, TEXT, path, word};
 use crate::server::{Scratch, Server};
 
 /// A running gateway in front of upstreams. Each test has its own, so that nothing of another is seen.
@@ -95,37 +98,3 @@ pub(crate) fn request(protocol: Protocol, body: &Value) -> Request {
     let request = Request::post(path(protocol), body).bearer(CLIENT_KEY);
     if protocol == Protocol::Messages { request.header("anthropic-version", "2023-06-01") } else { request }
 }
-
-/// The word for a protocol in a configuration, and in names of snapshots.
-pub(crate) fn word(protocol: Protocol) -> &'static str {
-    match protocol {
-        Protocol::Responses => "responses",
-        Protocol::Chat => "chat",
-        Protocol::Messages => "messages",
-        Protocol::Images => "images",
-    }
-}
-
-pub(crate) fn path(protocol: Protocol) -> &'static str {
-    match protocol {
-        Protocol::Responses => "/v1/responses",
-        Protocol::Chat => "/v1/chat/completions",
-        Protocol::Messages => "/v1/messages",
-        Protocol::Images => "/v1/images/generations",
-    }
-}
-
-pub(crate) const TEXT: [Protocol; 3] = [Protocol::Responses, Protocol::Chat, Protocol::Messages];
-pub(crate) const PROTOCOLS: [Protocol; 4] = [Protocol::Responses, Protocol::Chat, Protocol::Messages, Protocol::Images];
-
-/// The key of the tests' client, which opens every family.
-pub(crate) const CLIENT_KEY: &str = "sg_test_upstreams_key_00000000000000000";
-/// What the gateway shows its upstreams.
-pub(crate) const UPSTREAM_KEY: &str = "simulator-secret";
-
-const KEYS: &str = r#"
-[[keys]]
-name = "tests"
-hash = "sha256:557bedf70bab3080de0f497b624b67c6d466ed8ad6a5960d60581b05f186a5b3"
-scopes = ["text", "messages", "images"]
-"#;

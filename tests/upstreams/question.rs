@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use simulator::Protocol;
 
 /// What is asked. Each brings an honest server to another kind of answer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Question {
     Text,
     ParallelTools,
@@ -87,6 +87,25 @@ pub(crate) fn ask(protocol: Protocol, model: &str, text: &str, stream: bool) -> 
         }
     }
     body
+}
+
+/// The word for a protocol in a configuration, and in names of snapshots.
+pub(crate) fn word(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Responses => "responses",
+        Protocol::Chat => "chat",
+        Protocol::Messages => "messages",
+        Protocol::Images => "images",
+    }
+}
+
+pub(crate) fn path(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Responses => "/v1/responses",
+        Protocol::Chat => "/v1/chat/completions",
+        Protocol::Messages => "/v1/messages",
+        Protocol::Images => "/v1/images/generations",
+    }
 }
 
 /// With a word of the system's, and settings that every protocol has.
@@ -244,3 +263,6 @@ const PARIS: &str = r#"{"city":"Paris"}"#;
 /// A red square.
 const RED: &str =
     "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAFklEQVR42mP4z8BAEmIY1TCqYfhqAACQ+f8B8u7oVwAAAABJRU5ErkJggg==";
+
+pub(crate) const TEXT: [Protocol; 3] = [Protocol::Responses, Protocol::Chat, Protocol::Messages];
+pub(crate) const PROTOCOLS: [Protocol; 4] = [Protocol::Responses, Protocol::Chat, Protocol::Messages, Protocol::Images];

@@ -4,7 +4,6 @@
 //! end once. At its end a scene looks at the gateway and at what the servers saw: permits and connections are back, each
 //! request has one outcome, nobody else's headers travelled, nothing private is in the log.
 
-use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -13,7 +12,8 @@ use simulator::{Play, Protocol, Request, Simulator, honest, scenario};
 use wire::{ApiError, ErrorKind};
 
 use crate::client::{self, Connection, Response};
-use crate::house::{self, CLIENT_KEY, House, TEXT, UPSTREAM_KEY, word};
+use crate::house::{self, House, TEXT, word};
+use crate::law::{assert_private, check_headers, check_refusal, check_told};
 use crate::question::ask;
 use crate::server::await_that;
 use crate::stream::End;
@@ -164,10 +164,7 @@ impl Got {
     #[track_caller]
     pub(crate) fn new(lane: Lane, response: Response, honest: String) -> Self {
         assert_private("the body", &String::from_utf8_lossy(&response.body));
-        for (name, value) in &response.headers {
-            assert_private(name, value);
-            assert!(TOLD.contains(&name.as_str()), "{lane:?}: header {name}: {value}");
-        }
+        check_told(&response.headers);
         Self { lane, response, honest }
     }
 
@@ -214,9 +211,7 @@ impl Got {
     /// It is an error whose status and code go together.
     #[track_caller]
     pub(crate) fn is_of_the_closed_list(&self) {
-        let told: Value = serde_json::from_str(self.response.text()).unwrap();
-        let pair = (self.response.status, told["error"]["code"].as_str().or(told["error"]["type"].as_str()).unwrap());
-        assert!(REFUSALS.contains(&pair), "{:?}: {pair:?}", self.lane);
+        check_refusal(self.response.status, self.response.text());
     }
 
     /// The same, with this code where the protocol has one.
@@ -313,27 +308,6 @@ fn text(protocol: Protocol, reply: &Value) -> String {
     text.as_str().unwrap_or_else(|| panic!("no text: {reply}")).to_owned()
 }
 
-/// An upstream sees the headers that are its business and its own key.
-#[track_caller]
-fn check_headers(request: &Request) {
-    let names: BTreeSet<_> = request.headers.iter().map(|(name, _)| name.as_str()).collect();
-    let foreign: Vec<_> = names.iter().filter(|name| !SENT.contains(name)).collect();
-    assert!(foreign.is_empty(), "an upstream sees {foreign:?}");
-    let (name, key) = match request.protocol() {
-        Some(Protocol::Messages) => ("x-api-key", UPSTREAM_KEY.to_owned()),
-        _ => ("authorization", format!("Bearer {UPSTREAM_KEY}")),
-    };
-    assert_eq!(request.header(name), Some(key.as_str()), "an upstream's own key");
-    assert!(!request.body.windows(CLIENT_KEY.len()).any(|window| window == CLIENT_KEY.as_bytes()));
-}
-
-#[track_caller]
-fn assert_private(place: &str, text: &str) {
-    for canary in ["internal-host-7", "org-simulator-secret", UPSTREAM_KEY, CLIENT_KEY, "session=private"] {
-        assert!(!text.contains(canary), "{place} has '{canary}': {text}");
-    }
-}
-
 fn messages_type(code: &str) -> &str {
     match code {
         "rate_limit_exceeded" => "rate_limit_error",
@@ -352,49 +326,3 @@ pub(crate) const PATIENT: &str = "";
 pub(crate) const HASTY: &str = "head_timeout = \"1s\"\nevent_idle = \"1s\"\nconnect_timeout = \"1s\"";
 /// Longer than anything takes: a guard against hanging, not a measure.
 pub(crate) const GUARD: Duration = Duration::from_secs(30);
-
-/// Every status and code that an upstream can bring about, and for Messages every type.
-const REFUSALS: [(u16, &str); 14] = [
-    (400, "invalid_value"),
-    (400, "invalid_request_error"),
-    (413, "request_too_large"),
-    (429, "rate_limit_exceeded"),
-    (429, "rate_limit_error"),
-    (500, "api_error"),
-    (502, "upstream_error"),
-    (502, "api_error"),
-    (503, "service_unavailable"),
-    (503, "overloaded_error"),
-    (504, "upstream_timeout"),
-    (504, "timeout_error"),
-    (529, "overloaded_error"),
-    (500, "server_error"),
-];
-/// What upstreams may see.
-const SENT: [&str; 9] = [
-    "accept",
-    "accept-encoding",
-    "anthropic-version",
-    "authorization",
-    "content-length",
-    "content-type",
-    "host",
-    "user-agent",
-    "x-api-key",
-];
-/// What clients may see.
-const TOLD: [&str; 13] = [
-    "cache-control",
-    "connection",
-    "content-length",
-    "content-type",
-    "date",
-    "request-id",
-    "retry-after",
-    "transfer-encoding",
-    "x-accel-buffering",
-    "x-content-type-options",
-    "x-request-id",
-    "x-should-retry",
-    "x-sluicegate-dropped",
-];

@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::tools::DENY;
-use crate::{Outcome, deps, fuzz, process, schemathesis, test, tidy, workspace};
+use crate::{Outcome, campaign, deps, fuzz, process, schemathesis, test, tidy, workspace};
 
 /// Runs every step and stops at the first that fails.
 pub(crate) fn run() -> Outcome {
@@ -38,6 +38,7 @@ const STEPS: &[Step] = &[
     ("licences, bans and sources", || step(DENY.command()?.args(["--locked", "check", "licenses", "bans", "sources"]))),
     ("fuzz targets", fuzz::smoke),
     ("schemathesis", schemathesis::smoke),
+    ("campaign", campaign::usual),
     ("tests", || test::run(&[])),
 ];
 

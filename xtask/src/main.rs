@@ -1,6 +1,7 @@
 //! The project's chores, run as `cargo xtask <chore>`.
 
 mod bench;
+mod campaign;
 mod ci;
 mod clients;
 mod deps;
@@ -48,6 +49,7 @@ fn chore(mut args: Vec<OsString>) -> Outcome {
         Some("interop") => interop::run(&args),
         Some("fetch-model") => nothing(&args).and_then(|()| fetch_model::run()),
         Some("bench") => bench::run(&args),
+        Some("campaign") => campaign::run(&args),
         Some("fuzz") => fuzz::run(&args),
         Some("openapi") => nothing(&args).and_then(|()| serve::openapi()),
         Some("schemathesis") => schemathesis::run(&args),
@@ -87,6 +89,9 @@ usage: cargo xtask <chore>
   fuzz [--minutes N] [--keep] [TARGET]
                       fuzz every target in turn, or one, for N minutes each (1); --keep adds to the corpus what
                       reached new code
+  campaign [--seed N] [--faults N] [--write] [--only N]
+                      put N seeded faults (100,000) to a gateway in memory and hold each against what is owed; --write
+                      puts the summary into tests/campaign/LOG.md; --only tells one of them in full
   openapi             print the OpenAPI document of what is served
   schemathesis [--examples N] [--without TAG]…
                       hold the running gateway against its OpenAPI document with N random requests an operation (25);

@@ -1,0 +1,339 @@
+//! One fault: who asks whom, for what, over which connections, and what goes wrong. All of it follows from a seed and
+//! a number.
+
+use std::fmt;
+use std::time::Duration;
+
+use simulator::scenario::{self, Scenario};
+use simulator::{Cut, Play, Protocol, Request, honest};
+
+use crate::dice::Dice;
+use crate::question::Question;
+
+/// One fault.
+#[derive(Clone, Debug)]
+pub(crate) struct Fault {
+    /// Its place in the campaign.
+    pub(crate) number: u64,
+    pub(crate) client: Protocol,
+    pub(crate) upstream: Protocol,
+    pub(crate) stream: bool,
+    pub(crate) question: Question,
+    pub(crate) kind: Kind,
+    pub(crate) pace: Pace,
+}
+
+/// How connections are used.
+#[derive(Clone, Debug)]
+pub(crate) struct Pace {
+    /// How many bytes a connection holds in each direction.
+    pub(crate) capacity: usize,
+    /// How many bytes the client writes and reads at once.
+    pub(crate) at_once: usize,
+    /// In pieces of which sizes the upstream writes its body; without any as it likes.
+    pieces: Vec<usize>,
+    /// For how long the upstream rests before each piece.
+    pause: Duration,
+}
+
+/// What goes wrong.
+#[derive(Clone)]
+pub(crate) enum Kind {
+    /// Nothing.
+    Nothing,
+    /// The body of the upstream's answer is cut.
+    Cut(Spot, Cut),
+    /// The head of it is.
+    HeadCut(Spot, Cut),
+    /// The body is changed.
+    Changed(Spot, Change),
+    /// The upstream plays one of the simulator's scenarios.
+    Scenario(Scenario),
+    /// Nobody listens where the upstream should be.
+    Refused,
+    /// Nobody answers there.
+    Unreachable,
+    /// The client leaves in the midst of the answer.
+    Leaves(Spot, Leave),
+    /// The client leaves in the midst of its request, or says no more.
+    Upload(Spot, Leave),
+    /// The process ends while the answer stands still.
+    Shutdown(Spot),
+    /// The process begins to leave while the answer goes on.
+    Drain(Spot),
+}
+
+/// How a client leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leave {
+    /// It closes.
+    Close,
+    /// It resets.
+    Reset,
+    /// It closes its own direction and reads on.
+    HalfClose,
+    /// It stays and does nothing.
+    Still,
+}
+
+/// What becomes of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// A byte is another one.
+    Byte(u8),
+    /// A byte is there that was not.
+    Inserted(u8),
+    /// A byte is missing.
+    Removed,
+    /// An event is missing.
+    EventLost,
+    /// An event is there twice.
+    EventDoubled,
+    /// An event comes after the next.
+    EventLate,
+}
+
+/// A place in something whose length is known later.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Spot(u16);
+
+impl Spot {
+    /// The place within so many bytes; the end is one too.
+    pub(crate) fn of(self, length: usize) -> usize {
+        ((length + 1) * usize::from(self.0)) >> 16
+    }
+}
+
+impl Fault {
+    /// The fault of this number in the campaign of this seed.
+    pub(crate) fn draw(seed: u64, number: u64) -> Self {
+        let dice = &mut Dice::new(seed, number);
+        let client = *dice.one(&PROTOCOLS);
+        let upstream = if client == Protocol::Images { client } else { *dice.one(&PROTOCOLS[..3]) };
+        let question = if client == Protocol::Images { Question::Text } else { *dice.one(&Question::ALL) };
+        let stream = !dice.once_in(4);
+        Self { number, client, upstream, stream, question, kind: Kind::draw(dice), pace: Pace::draw(dice) }
+    }
+
+    /// What a client says, which is in the answer too.
+    pub(crate) fn nonce(&self) -> String {
+        format!("nonce-{:08x}", self.number)
+    }
+
+    /// What the upstream does.
+    pub(crate) fn play(&self, request: &Request) -> Play {
+        match &self.kind {
+            Kind::Scenario(scenario) => scenario.play(request),
+            Kind::Cut(spot, cut) => {
+                let play = self.paced(honest::answer(request));
+                let length = play.body_bytes().len();
+                play.cut_at(spot.of(length), *cut)
+            }
+            Kind::HeadCut(spot, cut) => {
+                let head = HEAD.as_bytes();
+                let play = Play::new().bytes(head[..spot.of(head.len() - 1)].to_vec());
+                match cut {
+                    Cut::Reset => play.reset(),
+                    Cut::Close | Cut::Clean => play.close(),
+                    Cut::Hold => play.hold(),
+                }
+            }
+            Kind::Changed(spot, change) => {
+                let play = honest::answer(request);
+                let pieces: Vec<_> = play.pieces().map(|piece| piece.to_vec()).collect();
+                self.paced(play.with_pieces(change.of(pieces, *spot)))
+            }
+            Kind::Shutdown(spot) => {
+                let play = honest::answer(request);
+                let length = play.body_bytes().len();
+                self.paced(play).cut_at(spot.of(length), Cut::Hold)
+            }
+            _ => self.paced(honest::answer(request)),
+        }
+    }
+
+    /// Whether the upstream takes so long that a limit may come in between.
+    pub(crate) fn is_slow(&self) -> bool {
+        !self.pace.pause.is_zero()
+    }
+
+    fn paced(&self, play: Play) -> Play {
+        let play = if self.pace.pieces.is_empty() { play } else { play.chunked_by(&self.pace.pieces) };
+        if self.pace.pause.is_zero() { play } else { play.paced(self.pace.pause) }
+    }
+}
+
+impl Kind {
+    fn draw(dice: &mut Dice) -> Self {
+        let spot = Spot(dice.among(0..1 << 16) as u16);
+        match dice.among(0..21) {
+            0 => Self::Nothing,
+            1..7 => Self::Cut(spot, *dice.one(&CUTS)),
+            7 => Self::HeadCut(spot, *dice.one(&CUTS)),
+            8..11 => Self::Changed(spot, Change::draw(dice)),
+            11..15 => Self::Scenario(Self::scenario(dice)),
+            15 if dice.once_in(2) => Self::Refused,
+            15 => Self::Unreachable,
+            16 | 17 => Self::Leaves(spot, *dice.one(&LEAVES)),
+            18 => Self::Upload(spot, *dice.one(&LEAVES)),
+            19 => Self::Shutdown(spot),
+            _ => Self::Drain(spot),
+        }
+    }
+
+    /// One of the simulator's scenarios, with numbers of its own.
+    fn scenario(dice: &mut Dice) -> Scenario {
+        loop {
+            let name = dice.one(scenario::all()).template();
+            if !LEFT_OUT.contains(&name) {
+                let numbered = name.replace('N', &dice.among(0..600).to_string());
+                return scenario::named(&numbered).unwrap_or_else(|| panic!("no scenario {numbered}"));
+            }
+        }
+    }
+
+    /// What it is called in the summary.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::Cut(_, Cut::Reset) => "answer reset",
+            Self::Cut(_, Cut::Close) => "answer closed",
+            Self::Cut(_, Cut::Clean) => "answer ended early",
+            Self::Cut(_, Cut::Hold) => "answer stalled",
+            Self::HeadCut(..) => "head cut",
+            Self::Changed(_, Change::Byte(_) | Change::Inserted(_) | Change::Removed) => "byte changed",
+            Self::Changed(..) => "event lost, doubled, late",
+            Self::Scenario(_) => "scenario",
+            Self::Refused | Self::Unreachable => "not reached",
+            Self::Leaves(_, Leave::Still) => "client stops reading",
+            Self::Leaves(..) => "client leaves",
+            Self::Upload(..) => "upload cut",
+            Self::Shutdown(_) => "process ends",
+            Self::Drain(_) => "process leaves",
+        }
+    }
+
+    /// Whether what the upstream says is what an honest one says, as far as it gets.
+    pub(crate) fn keeps_words(&self) -> bool {
+        match self {
+            Self::Changed(..) => false,
+            Self::Scenario(_) => self.is_harmless(),
+            _ => true,
+        }
+    }
+
+    /// Whether the answer has to be whole all the same.
+    pub(crate) fn is_harmless(&self) -> bool {
+        match self {
+            Self::Nothing | Self::Drain(_) => true,
+            Self::Scenario(scenario) => HARMLESS.contains(&scenario.template()),
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Debug for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cut(spot, cut) => write!(f, "body cut at {spot:?}: {cut:?}"),
+            Self::HeadCut(spot, cut) => write!(f, "head cut at {spot:?}: {cut:?}"),
+            Self::Changed(spot, change) => write!(f, "body changed at {spot:?}: {change:?}"),
+            Self::Scenario(scenario) => write!(f, "scenario {}", scenario.name()),
+            Self::Leaves(spot, how) => write!(f, "client leaves at {spot:?}: {how:?}"),
+            Self::Upload(spot, how) => write!(f, "upload ends at {spot:?}: {how:?}"),
+            Self::Shutdown(spot) => write!(f, "process ends at {spot:?}"),
+            Self::Drain(spot) => write!(f, "process leaves at {spot:?}"),
+            other => f.write_str(other.name()),
+        }
+    }
+}
+
+impl fmt::Debug for Spot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.2} %", f64::from(self.0) / 655.36)
+    }
+}
+
+impl Change {
+    fn draw(dice: &mut Dice) -> Self {
+        let byte = dice.byte();
+        let some = [Self::Byte(byte), Self::Inserted(byte), Self::Removed];
+        let events = [Self::EventLost, Self::EventDoubled, Self::EventLate];
+        let changes = if dice.once_in(2) { &some } else { &events };
+        *dice.one(changes)
+    }
+
+    /// The pieces of a body, changed.
+    fn of(self, mut pieces: Vec<Vec<u8>>, spot: Spot) -> Vec<Vec<u8>> {
+        if pieces.is_empty() {
+            return pieces;
+        }
+        let event = spot.of(pieces.len() - 1);
+        let at = |piece: &Vec<u8>| spot.of(piece.len().saturating_sub(1));
+        match self {
+            Self::EventLost => {
+                pieces.remove(event);
+            }
+            Self::EventDoubled => pieces.insert(event, pieces[event].clone()),
+            Self::EventLate => {
+                let next = (event + 1).min(pieces.len() - 1);
+                pieces.swap(event, next);
+            }
+            _ => {
+                let mut body = pieces.concat();
+                let place = at(&body);
+                match self {
+                    Self::Inserted(byte) => body.insert(place, byte),
+                    Self::Removed if !body.is_empty() => {
+                        body.remove(place);
+                    }
+                    Self::Byte(byte) if !body.is_empty() => body[place] = byte,
+                    _ => {}
+                }
+                pieces = vec![body];
+            }
+        }
+        pieces
+    }
+}
+
+impl Pace {
+    fn draw(dice: &mut Dice) -> Self {
+        let pieces = match dice.among(0..4) {
+            0 => Vec::new(),
+            1 => vec![1 + dice.among(0..8)],
+            _ => (0..1 + dice.among(0..6)).map(|_| 1 + dice.among(0..300)).collect(),
+        };
+        let pause = if dice.once_in(4) { Duration::from_millis(dice.among(1..20_000) as u64) } else { Duration::ZERO };
+        Self { capacity: *dice.one(&CAPACITIES), at_once: *dice.one(&AT_ONCE), pieces, pause }
+    }
+}
+
+const PROTOCOLS: [Protocol; 4] = [Protocol::Responses, Protocol::Chat, Protocol::Messages, Protocol::Images];
+const CUTS: [Cut; 4] = [Cut::Reset, Cut::Close, Cut::Clean, Cut::Hold];
+const LEAVES: [Leave; 4] = [Leave::Close, Leave::Reset, Leave::HalfClose, Leave::Still];
+const CAPACITIES: [usize; 5] = [64, 512, 4 << 10, 64 << 10, 1 << 20];
+const AT_ONCE: [usize; 4] = [7, 100, 4 << 10, 64 << 10];
+const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+
+/// Scenarios that are left out. Some have no end, and a clock that is paused would stand still for ever; an unknown event is
+/// passed on, and the grammar by which streams are judged has none.
+const LEFT_OUT: [&str; 5] =
+    ["endless-deltas", "endless-line", "endless-comments-N", "endless-empty-data-N", "unknown-event"];
+/// Scenarios after which the answer is whole.
+const HARMLESS: [&str; 14] = [
+    "early-hints",
+    "private-headers",
+    "byte-by-byte",
+    "chunked-N",
+    "at-once",
+    "drip-N",
+    "sse-crlf",
+    "sse-cr",
+    "sse-bom",
+    "sse-comments",
+    "sse-fields",
+    "sse-no-space",
+    "sse-multi-line",
+    "hold-after-end",
+];

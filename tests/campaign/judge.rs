@@ -1,0 +1,154 @@
+//! What is owed after each fault.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Deserializer, Value};
+use simulator::Protocol;
+
+use crate::client::Response;
+use crate::fault::{Fault, Kind};
+use crate::law::{assert_private, check_headers, check_refusal, check_told};
+use crate::question::Question;
+use crate::stream::End;
+use crate::told;
+use crate::world::{Left, Seen};
+
+/// How an answer ended for its client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Verdict {
+    /// A stream that said that it is whole.
+    StreamWhole,
+    /// A stream that told its failure.
+    StreamFailed,
+    /// A plain reply.
+    Reply,
+    /// A status that says that there is no answer.
+    Refused,
+    /// A plain reply that broke off.
+    BrokenOff,
+    /// The client was not there to see it.
+    Unseen,
+}
+
+/// Holds what was seen against what is owed.
+///
+/// # Panics
+/// When it is not what is owed.
+pub(crate) fn judge(fault: &Fault, seen: &Seen, log: &str) -> Verdict {
+    assert_eq!(seen.left, Left::default(), "something is left over");
+    assert_private("the log", log);
+    seen.asked.iter().for_each(check_headers);
+    // A client that left before its request was whole may never have been heard.
+    let may_be_unheard = !seen.stayed && matches!(fault.kind, Kind::Upload(..));
+    let requests = if seen.was_asked { 1.0 } else { 0.0 };
+    let is_owed = seen.requests == requests || (may_be_unheard && seen.requests == 0.0);
+    assert!(is_owed, "{} outcomes of {requests} requests", seen.requests);
+    let Some(response) = &seen.response else {
+        assert!(!seen.stayed, "no answer");
+        assert!(seen.streams.values().sum::<f64>() <= 1.0, "outcomes: {:?}", seen.streams);
+        return Verdict::Unseen;
+    };
+    let verdict = verdict(fault, seen, response);
+    check_outcome(verdict, &seen.streams);
+    if fault.kind.is_harmless() && !fault.is_slow() {
+        let owed = if fault.stream { Verdict::StreamWhole } else { Verdict::Reply };
+        assert_eq!(verdict, owed, "nothing went wrong");
+    }
+    verdict
+}
+
+fn verdict(fault: &Fault, seen: &Seen, response: &Response) -> Verdict {
+    check_told(&response.headers);
+    assert_private("the body", &String::from_utf8_lossy(&response.body));
+    if response.is_stream() {
+        return stream(fault, seen, response);
+    }
+    if response.status != 200 {
+        // A request that was cut by the client is told so in other words.
+        if !matches!(fault.kind, Kind::Upload(..)) {
+            check_refusal(response.status, response.text());
+        }
+        return Verdict::Refused;
+    }
+    if !response.complete {
+        assert_eq!(fault.client, Protocol::Images, "a plain reply breaks off");
+        return Verdict::BrokenOff;
+    }
+    told::plain(fault.client, response);
+    assert!(said_success(fault.upstream, &seen.said), "a false success: {}", response.text());
+    check_nonce(fault, response);
+    Verdict::Reply
+}
+
+fn stream(fault: &Fault, seen: &Seen, response: &Response) -> Verdict {
+    let spoken = told::spoken(fault.client, &response.body);
+    let said = told::spoken(fault.upstream, &seen.said);
+    match told::stream(fault.client, response) {
+        End::Reply(_) => {
+            assert!(said_success(fault.upstream, &seen.said), "a false success: {}", response.text());
+            check_nonce(fault, response);
+            if says_the_same(fault, seen) {
+                assert_eq!(spoken, said, "all that was said");
+            }
+            Verdict::StreamWhole
+        }
+        End::Failure(_) => {
+            if says_the_same(fault, seen) {
+                assert!(said.starts_with(&spoken), "'{spoken}' is not how '{said}' begins");
+            }
+            Verdict::StreamFailed
+        }
+    }
+}
+
+/// The answer is to this request and to no other.
+fn check_nonce(fault: &Fault, response: &Response) {
+    let quotes = fault.question == Question::Text && fault.client != Protocol::Images && fault.kind.keeps_words();
+    if quotes {
+        let body = match fault.stream {
+            true => told::spoken(fault.client, &response.body),
+            false => response.text().to_owned(),
+        };
+        assert!(body.contains(&fault.nonce()), "the answer to another request: {body}");
+    }
+}
+
+/// Whether the words of the upstream can be compared with those of the client one by one.
+fn says_the_same(fault: &Fault, seen: &Seen) -> bool {
+    let is_stream = !told::events(&seen.said).is_empty();
+    is_stream && fault.kind.keeps_words()
+}
+
+/// A stream that was begun has one outcome, and it goes with how it ended.
+fn check_outcome(verdict: Verdict, streams: &BTreeMap<String, f64>) {
+    let outcomes: Vec<_> = streams.iter().map(|(name, count)| (name.as_str(), *count)).collect();
+    match verdict {
+        Verdict::StreamWhole => {
+            assert!(matches!(outcomes[..], [("completed" | "incomplete", 1.0)]), "whole, but {outcomes:?}");
+        }
+        Verdict::StreamFailed => {
+            let [(name, 1.0)] = outcomes[..] else { panic!("one outcome, not {outcomes:?}") };
+            assert!(!["completed", "incomplete"].contains(&name), "failed, but {name}");
+        }
+        _ => assert!(outcomes.iter().map(|(_, count)| count).sum::<f64>() <= 1.0, "{verdict:?}: {outcomes:?}"),
+    }
+}
+
+/// Whether what an upstream said has, somewhere, that its answer is whole.
+fn said_success(upstream: Protocol, said: &[u8]) -> bool {
+    // What comes behind a reply is no part of it.
+    if let Some(Ok(Value::Object(reply))) = Deserializer::from_slice(said).into_iter().next() {
+        return reply.get("error").is_none_or(Value::is_null);
+    }
+    told::events(said).iter().any(|data| is_success(upstream, &serde_json::from_str(data).unwrap_or_default()))
+}
+
+fn is_success(upstream: Protocol, event: &Value) -> bool {
+    let kind = event["type"].as_str().unwrap_or_default();
+    match upstream {
+        Protocol::Responses => matches!(kind, "response.completed" | "response.incomplete"),
+        Protocol::Chat => event["choices"].as_array().into_iter().flatten().any(|it| it["finish_reason"].is_string()),
+        Protocol::Messages => kind == "message_stop",
+        Protocol::Images => kind.ends_with(".completed"),
+    }
+}

@@ -1,0 +1,34 @@
+//! What the gateway logs, at its most talkative, kept for each thread until it was looked at.
+
+use std::cell::RefCell;
+use std::io;
+
+use tracing::level_filters::LevelFilter;
+
+thread_local! {
+    static LINES: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Keeps everything that is logged from now on.
+pub(crate) fn keep() {
+    let subscriber = tracing_subscriber::fmt().with_max_level(LevelFilter::TRACE).with_writer(|| Keep).without_time();
+    subscriber.init();
+}
+
+/// What this thread has logged since it was last asked.
+pub(crate) fn take() -> String {
+    LINES.with(|lines| String::from_utf8_lossy(&std::mem::take(&mut *lines.borrow_mut())).into_owned())
+}
+
+struct Keep;
+
+impl io::Write for Keep {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        LINES.with(|lines| lines.borrow_mut().extend(bytes));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,100 @@
+//! Connections in memory, which can be reset.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Context, Poll, ready};
+
+use simulator::Socket;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, DuplexStream, ReadBuf, duplex};
+
+/// One side of a connection. Dropping it closes it.
+pub(crate) struct Pipe {
+    stream: DuplexStream,
+    /// Whether closing this side is a reset.
+    resets: Arc<AtomicBool>,
+    /// Whether the other side's is.
+    is_reset: Arc<AtomicBool>,
+    /// Counts sides of the gateway's.
+    _counted: Option<Counted>,
+}
+
+/// How many sides of connections the gateway holds.
+#[derive(Clone, Default)]
+pub(crate) struct Count(Arc<AtomicUsize>);
+
+struct Counted(Count);
+
+impl Count {
+    pub(crate) fn get(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Both sides of a new connection that holds so many bytes in each direction: the gateway's, and the other.
+pub(crate) fn pair(capacity: usize, count: &Count) -> (Pipe, Pipe) {
+    let (one, other) = duplex(capacity);
+    let (here, there) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
+    count.0.fetch_add(1, Ordering::Relaxed);
+    let counted = Some(Counted(count.clone()));
+    let gateways = Pipe { stream: one, resets: Arc::clone(&here), is_reset: Arc::clone(&there), _counted: counted };
+    (gateways, Pipe { stream: other, resets: there, is_reset: here, _counted: None })
+}
+
+impl Pipe {
+    /// Closes its own direction.
+    pub(crate) async fn half_close(&mut self) {
+        // The other side may be gone.
+        let _ = self.stream.shutdown().await;
+    }
+
+    /// Closes it with a reset.
+    pub(crate) fn reset(self) {
+        self.resets.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Socket for Pipe {
+    fn hurry(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn reset_at_close(&self) -> io::Result<()> {
+        self.resets.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl AsyncRead for Pipe {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = into.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(cx, into))?;
+        // What was sent before a reset is read first, as from a socket.
+        let is_end = into.filled().len() == before && into.remaining() > 0;
+        if is_end && self.is_reset.load(Ordering::Relaxed) {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Pipe {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
