@@ -98,6 +98,7 @@ pub const fn error_type(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::InvalidRequest
         | ErrorKind::MethodNotAllowed
+        | ErrorKind::TargetTooLong
         | ErrorKind::UnsupportedMediaType
         | ErrorKind::HeadersTooLarge => "invalid_request_error",
         ErrorKind::Authentication => "authentication_error",

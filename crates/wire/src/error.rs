@@ -23,6 +23,8 @@ pub enum ErrorKind {
     RequestTimeout,
     /// 413: more bytes than are taken.
     TooLarge,
+    /// 414: a request target over its limit.
+    TargetTooLong,
     /// 415: a body of another media type or coding.
     UnsupportedMediaType,
     /// 429: too many at once, or too many in a while.
@@ -53,6 +55,7 @@ impl ErrorKind {
             Self::MethodNotAllowed => 405,
             Self::RequestTimeout => 408,
             Self::TooLarge => 413,
+            Self::TargetTooLong => 414,
             Self::UnsupportedMediaType => 415,
             Self::RateLimit => 429,
             Self::HeadersTooLarge => 431,
@@ -71,6 +74,7 @@ impl ErrorKind {
             | Self::NotFound
             | Self::MethodNotAllowed
             | Self::TooLarge
+            | Self::TargetTooLong
             | Self::UnsupportedMediaType
             | Self::HeadersTooLarge => "invalid_request_error",
             Self::Authentication => "authentication_error",

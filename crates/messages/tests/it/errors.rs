@@ -32,7 +32,12 @@ fn every_sort_of_failure_has_its_body() {
 
 #[test]
 fn sorts_that_this_protocol_does_not_know_have_the_type_of_their_like() {
-    for kind in [ErrorKind::MethodNotAllowed, ErrorKind::UnsupportedMediaType, ErrorKind::HeadersTooLarge] {
+    for kind in [
+        ErrorKind::MethodNotAllowed,
+        ErrorKind::TargetTooLong,
+        ErrorKind::UnsupportedMediaType,
+        ErrorKind::HeadersTooLarge,
+    ] {
         assert_eq!(error_type(kind), "invalid_request_error");
     }
     assert_eq!(error_type(ErrorKind::RequestTimeout), "timeout_error");
