@@ -1,6 +1,6 @@
 //! One request from head to reply. Read this first.
 //!
-//! The order of the checks is the order of the functions below: path, method, key, capability, then what the
+//! The order of the checks is the order of the functions below: what HTTP asks of a head, path, method, key, capability, then what the
 //! endpoint asks of size, media type, JSON, fields, model, and last a permit (wire-reference §0.4).
 
 use std::future::{Future, poll_fn};
@@ -22,6 +22,7 @@ use crate::body::{Body, whole};
 use crate::clock;
 use crate::config::Limits;
 use crate::endpoints::{count_tokens, images, models, text};
+use crate::head;
 use crate::lifecycle::Lifecycle;
 use crate::limit::Limiter;
 use crate::metrics::Metrics;
@@ -123,6 +124,7 @@ impl Gateway {
     where
         B: http_body::Body<Data = Bytes> + Send,
     {
+        head::check(&request, &self.limits)?;
         let endpoint = Endpoint::of(request.method(), request.uri().path())?;
         let policy = self.policies.current();
         let key = admit(&policy.keys, &endpoint, request.headers())?;

@@ -12,6 +12,7 @@ mod clock;
 mod config;
 mod endpoints;
 mod gateway;
+mod head;
 mod inside;
 mod keys;
 mod lifecycle;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::{Request, StatusCode};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
@@ -161,6 +161,7 @@ async fn measure(gateway: &Arc<Gateway>, key: &str, ask: &Ask) -> (StatusCode, u
     let request = Request::post(ask.path)
         .header(AUTHORIZATION, format!("Bearer {key}"))
         .header(CONTENT_TYPE, ask.content_type)
+        .header(HOST, "gateway")
         .body(StreamBody::new(futures_util::stream::iter(pieces)))
         .expect("a request");
     let mut response = gateway.answer(request).await;

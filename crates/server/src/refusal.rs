@@ -19,15 +19,41 @@ pub(crate) enum Style {
 pub(crate) struct Refusal {
     /// What the client is told.
     pub(crate) error: ApiError,
-    /// The methods that a path takes, when the method was wrong.
-    pub(crate) allow: Option<&'static str>,
+    /// The methods that are taken, when the method was wrong.
+    pub(crate) allow: Option<Methods>,
+    /// Whether the connection ends with it: the rest of the request is not waited for, or cannot be told from the next.
+    pub(crate) closes: bool,
     /// What the log says beyond that.
     pub(crate) cause: Option<String>,
 }
 
+/// The methods that are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Methods {
+    /// `GET` on this path.
+    Get,
+    /// `POST` on this path.
+    Post,
+    /// Both, on one path or another.
+    GetOrPost,
+}
+
+impl Methods {
+    /// As the header `Allow` has them.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::GetOrPost => "GET, POST",
+        }
+    }
+}
+
 impl From<ApiError> for Refusal {
     fn from(error: ApiError) -> Self {
-        Self { error, allow: None, cause: None }
+        let closes =
+            [ErrorKind::TooLarge, ErrorKind::RequestTimeout, ErrorKind::MethodNotAllowed].contains(&error.kind);
+        Self { error, allow: None, closes, cause: None }
     }
 }
 
@@ -39,10 +65,29 @@ impl Refusal {
     }
 
     /// The path takes other methods.
-    pub(crate) fn method(method: &http::Method, path: &str, allow: &'static str) -> Self {
+    pub(crate) fn method(method: &http::Method, path: &str, allow: Methods) -> Self {
         let sentence = format!("Method {method} is not allowed for {path}.");
         let error = ApiError::new(ErrorKind::MethodNotAllowed, "method_not_allowed", sentence);
         Self { allow: Some(allow), ..error.into() }
+    }
+
+    /// The request is not framed as HTTP/1.1 asks. Where it ends is in doubt, so nothing is read after it.
+    pub(crate) fn malformed(sentence: &'static str) -> Self {
+        let error = ApiError::new(ErrorKind::InvalidRequest, "invalid_value", sentence);
+        Self { closes: true, ..error.into() }
+    }
+
+    /// The request is about no path.
+    pub(crate) fn no_path(method: &http::Method) -> Self {
+        let sentence = format!("Method {method} is not allowed without a path.");
+        let error = ApiError::new(ErrorKind::MethodNotAllowed, "method_not_allowed", sentence);
+        Self { allow: Some(Methods::GetOrPost), ..error.into() }
+    }
+
+    /// A path and query longer than is taken.
+    pub(crate) fn target_too_long() -> Self {
+        let sentence = "The path and query of the request are longer than the limit.";
+        ApiError::new(ErrorKind::TargetTooLong, "target_too_long", sentence).into()
     }
 
     /// No key was shown.
@@ -98,8 +143,7 @@ impl Refusal {
 
     /// The body broke off or was not framed as HTTP asks.
     pub(crate) fn broken_upload() -> Self {
-        let sentence = "The request body could not be read.";
-        ApiError::new(ErrorKind::InvalidRequest, "invalid_value", sentence).into()
+        Self::malformed("The request body could not be read.")
     }
 
     /// More is being uploaded than memory is set aside for.
@@ -140,21 +184,20 @@ impl Refusal {
         if let Some(seconds) = self.error.retry_after {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
-        if let Some(methods) = self.allow {
-            headers.insert(ALLOW, HeaderValue::from_static(methods));
-        }
         match self.error.kind {
             ErrorKind::Authentication => {
                 headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }
             ErrorKind::TooLarge => {
-                headers.insert(CONNECTION, HeaderValue::from_static("close"));
                 headers.insert(HeaderName::from_static("x-should-retry"), HeaderValue::from_static("false"));
             }
-            ErrorKind::RequestTimeout => {
-                headers.insert(CONNECTION, HeaderValue::from_static("close"));
-            }
             _ => {}
+        }
+        if let Some(methods) = self.allow {
+            headers.insert(ALLOW, HeaderValue::from_static(methods.as_str()));
+        }
+        if self.closes {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
         headers
     }

@@ -142,6 +142,7 @@ pub(crate) fn connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
         .timer(TokioTimer::new())
         .header_read_timeout(head)
         .max_buf_size(buffer)
+        .max_header_size(buffer)
         .serve_connection(TokioIo::new(Guarded::new(socket, limits.write_stall)), service)
 }
 

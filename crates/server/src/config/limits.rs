@@ -19,6 +19,8 @@ pub(crate) struct Limits {
     pub(crate) connections: usize,
     /// The head of a request. Default 64 KiB, at least 8 KiB.
     pub(crate) head: ByteSize,
+    /// The target of a request: its path and query. Default 8 KiB.
+    pub(crate) target: ByteSize,
     /// A JSON body. Default 32 MiB.
     pub(crate) json_body: ByteSize,
     /// The body of an edit, as JSON or as a form. Default 64 MiB.
@@ -60,6 +62,7 @@ impl Default for Limits {
             concurrency_per_key: 64,
             connections: 10_000,
             head: ByteSize::kib(64),
+            target: ByteSize::kib(8),
             json_body: ByteSize::mib(32),
             edit_body: ByteSize::mib(64),
             picture: ByteSize::mib(20),
@@ -88,6 +91,7 @@ impl Limits {
             ("limits.concurrency", self.concurrency == 0),
             ("limits.concurrency_per_key", self.concurrency_per_key == 0),
             ("limits.connections", self.connections == 0),
+            ("limits.target", self.target.as_u64() == 0),
             ("limits.json_body", self.json_body.as_u64() == 0),
             ("limits.edit_body", self.edit_body.as_u64() == 0),
             ("limits.picture", self.picture.as_u64() == 0),

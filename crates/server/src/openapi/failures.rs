@@ -4,10 +4,11 @@ use serde_json::{Map, Value, json};
 use wire::ErrorKind;
 
 /// The failures that any operation can have.
-pub(super) const COMMON: [ErrorKind; 5] = [
+pub(super) const COMMON: [ErrorKind; 6] = [
     ErrorKind::InvalidRequest,
     ErrorKind::Authentication,
     ErrorKind::MethodNotAllowed,
+    ErrorKind::TargetTooLong,
     ErrorKind::HeadersTooLarge,
     ErrorKind::Internal,
 ];
@@ -103,6 +104,7 @@ fn description(kind: ErrorKind) -> &'static str {
         ErrorKind::MethodNotAllowed => "The path takes another method.",
         ErrorKind::RequestTimeout => "The request did not arrive in time.",
         ErrorKind::TooLarge => "The body is larger than is taken.",
+        ErrorKind::TargetTooLong => "The path and its query are longer than is taken.",
         ErrorKind::UnsupportedMediaType => "The body is of another media type than is taken, or compressed.",
         ErrorKind::RateLimit => "More requests at once, or in a while, than are answered.",
         ErrorKind::Upstream => "The model failed or answered nonsense.",

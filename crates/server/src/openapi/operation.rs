@@ -42,7 +42,7 @@ impl Operation {
 
     /// The method, as the document writes it.
     pub(super) fn method(&self) -> String {
-        self.endpoint.allow().to_ascii_lowercase()
+        self.endpoint.allow().as_str().to_ascii_lowercase()
     }
 
     /// The operation object; its failures are put among `responses`, where operations of one tag share them.
@@ -70,7 +70,7 @@ impl Operation {
             let status = self.status(kind);
             let name = format!("{}{status}", self.tag());
             let response = json!({ "$ref": format!("#/components/responses/{name}") });
-            shared.insert(name, failures::response(kind, &self.error, self.endpoint.allow()));
+            shared.insert(name, failures::response(kind, &self.error, self.endpoint.allow().as_str()));
             all.insert(status.to_string(), response);
         }
         all.sort_keys();

@@ -3,7 +3,7 @@
 use http::Method;
 
 use super::*;
-use crate::refusal::Refusal;
+use crate::refusal::{Methods, Refusal};
 
 #[test]
 fn every_reference_leads_somewhere() {
@@ -54,8 +54,8 @@ fn every_path_is_the_one_of_its_endpoint() {
 
 #[test]
 fn every_operation_has_each_status_that_it_can_answer() {
-    const OF_ENGINES: &str = "200 400 401 403 404 405 408 413 415 429 431 500 502 503 504";
-    const OF_MESSAGES: &str = "200 400 401 403 404 405 408 413 415 429 431 500 502 503 504 529";
+    const OF_ENGINES: &str = "200 400 401 403 404 405 408 413 414 415 429 431 500 502 503 504";
+    const OF_MESSAGES: &str = "200 400 401 403 404 405 408 413 414 415 429 431 500 502 503 504 529";
     let document = document();
     for (path, method, statuses) in [
         ("/v1/responses", "post", OF_ENGINES),
@@ -64,8 +64,8 @@ fn every_operation_has_each_status_that_it_can_answer() {
         ("/v1/messages/count_tokens", "post", OF_MESSAGES),
         ("/v1/images/generations", "post", OF_ENGINES),
         ("/v1/images/edits", "post", OF_ENGINES),
-        ("/v1/models", "get", "200 400 401 405 431 500"),
-        ("/v1/models/{id}", "get", "200 400 401 404 405 431 500"),
+        ("/v1/models", "get", "200 400 401 405 414 431 500"),
+        ("/v1/models/{id}", "get", "200 400 401 404 405 414 431 500"),
     ] {
         let responses = document["paths"][path][method]["responses"].as_object().unwrap();
         assert_eq!(responses.keys().map(String::as_str).collect::<Vec<_>>().join(" "), statuses, "{path}");
@@ -77,7 +77,7 @@ fn a_refusal_has_the_headers_that_are_described() {
     let document = document();
     for (refusal, name) in [
         (Refusal::missing_key(), "Text401"),
-        (Refusal::method(&Method::PUT, "/v1/responses", "POST"), "Text405"),
+        (Refusal::method(&Method::PUT, "/v1/responses", Methods::Post), "Text405"),
         (Refusal::too_large(), "Text413"),
         (wire::ApiError::concurrency_limit().into(), "Text429"),
         (Refusal::overloaded(), "Text503"),

@@ -1,0 +1,107 @@
+//! What HTTP asks of a request's head and the library that reads it leaves open.
+
+use std::str::FromStr;
+
+use bytesize::ByteSize;
+use http::header::{HOST, TRANSFER_ENCODING};
+use http::uri::Authority;
+use http::{HeaderMap, HeaderValue, Method, Request, Uri, Version};
+
+use crate::config::Limits;
+use crate::refusal::Refusal;
+
+/// Looks a head over before anything is made of it.
+///
+/// # Errors
+/// 414 for a target that is too long; 400 for a coding of the body or a host that is not as RFC 9112 asks; 405 for a
+/// request about no path, such as one for a tunnel.
+pub(crate) fn check<B>(request: &Request<B>, limits: &Limits) -> Result<(), Refusal> {
+    check_length(request.uri(), limits.target)?;
+    check_coding(request.headers())?;
+    check_host(request.headers(), request.version())?;
+    if request.method() == Method::CONNECT || request.uri().path() == "*" {
+        return Err(Refusal::no_path(request.method()));
+    }
+    Ok(())
+}
+
+fn check_length(target: &Uri, limit: ByteSize) -> Result<(), Refusal> {
+    let length = target.path_and_query().map_or(0, |path| path.as_str().len());
+    if length as u64 > limit.as_u64() { Err(Refusal::target_too_long()) } else { Ok(()) }
+}
+
+/// One coding is known. Others before it would change where the body ends for whoever knows them (RFC 9112 §6.1).
+fn check_coding(headers: &HeaderMap) -> Result<(), Refusal> {
+    let mut codings = headers.get_all(TRANSFER_ENCODING).into_iter();
+    let is_chunked = |coding: &HeaderValue| coding.as_bytes().eq_ignore_ascii_case(b"chunked");
+    match (codings.next(), codings.next()) {
+        (None, _) => Ok(()),
+        (Some(coding), None) if is_chunked(coding) => Ok(()),
+        _ => Err(Refusal::malformed("Transfer-Encoding must be 'chunked' and nothing else.")),
+    }
+}
+
+/// The host decides nothing here, but one that servers read in different ways is the mark of an attack (RFC 9112 §3.2).
+fn check_host(headers: &HeaderMap, version: Version) -> Result<(), Refusal> {
+    let mut hosts = headers.get_all(HOST).into_iter();
+    match (hosts.next(), hosts.next()) {
+        (None, _) if version < Version::HTTP_11 => Ok(()),
+        (Some(host), None) if is_host(host) => Ok(()),
+        _ => Err(Refusal::malformed("There must be one Host header: a name or an address, and at most a port.")),
+    }
+}
+
+fn is_host(value: &HeaderValue) -> bool {
+    let Some(authority) = value.to_str().ok().and_then(|text| Authority::from_str(text).ok()) else { return false };
+    let (text, host) = (authority.as_str(), authority.host());
+    !host.is_empty() && !text.contains('@') && (text == host || authority.port_u16().is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(request: http::request::Builder) -> Option<&'static str> {
+        check(&request.body(()).unwrap(), &Limits::default()).err().map(|refusal| refusal.error.code)
+    }
+
+    fn request() -> http::request::Builder {
+        Request::post("/v1/responses").header(HOST, "gateway")
+    }
+
+    #[test]
+    fn a_host_is_a_name_or_an_address_and_at_most_a_port() {
+        for host in ["gateway", "gateway:8080", "127.0.0.1:1", "[::1]", "[::1]:65535", "a-b.example"] {
+            assert_eq!(code(Request::get("/").header(HOST, host)), None, "{host}");
+        }
+        for host in ["", " ", "a/#@b", "user@gateway", "gateway:", "gateway:x", "gateway:65536", "a b", "a?b"] {
+            assert_eq!(code(Request::get("/").header(HOST, host)), Some("invalid_value"), "{host}");
+        }
+    }
+
+    #[test]
+    fn there_is_one_host_and_only_the_oldest_clients_go_without() {
+        assert_eq!(code(request().header(HOST, "gateway")), Some("invalid_value"));
+        assert_eq!(code(Request::get("/")), Some("invalid_value"));
+        assert_eq!(code(Request::get("/").version(Version::HTTP_10)), None);
+    }
+
+    #[test]
+    fn a_body_is_chunked_or_not_coded_at_all() {
+        assert_eq!(code(request().header(TRANSFER_ENCODING, "Chunked")), None);
+        for coding in ["gzip, chunked", "chunked, chunked", "identity", "xchunked", "chunked;x"] {
+            assert_eq!(code(request().header(TRANSFER_ENCODING, coding)), Some("invalid_value"), "{coding}");
+        }
+        let twice = request().header(TRANSFER_ENCODING, "chunked").header(TRANSFER_ENCODING, "chunked");
+        assert_eq!(code(twice), Some("invalid_value"));
+    }
+
+    #[test]
+    fn a_request_is_about_a_path_of_bounded_length() {
+        let host = |request: http::request::Builder| code(request.header(HOST, "gateway"));
+        assert_eq!(host(Request::options("*")), Some("method_not_allowed"));
+        assert_eq!(host(Request::connect("example.org:443")), Some("method_not_allowed"));
+        assert_eq!(host(Request::get(format!("/{}", "x".repeat(8191)))), None);
+        assert_eq!(host(Request::get(format!("/{}", "x".repeat(8192)))), Some("target_too_long"));
+    }
+}
