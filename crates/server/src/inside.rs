@@ -34,8 +34,9 @@ impl Inside {
 
     /// Serves one connection of a client to its end.
     pub async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(&self, socket: S) {
+        let line = Arc::default();
         // How it ended was told by the records of its requests.
-        let _ = at_once(connection(&self.gateway, socket)).await;
+        let _ = at_once(connection(&self.gateway, socket, &line)).await;
     }
 
     /// Begins to leave: each answer closes its connection.

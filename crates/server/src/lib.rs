@@ -17,6 +17,7 @@ mod inside;
 mod keys;
 mod lifecycle;
 mod limit;
+mod line;
 mod log;
 #[cfg(all(test, feature = "easel"))]
 mod memory;

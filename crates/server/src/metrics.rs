@@ -12,6 +12,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
+use crate::line::Parting;
 use crate::outcome::Outcome;
 
 /// Every metric of the gateway, all named `sluicegate_…`.
@@ -24,6 +25,8 @@ pub(crate) struct Metrics {
     duration: Histogram,
     in_flight: Gauge,
     connections: Gauge,
+    connections_ended: Family<ConnectionLabels, Counter>,
+    connections_full: Counter,
     fetches: Family<FetchLabels, Counter>,
     upstream_failures: Family<UpstreamLabels, Counter>,
     panics: Counter,
@@ -47,6 +50,11 @@ struct StreamLabels {
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct TokenLabels {
     direction: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ConnectionLabels {
+    reason: &'static str,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -76,6 +84,8 @@ impl Metrics {
             duration: Histogram::new(exponential_buckets(0.001, 2.0, 20)),
             in_flight: Gauge::default(),
             connections: Gauge::default(),
+            connections_ended: Family::default(),
+            connections_full: Counter::default(),
             fetches: Family::default(),
             upstream_failures: Family::default(),
             panics: Counter::default(),
@@ -95,6 +105,9 @@ impl Metrics {
         registry.register_with_unit("request_duration", help, Unit::Seconds, self.duration.clone());
         registry.register("in_flight", "Permits that are out", self.in_flight.clone());
         registry.register("connections", "Open client connections", self.connections.clone());
+        registry.register("connections_ended", "Client connections by why they ended", self.connections_ended.clone());
+        let help = "Times that no more connections were accepted, because as many as may be were open";
+        registry.register("connections_full", help, self.connections_full.clone());
         registry.register("config_reloads", "Times that the configuration was read again", self.reloads.clone());
         registry.register("fetches", "Pictures fetched for requests, by outcome", self.fetches.clone());
         let help = "Requests that an upstream did not answer, by its name and the error code";
@@ -122,8 +135,13 @@ impl Metrics {
         self.connections.inc();
     }
 
-    pub(crate) fn connection_closed(&self) {
+    pub(crate) fn connection_closed(&self, why: Parting) {
         self.connections.dec();
+        self.connections_ended.get_or_create(&ConnectionLabels { reason: why.as_str() }).inc();
+    }
+
+    pub(crate) fn connections_full(&self) {
+        self.connections_full.inc();
     }
 
     pub(crate) fn reloaded(&self, taken: bool) {

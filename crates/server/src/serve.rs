@@ -13,19 +13,23 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 use upstream::Bell;
 
 use crate::admin;
 use crate::gateway::Gateway;
 use crate::lifecycle::Phase;
+use crate::line::{Heard, Line};
+use crate::metrics::Metrics;
 use crate::stall::Guarded;
 
 /// How a process is asked to stop.
@@ -90,19 +94,31 @@ async fn accept(
 ) {
     loop {
         // Past the cap nothing more is accepted: newcomers wait in the system's queue.
-        let Ok(place) = Arc::clone(&connections).acquire_owned().await else { return };
+        let Some(place) = place(&connections, &gateway.metrics).await else { return };
         let Some(socket) = next(&listener).await else { continue };
         let gateway = Arc::clone(&gateway);
-        let served = graceful.watch(connection(&gateway, socket));
+        let line = Arc::<Line>::default();
+        let served = graceful.watch(connection(&gateway, socket, &line));
         tokio::spawn(async move {
             gateway.metrics.connection_opened();
-            if let Err(error) = at_once(served).await {
+            let served = at_once(served).await;
+            let parting = line.parting(&served);
+            if let Err(error) = served {
                 tracing::debug!(%error, "connection ended");
             }
-            gateway.metrics.connection_closed();
+            gateway.metrics.connection_closed(parting);
             drop(place);
         });
     }
+}
+
+/// A place for one more connection, waited for when all are taken.
+async fn place(places: &Arc<Semaphore>, metrics: &Metrics) -> Option<OwnedSemaphorePermit> {
+    if let Ok(place) = Arc::clone(places).try_acquire_owned() {
+        return Some(place);
+    }
+    metrics.connections_full();
+    Arc::clone(places).acquire_owned().await.ok()
 }
 
 /// The next connection. A failure to accept, as when the system is out of descriptors, is waited out.
@@ -129,12 +145,15 @@ fn is_about_one_connection(error: &io::Error) -> bool {
 pub(crate) fn connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
     gateway: &Arc<Gateway>,
     socket: S,
+    line: &Arc<Line>,
 ) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> + Send + 'static {
     let limits = &gateway.limits;
     let (head, buffer) = (limits.head_timeout, limits.head_bytes());
-    let gateway = Arc::clone(gateway);
-    let service = service_fn(move |request| {
+    let socket = Guarded::new(socket, Arc::clone(line), limits.first_byte, limits.write_stall);
+    let (gateway, line) = (Arc::clone(gateway), Arc::clone(line));
+    let service = service_fn(move |request: Request<Incoming>| {
         let gateway = Arc::clone(&gateway);
+        let request = request.map(|body| Heard::new(body, Arc::clone(&line)));
         // Boxed, so that it is gone once there is an answer: the connection would keep its place for as long as it lives.
         Box::pin(async move { Ok::<_, Infallible>(gateway.answer_guarded(request).await) })
     });
@@ -143,7 +162,7 @@ pub(crate) fn connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
         .header_read_timeout(head)
         .max_buf_size(buffer)
         .max_header_size(buffer)
-        .serve_connection(TokioIo::new(Guarded::new(socket, limits.write_stall)), service)
+        .serve_connection(TokioIo::new(socket), service)
 }
 
 /// Awaits `work`, whose parts wake each other, without a turn of the scheduler for each time that they do.

@@ -29,6 +29,9 @@ pub(crate) struct Limits {
     pub(crate) picture: ByteSize,
     /// All bodies that are being uploaded, together. Default 512 MiB.
     pub(crate) body_memory: ByteSize,
+    /// For the first byte on a new connection. Default 10 s.
+    #[serde(deserialize_with = "duration")]
+    pub(crate) first_byte: Duration,
     /// For the head of a request, and between requests. Default 30 s.
     #[serde(deserialize_with = "duration")]
     pub(crate) head_timeout: Duration,
@@ -67,6 +70,7 @@ impl Default for Limits {
             edit_body: ByteSize::mib(64),
             picture: ByteSize::mib(20),
             body_memory: ByteSize::mib(512),
+            first_byte: Duration::from_secs(10),
             head_timeout: Duration::from_secs(30),
             body_idle: Duration::from_secs(15),
             body_timeout: Duration::from_secs(120),
@@ -95,6 +99,7 @@ impl Limits {
             ("limits.json_body", self.json_body.as_u64() == 0),
             ("limits.edit_body", self.edit_body.as_u64() == 0),
             ("limits.picture", self.picture.as_u64() == 0),
+            ("limits.first_byte", self.first_byte.is_zero()),
             ("limits.request_timeout", self.request_timeout.is_zero()),
             ("limits.keep_alive", self.keep_alive.is_zero()),
         ];

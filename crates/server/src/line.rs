@@ -1,0 +1,148 @@
+//! What the two ends of a connection know of each other: its socket, and what reads requests from it.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+
+/// How far a client has been heard out, shared by all that serve its connection.
+#[derive(Debug, Default)]
+pub(crate) struct Line {
+    /// Whether bytes came that belong to no request which was read to its end.
+    midway: AtomicBool,
+    given_up: OnceLock<Parting>,
+}
+
+/// Why a connection ended, from a closed list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Parting {
+    /// One side was done.
+    Done,
+    /// Nothing was asked for a while.
+    Idle,
+    /// Nothing was ever sent on it.
+    NoFirstByte,
+    /// The head of a request did not come in time.
+    SlowHead,
+    /// What came is no request of HTTP/1.
+    BadHead,
+    /// The client did not take what it was sent.
+    SlowReader,
+}
+
+/// The body of a request, which tells when it was read to its end.
+#[derive(Debug)]
+pub(crate) struct Heard<B> {
+    body: B,
+    line: Arc<Line>,
+}
+
+impl Line {
+    /// Notes that something came.
+    pub(crate) fn hear(&self) {
+        self.midway.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the client may still be sending what it began.
+    pub(crate) fn is_midway(&self) -> bool {
+        self.midway.load(Ordering::Relaxed)
+    }
+
+    /// Notes why the client is given up.
+    pub(crate) fn give_up(&self, why: Parting) {
+        self.given_up.get_or_init(|| why);
+    }
+
+    /// Why the connection ended that was served so.
+    pub(crate) fn parting(&self, served: &hyper::Result<()>) -> Parting {
+        match (self.given_up.get(), served) {
+            (Some(why), _) => *why,
+            (None, Err(error)) if error.is_parse() => Parting::BadHead,
+            (None, Err(error)) if error.is_timeout() && self.is_midway() => Parting::SlowHead,
+            (None, Err(error)) if error.is_timeout() => Parting::Idle,
+            (None, _) => Parting::Done,
+        }
+    }
+}
+
+impl Parting {
+    /// The word for logs and metrics.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Idle => "idle",
+            Self::NoFirstByte => "no_first_byte",
+            Self::SlowHead => "slow_head",
+            Self::BadHead => "bad_head",
+            Self::SlowReader => "slow_reader",
+        }
+    }
+}
+
+impl<B: Body> Heard<B> {
+    /// A body that comes on `line`.
+    pub(crate) fn new(body: B, line: Arc<Line>) -> Self {
+        let heard = Self { body, line };
+        heard.note_end(false);
+        heard
+    }
+
+    fn note_end(&self, ended: bool) {
+        if ended || self.body.is_end_stream() {
+            self.line.midway.store(false, Ordering::Relaxed);
+        }
+    }
+}
+
+impl<B: Body<Data = Bytes> + Unpin> Body for Heard<B> {
+    type Data = Bytes;
+    type Error = B::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        self.note_end(matches!(polled, Poll::Ready(None)));
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::{BodyExt, Empty, Full};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_client_is_heard_out_at_the_end_of_its_request() {
+        let line = Arc::<Line>::default();
+        line.hear();
+        let mut body = Heard::new(Full::new(Bytes::from_static(b"Hello.")), Arc::clone(&line));
+        assert!(line.is_midway());
+        body.frame().await.unwrap().unwrap();
+        assert!(!line.is_midway());
+        line.hear();
+        assert!(line.is_midway(), "the next request has begun");
+        drop(Heard::new(Empty::<Bytes>::new(), Arc::clone(&line)));
+        assert!(!line.is_midway(), "it has no body");
+    }
+
+    #[test]
+    fn what_the_socket_knows_is_why_a_connection_ended() {
+        let line = Line::default();
+        assert_eq!(line.parting(&Ok(())), Parting::Done);
+        line.give_up(Parting::SlowReader);
+        line.give_up(Parting::NoFirstByte);
+        assert_eq!(line.parting(&Ok(())), Parting::SlowReader);
+    }
+}
