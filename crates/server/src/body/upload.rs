@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::Body;
@@ -39,7 +40,11 @@ pub(crate) struct Upload {
 pub(crate) struct Incoming<B> {
     body: Pin<Box<B>>,
     left: usize,
-    idle: std::time::Duration,
+    idle: Duration,
+    /// By when more has to have come, by its pace: each piece moves it on.
+    due: Instant,
+    /// Bytes a second.
+    rate: u64,
     deadline: Instant,
     budget: Budget,
     share: Share,
@@ -79,11 +84,14 @@ impl Upload {
 impl<B: Body<Data = Bytes>> Incoming<B> {
     /// A body of at most `limit` bytes.
     pub(crate) fn new(body: B, limit: usize, limits: &Limits, budget: &Budget) -> Self {
+        let now = Instant::now();
         Self {
             body: Box::pin(body),
             left: limit,
             idle: limits.body_idle,
-            deadline: Instant::now() + limits.body_timeout,
+            due: now + limits.body_grace,
+            rate: limits.body_rate.as_u64().max(1),
+            deadline: now + limits.body_timeout,
             budget: budget.clone(),
             share: Share::default(),
         }
@@ -95,12 +103,13 @@ impl<B: Body<Data = Bytes>> Incoming<B> {
     /// 413 past the limit, 408 when it does not come in time, 503 past the budget, 400 when it breaks off.
     pub(crate) async fn piece(&mut self) -> Result<Option<Bytes>, Refusal> {
         loop {
-            let until = self.deadline.min(Instant::now() + self.idle);
+            let until = self.deadline.min(self.due).min(Instant::now() + self.idle);
             let frame = timeout_at(until, self.body.frame()).await.map_err(|_| Refusal::slow_upload())?;
             let Some(frame) = frame else { return Ok(None) };
             let Ok(piece) = frame.map_err(|_| Refusal::broken_upload())?.into_data() else { continue };
             self.left = self.left.checked_sub(piece.len()).ok_or_else(Refusal::too_large)?;
             self.share.grow(piece.len(), &self.budget)?;
+            self.due += Duration::from_secs_f64(piece.len() as f64 / self.rate as f64);
             return Ok(Some(piece));
         }
     }
@@ -130,7 +139,6 @@ const BLOCK: usize = 1024;
 mod tests {
     use std::convert::Infallible;
     use std::task::{Context, Poll};
-    use std::time::Duration;
 
     use http_body::Frame;
     use http_body_util::Full;

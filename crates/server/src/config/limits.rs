@@ -38,6 +38,11 @@ pub(crate) struct Limits {
     /// Between two pieces of a body. Default 15 s.
     #[serde(deserialize_with = "duration")]
     pub(crate) body_idle: Duration,
+    /// A body may come at any pace for this long. Default 10 s.
+    #[serde(deserialize_with = "duration")]
+    pub(crate) body_grace: Duration,
+    /// Then so much of it has to have come for each second. Default 1 KiB.
+    pub(crate) body_rate: ByteSize,
     /// For a whole body. Default 120 s.
     #[serde(deserialize_with = "duration")]
     pub(crate) body_timeout: Duration,
@@ -73,6 +78,8 @@ impl Default for Limits {
             first_byte: Duration::from_secs(10),
             head_timeout: Duration::from_secs(30),
             body_idle: Duration::from_secs(15),
+            body_grace: Duration::from_secs(10),
+            body_rate: ByteSize::kib(1),
             body_timeout: Duration::from_secs(120),
             request_timeout: Duration::from_secs(600),
             keep_alive: Duration::from_secs(15),
@@ -100,6 +107,7 @@ impl Limits {
             ("limits.edit_body", self.edit_body.as_u64() == 0),
             ("limits.picture", self.picture.as_u64() == 0),
             ("limits.first_byte", self.first_byte.is_zero()),
+            ("limits.body_rate", self.body_rate.as_u64() == 0),
             ("limits.request_timeout", self.request_timeout.is_zero()),
             ("limits.keep_alive", self.keep_alive.is_zero()),
         ];
