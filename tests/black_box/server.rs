@@ -49,8 +49,12 @@ impl Server {
 
     /// Starts the binary and waits until it listens.
     pub(crate) fn start(config: Option<&str>, arguments: &[&str]) -> Self {
+        Self::start_by(binary(), config, arguments)
+    }
+
+    /// Starts the binary by this command, which takes its arguments, and waits until it listens.
+    pub(crate) fn start_by(mut command: Command, config: Option<&str>, arguments: &[&str]) -> Self {
         let config = config.map(|text| Scratch::file("sluicegate.toml", text));
-        let mut command = binary();
         command.args(["serve", "--listen", "127.0.0.1:0", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
         command.args(arguments);
         if let Some(config) = &config {

@@ -29,4 +29,7 @@ mod stream;
 #[allow(dead_code, reason = "upstreams uses the rest")]
 mod told;
 
+mod bounds;
 mod framing;
+mod raw;
+mod slow;

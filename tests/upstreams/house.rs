@@ -1,14 +1,16 @@
 //! A gateway with its upstreams.
 
 use std::net::SocketAddr;
+use std::process::Command;
 
 use serde_json::Value;
 use simulator::{Protocol, Simulator};
 
 use crate::client::{Request, Response};
-use crate::law::KEYS;
 pub(crate) use crate::law::{CLIENT_KEY, UPSTREAM_KEY};
 pub(crate) use crate::question::{PROTOCOLS, TEXT, path, word};
+use crate::law::KEYS;
+use crate::server::{Scratch, Server, binary};
 use crate::server::{Scratch, Server};
 
 /// A running gateway in front of upstreams. Each test has its own, so that nothing of another is seen.
@@ -56,9 +58,15 @@ impl Plan {
 
     /// Starts the gateway.
     pub(crate) fn start(self) -> House {
+        self.start_by(binary())
+    }
+
+    /// Starts the gateway by this command.
+    pub(crate) fn start_by(self, command: Command) -> House {
         let key = Scratch::file("upstream.key", UPSTREAM_KEY);
         let upstreams = self.upstreams.replace("KEY_FILE", key.0.to_str().unwrap());
-        let gateway = Server::configured(&format!("{}{upstreams}{}", self.top, self.models));
+        let config = format!("{}{upstreams}{}", self.top, self.models);
+        let gateway = Server::start_by(command, Some(&config), &[]);
         House { gateway, _key: key }
     }
 }

@@ -1,0 +1,102 @@
+//! L: clients that take their time.
+
+use serde_json::json;
+use simulator::{Protocol, Simulator, honest};
+
+use crate::house::{CLIENT_KEY, House};
+use crate::question::ask;
+use crate::raw::Raw;
+use crate::server::await_that;
+
+fn house(limits: &str) -> (House, Simulator) {
+    let simulator = Simulator::start(honest::answer).unwrap();
+    (House::before(&simulator, "their-model", limits, ""), simulator)
+}
+
+/// The head of a request whose body has this type and length.
+fn head(path: &str, content_type: &str, length: usize) -> String {
+    format!(
+        "POST {path} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer {CLIENT_KEY}\r\n\
+         content-type: {content_type}\r\ncontent-length: {length}\r\n\r\n"
+    )
+}
+
+fn ended(house: &House, reason: &str) -> f64 {
+    house.sum(&format!("sluicegate_connections_ended_total{{reason=\"{reason}\"}}"))
+}
+
+/// A connection on which nothing is sent is closed, and counted.
+#[test]
+fn l01_nothing_is_sent() {
+    let (house, _simulator) = house("first_byte = \"200ms\"\n");
+    let mut silent: Vec<_> = (0..20).map(|_| Raw::open(house.address())).collect();
+    for raw in &mut silent {
+        assert_eq!(raw.await_end().text(), "");
+    }
+    await_that("all are counted", || ended(&house, "no_first_byte") == 20.0);
+    assert_eq!(house.gateway.metric("sluicegate_connections"), 0.0);
+}
+
+/// A head that comes byte by byte does not live longer for it; others are served meanwhile.
+#[test]
+fn l02_a_head_without_end() {
+    let (house, _simulator) = house("head_timeout = \"500ms\"\n");
+    std::thread::scope(|scope| {
+        let drip = || {
+            let mut raw = Raw::open(house.address());
+            raw.send("GET /v1/models HTTP/1.1\r\nx-slow: ");
+            assert_eq!(raw.drip(std::iter::repeat_n(b'x', 10_000)).text(), "");
+        };
+        let slow: Vec<_> = (0..100).map(|_| scope.spawn(drip)).collect();
+        for _ in 0..5 {
+            let served = house.ask(Protocol::Chat, &ask(Protocol::Chat, "chat", "Hello.", false));
+            assert_eq!(served.status, 200);
+        }
+        slow.into_iter().for_each(|slow| slow.join().unwrap());
+    });
+    await_that("all are counted", || ended(&house, "slow_head") == 100.0);
+}
+
+/// A body that stalls, or comes slower than a body may: 408 and the end of the connection. It holds no permit.
+#[test]
+fn l03_a_body_without_end() {
+    for limits in ["body_idle = \"300ms\"\n", "body_grace = \"300ms\"\nbody_rate = \"1MiB\"\n"] {
+        let (house, simulator) = house(&format!("concurrency = 1\n{limits}"));
+        let mut slow = Raw::open(house.address());
+        slow.send(head("/v1/chat/completions", "application/json", 10_000));
+        slow.send("{");
+        let served = house.ask(Protocol::Chat, &ask(Protocol::Chat, "chat", "Hello.", false));
+        assert_eq!(served.status, 200, "the one permit is not taken");
+        let said = if limits.contains("rate") { slow.drip(std::iter::repeat_n(b' ', 9_000)) } else { slow.hear() };
+        assert_eq!(said.statuses(), [408], "{limits}");
+        assert!(said.has("\"request_timeout\"") && said.has("connection: close"), "{}", said.text());
+        assert_eq!(simulator.requests().len(), 1);
+    }
+}
+
+/// A body that comes as fast as it has to may take longer than it may stall.
+#[test]
+fn l03_a_body_that_keeps_its_pace_is_read() {
+    let (house, _simulator) = house("body_idle = \"400ms\"\nbody_grace = \"100ms\"\nbody_rate = \"1\"\n");
+    let body = ask(Protocol::Chat, "chat", "Hello.", false).to_string();
+    let mut raw = Raw::open(house.address());
+    raw.send(
+        head("/v1/chat/completions", "application/json", body.len())
+            .replace("\r\n\r\n", "\r\nconnection: close\r\n\r\n"),
+    );
+    assert_eq!(raw.drip(body.bytes().chain(std::iter::repeat_n(b' ', 10_000))).statuses(), [200]);
+}
+
+/// A form that comes byte by byte: 408 and the end of the connection, and no upstream is asked.
+#[test]
+fn m11_a_form_without_end() {
+    let (house, simulator) = house("body_grace = \"300ms\"\nbody_rate = \"1MiB\"\n");
+    let mut slow = Raw::open(house.address());
+    slow.send(head("/v1/images/edits", "multipart/form-data; boundary=b", 10_000));
+    slow.send("--b\r\nContent-Disposition: form-data; name=\"prompt\"\r\n\r\n");
+    let said = slow.drip(std::iter::repeat_n(b'x', 9_000));
+    assert_eq!(said.statuses(), [408]);
+    assert!(said.has("\"request_timeout\"") && said.has("connection: close"), "{}", said.text());
+    assert_eq!(simulator.requests().len(), 0);
+    assert_eq!(house.ask(Protocol::Images, &json!({"model": "images", "prompt": "A boat"})).status, 200);
+}
