@@ -19,6 +19,9 @@ struct Arguments {
     /// Print the scenarios.
     #[arg(long)]
     list: bool,
+    /// Print what the scenarios fault-0, fault-1 … do, so many of them.
+    #[arg(long, value_name = "COUNT")]
+    faults: Option<u64>,
 }
 
 fn main() -> io::Result<()> {
@@ -26,6 +29,9 @@ fn main() -> io::Result<()> {
     let mut out = io::stdout().lock();
     if arguments.list {
         return list(&mut out);
+    }
+    if let Some(count) = arguments.faults {
+        return list_faults(count, &mut out);
     }
     let simulator = Simulator::listen(arguments.listen, scenario::answer)?;
     writeln!(out, "sluicegate-simulator listens on {}", simulator.base_url())?;
@@ -38,6 +44,18 @@ fn main() -> io::Result<()> {
 fn list(out: &mut impl Write) -> io::Result<()> {
     for scenario in scenario::all() {
         writeln!(out, "{:28} {:9} {}", scenario.template(), scenario.rows().join(" "), scenario.about())?;
+    }
+    Ok(())
+}
+
+/// A line for each seed: it, the fault of streams and that of plain replies, each with whether it loses something.
+fn list_faults(count: u64, out: &mut impl Write) -> io::Result<()> {
+    for seed in 0..count {
+        let [stream, plain] = [true, false].map(|stream| {
+            let fault = scenario::fault(seed, stream);
+            format!("{:22} {:5}", fault.template(), if fault.loses() { "loses" } else { "keeps" })
+        });
+        writeln!(out, "{seed:6} {stream} {}", plain.trim_end())?;
     }
     Ok(())
 }

@@ -4,12 +4,15 @@
 //! honestly where no stream is asked for, and one that is about a protocol answers the others honestly.
 
 mod decoding;
+mod drawn;
 mod ending;
 mod events;
 mod http;
 mod protocol;
 
 use std::fmt;
+
+pub use drawn::{Fault, fault};
 
 use crate::honest;
 use crate::play::Play;
@@ -213,6 +216,8 @@ scenarios! {
     "vllm" [S6 U9] protocol::vllm: "Chat as common open servers speak it";
     "filtered" [S6] protocol::filtered: "Chat: filter results, and a first chunk that is about the prompt alone";
     "think-tags" [] protocol::think_tags: "Chat: reasoning within the text, between tags";
+    // Any of the faults.
+    "fault-N" (0) [] drawn::play: "one of the faults above at any place of the answer, both drawn by the seed N";
 }
 
 const fn pair(numbers: &[u64]) -> [u64; 2] {

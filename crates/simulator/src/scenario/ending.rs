@@ -126,6 +126,6 @@ fn without_end(request: &Request, beginning: Play, forever: Play) -> Play {
     Play::stream().then(beginning).forever(forever)
 }
 
-fn size(number: u64) -> usize {
+pub(super) fn size(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }

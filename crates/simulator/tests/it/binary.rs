@@ -22,6 +22,19 @@ fn the_scenarios_are_listed() {
 }
 
 #[test]
+fn the_drawn_faults_are_listed() {
+    let output = Command::new(BINARY).args(["--faults", "50"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    for (seed, line) in (0..50).zip(text.lines()) {
+        let told: Vec<_> = line.split_whitespace().collect();
+        let owed = [true, false].map(|stream| scenario::fault(seed, stream));
+        let loses = owed.map(|fault| if fault.loses() { "loses" } else { "keeps" });
+        assert_eq!(told, [&seed.to_string(), owed[0].template(), loses[0], owed[1].template(), loses[1]]);
+    }
+    assert_eq!(text.lines().count(), 50);
+}
+
+#[test]
 fn the_model_names_the_scenario() {
     let mut process =
         Process(Command::new(BINARY).args(["--listen", "127.0.0.1:0"]).stdout(Stdio::piped()).spawn().unwrap());

@@ -1,6 +1,7 @@
 //! Scenarios: each does what its description says, and nothing else.
 
 mod decoding;
+mod drawn;
 mod ending;
 mod events;
 mod http;
@@ -118,6 +119,7 @@ fn numbers_in_names_are_read() {
 fn every_scenario_has_a_test() {
     let tests = [
         include_str!("scenarios/decoding.rs"),
+        include_str!("scenarios/drawn.rs"),
         include_str!("scenarios/ending.rs"),
         include_str!("scenarios/events.rs"),
         include_str!("scenarios/http.rs"),

@@ -1,0 +1,171 @@
+//! A fault drawn by lot: the seed says which, and where in the answer it strikes.
+
+use bytes::Bytes;
+
+use super::ending::size;
+use super::events::end_of_answer;
+use super::named;
+use crate::honest::{self, Reply};
+use crate::play::Play;
+use crate::request::{Protocol, Request};
+
+/// What a seed stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    template: &'static str,
+    loses: bool,
+    /// How far into the answer it strikes, of `u32::MAX`.
+    depth: u32,
+}
+
+/// What the scenario `fault-SEED` does where a stream is asked for, or where none is.
+#[must_use]
+pub fn fault(seed: u64, stream: bool) -> Fault {
+    let mut draw = Draw(seed);
+    // Half of all are cuts: they have the most places.
+    let faults = match (draw.below(2), stream) {
+        (0, _) => CUTS,
+        (_, true) => OF_STREAMS,
+        (_, false) => OF_REPLIES,
+    };
+    let (template, loses) = faults[size(draw.below(faults.len() as u64))];
+    Fault { template, loses, depth: draw.next() as u32 }
+}
+
+pub(super) fn play(request: &Request, [seed, _]: [u64; 2]) -> Play {
+    fault(seed, request.streams()).play(request)
+}
+
+impl Fault {
+    /// The template of the scenario that is played.
+    #[must_use]
+    pub fn template(&self) -> &'static str {
+        self.template
+    }
+
+    /// Whether something of the answer is lost, so that nobody may be told of a success. Otherwise all is said, and
+    /// what is wrong comes beside it.
+    #[must_use]
+    pub fn loses(&self) -> bool {
+        self.loses
+    }
+
+    fn play(self, request: &Request) -> Play {
+        let name = match self.template.strip_suffix('N') {
+            Some(start) => {
+                let needed = needed(request);
+                let is_of_bytes = start.ends_with("-at-");
+                let bound = if is_of_bytes { needed.iter().map(Bytes::len).sum() } else { needed.len() };
+                format!("{start}{}", self.below(bound))
+            }
+            None => self.template.to_owned(),
+        };
+        named(&name).map_or_else(|| honest::answer(request), |scenario| scenario.play(request))
+    }
+
+    fn below(self, bound: usize) -> u64 {
+        (u64::from(self.depth) * bound as u64) >> u32::BITS
+    }
+}
+
+/// The pieces of an answer that is not whole without the last byte of the last: what Chat says after it is finished is
+/// not among them.
+fn needed(request: &Request) -> Vec<Bytes> {
+    let reply = honest::reply(request);
+    let mut pieces: Vec<_> = reply.play(request).pieces().cloned().collect();
+    if let (Reply::Events(events), Some(Protocol::Chat)) = (&reply, request.protocol()) {
+        pieces.truncate(end_of_answer(request, events) + 1);
+    }
+    pieces
+}
+
+/// SplitMix64: far apart for seeds that are neighbours.
+struct Draw(u64);
+
+impl Draw {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+}
+
+/// The templates of scenarios that cut an answer anywhere. With each, here and below: whether it loses something.
+const CUTS: &[(&str, bool)] = &[("reset-at-N", true), ("close-at-N", true), ("eof-at-N", true), ("stall-at-N", true)];
+
+const OF_STREAMS: &[(&str, bool)] = &[
+    ("reset-after-N", true),
+    ("stall-after-N", true),
+    ("eof-without-end", true),
+    ("empty-stream", true),
+    ("endless-line", true),
+    ("endless-comments-10", true),
+    ("endless-empty-data-10", true),
+    ("malformed-event", true),
+    ("not-an-object", true),
+    ("wrong-type", true),
+    ("invalid-utf8", true),
+    ("failed-first", true),
+    ("failed-middle", true),
+    ("failed-last", true),
+    ("limited-first", true),
+    ("error-for-stream", true),
+    ("stream-as-text", false),
+    ("close-before-head", true),
+    ("reset-before-head", true),
+    ("stall-head", true),
+    ("stall-in-head", true),
+    ("garbage-head", true),
+    ("huge-head", false),
+    ("status-400", true),
+    ("status-401", true),
+    ("status-429", true),
+    ("status-503", true),
+    ("error-200", true),
+    ("html-200", true),
+    ("empty-200", true),
+    ("gzip", true),
+    ("reset-after-end", false),
+    ("hold-after-end", false),
+    ("json-for-stream", false),
+    ("json-as-event-stream", false),
+    ("after-end", false),
+    ("two-ends", false),
+    ("done-after-end", false),
+    ("two-answers", false),
+];
+
+const OF_REPLIES: &[(&str, bool)] = &[
+    ("close-before-head", true),
+    ("reset-before-head", true),
+    ("stall-head", true),
+    ("stall-in-head", true),
+    ("garbage-head", true),
+    ("huge-head", false),
+    ("many-headers", false),
+    ("status-400", true),
+    ("status-401", true),
+    ("status-404", true),
+    ("status-422", true),
+    ("status-429", true),
+    ("status-500", true),
+    ("status-503", true),
+    ("status-529", true),
+    ("error-200", true),
+    ("html-200", true),
+    ("html-502", true),
+    ("empty-200", true),
+    ("empty-204", true),
+    ("redirect", true),
+    ("content-length-short", true),
+    ("content-length-long", true),
+    ("gzip", true),
+    ("json-as-event-stream", false),
+    ("reset-after-end", false),
+    ("two-answers", false),
+];
