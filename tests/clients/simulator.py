@@ -23,6 +23,16 @@ def simulating() -> Iterator[str]:
             child.kill()
 
 
+def faults(count: int) -> list[dict[bool, tuple[str, bool]]]:
+    """What the model `fault-SEED` does for the first seeds, where a stream is asked for (`True`) and where none is.
+
+    With each goes whether anything of the answer is lost.
+    """
+    told = subprocess.run([str(BINARY), "--faults", str(count)], stdout=subprocess.PIPE, text=True, check=True).stdout
+    rows = [line.split() for line in told.splitlines()]
+    return [{True: (row[1], row[2] == "loses"), False: (row[3], row[4] == "loses")} for row in rows]
+
+
 def _base_url(child: subprocess.Popen[str]) -> str:
     """The base URL that the simulator prints once it listens."""
     for line in child.stdout or []:
