@@ -1,7 +1,8 @@
 //! The running binary in front of model servers: the simulator plays them, in the process of the tests.
 //!
 //! `house` is a gateway with its upstreams, `question` what clients ask, `told` what they get. `matrix` holds every
-//! protocol against every other; in `faults` upstreams misbehave, `scene` looks at each of them, and `law` is what must hold all the same.
+//! protocol against every other, `pictures` is about long replies and about edits in the other form; in `faults` upstreams
+//! misbehave, `scene` looks at each of them, and `law` is what must hold all the same.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
@@ -24,4 +25,5 @@ mod told;
 
 mod faults;
 mod matrix;
+mod pictures;
 mod reload;

@@ -30,6 +30,7 @@ mod link;
 #[cfg(feature = "client")]
 mod listen;
 #[cfg(feature = "client")]
+mod nesting;
 mod network;
 #[cfg(feature = "client")]
 mod options;

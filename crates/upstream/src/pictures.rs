@@ -10,6 +10,7 @@ use translate::outbound::failure;
 use translate::relay::{self, End, Images};
 
 use crate::answer::next;
+use crate::nesting::Nesting;
 use crate::{Incoming, IncomingBody, Upstream};
 
 /// A whole reply with pictures.
@@ -28,7 +29,7 @@ pub struct Passing {
     begun: Vec<Bytes>,
     body: IncomingBody,
     left: Option<u64>,
-    last: u8,
+    nesting: Nesting,
 }
 
 impl Pictures {
@@ -45,20 +46,21 @@ impl Pictures {
         }
         let length = body.size_hint().exact();
         let (mut begun, mut read) = (Vec::new(), 0);
-        while read < SHORT {
+        // One that is here to its last byte is judged as a whole, however long.
+        while read < SHORT || length == Some(read) {
             let Some(piece) = next(&mut body).await? else {
                 let whole = Bytes::from(begun.concat());
                 let (_, end) = relay::reply::<Images>(&whole, "")?;
                 return Ok(Self::Whole(whole, end));
             };
-            read += piece.len();
+            read += piece.len() as u64;
             begun.push(piece);
         }
         if begun.iter().flatten().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
             return Err(EngineError::Upstream("a reply that is no JSON object".to_owned()));
         }
         begun.reverse();
-        Ok(Self::Passing(Passing { begun, body, left: length, last: 0 }))
+        Ok(Self::Passing(Passing { begun, body, left: length, nesting: Nesting::default() }))
     }
 }
 
@@ -83,16 +85,15 @@ impl Body for Passing {
                         Ok(piece) => piece,
                         Err(_) => continue,
                     },
-                    None if self.last == b'}' => return Poll::Ready(None),
-                    None => {
-                        let broken = EngineError::Truncated("a reply that ends before its JSON does".to_owned());
-                        return Poll::Ready(Some(Err(broken)));
-                    }
+                    None if self.nesting.is_closed() => return Poll::Ready(None),
+                    None => return Poll::Ready(Some(Err(broken()))),
                 },
             };
             self.left = self.left.map(|left| left.saturating_sub(piece.len() as u64));
-            self.last = piece.iter().rfind(|byte| !byte.is_ascii_whitespace()).copied().unwrap_or(self.last);
-            return Poll::Ready(Some(Ok(Frame::data(piece))));
+            self.nesting.read(&piece);
+            // With its last byte a reply whose length was told would count as whole.
+            let is_broken = self.is_at_end() && !self.nesting.is_closed();
+            return Poll::Ready(Some(if is_broken { Err(broken()) } else { Ok(Frame::data(piece)) }));
         }
     }
 
@@ -101,5 +102,9 @@ impl Body for Passing {
     }
 }
 
+fn broken() -> EngineError {
+    EngineError::Truncated("a reply that ends before its JSON does".to_owned())
+}
+
 /// So much is read before a reply counts as a long one: errors are short.
-const SHORT: usize = 16 << 10;
+const SHORT: u64 = 16 << 10;

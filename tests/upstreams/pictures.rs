@@ -1,0 +1,264 @@
+//! Replies with pictures that are too long to be held, and edits that go on in the other form.
+
+use std::io::Cursor;
+use std::sync::atomic::Ordering;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use image::{DynamicImage, ImageFormat, Rgba, RgbaImage};
+use memchr::memmem;
+use serde_json::{Value, json};
+use simulator::{Cut, Framing, Play, Protocol, Request as Asked, Simulator, Step, honest};
+
+use crate::client::{Connection, Request, Response};
+use crate::house::{CLIENT_KEY, House, Plan, request};
+use crate::scene::{PATIENT, Scene};
+use crate::server::await_that;
+
+/// A long reply goes to the client as it came, byte for byte and with its length.
+#[test]
+fn a_long_reply_passes_as_it_came() {
+    let scene = Scene::playing(honest::answer, "", PATIENT);
+    let response = ask(&scene);
+    let honest = honest_body(&scene.simulator.requests()[0]);
+    assert!(honest.len() > LONG, "it is not read before it goes on: {}", honest.len());
+    assert_eq!((response.status, response.header("content-type")), (200, Some("application/json")));
+    assert_eq!(response.header("content-length"), Some(honest.len().to_string().as_str()));
+    assert!(response.complete && response.body == honest);
+    assert_eq!(outcome(&scene, &response), "completed");
+    scene.end();
+}
+
+/// Without a length it is whole all the same: it ends as its JSON does.
+#[test]
+fn a_long_reply_without_a_length_passes_too() {
+    let scene = Scene::playing(|request| slowly(&honest_body(request), Framing::Chunked, Step::End), "", PATIENT);
+    let response = ask(&scene);
+    assert_eq!((response.status, response.header("content-length")), (200, None));
+    assert!(response.complete && response.body == honest_body(&scene.simulator.requests()[0]));
+    assert_eq!(outcome(&scene, &response), "completed");
+    scene.end();
+}
+
+/// A reply that breaks off breaks off for the client too, and is never a whole one.
+#[test]
+fn u08_a_long_reply_breaks_off() {
+    for end in [Step::Reset, Step::Close] {
+        for framing in [Framing::Chunked, Framing::Length(30_000)] {
+            let end = end.clone();
+            let play = move |request: &Asked| slowly(&honest_body(request)[..LONG + 4_000], framing, end.clone());
+            breaks(play, "", &["truncated", "engine_error"]).end();
+        }
+    }
+}
+
+/// A reply that ends properly as a body and not as JSON is never a whole one, whether its length was told or not.
+#[test]
+fn u09_a_long_reply_ends_before_its_json() {
+    // In a picture, after one, and before the last byte.
+    let places: [fn(&[u8]) -> usize; 3] =
+        [|_| LONG + 4_000, |body| memmem::rfind(body, b"}]").unwrap() + 1, |body| body.len() - 1];
+    for place in places {
+        for with_length in [true, false] {
+            let play = move |request: &Asked| {
+                let body = honest_body(request);
+                let cut = &body[..place(&body)];
+                let framing = if with_length { Framing::Length(cut.len()) } else { Framing::Chunked };
+                slowly(cut, framing, Step::End)
+            };
+            breaks(play, "", &["truncated"]).end();
+        }
+    }
+}
+
+/// What is known to be no whole reply before anything of it went on is told by a status.
+#[test]
+fn u09_a_long_reply_that_came_at_once_and_is_cut_is_a_bad_gateway() {
+    let scene = Scene::playing(|request| honest::answer(request).cut_at(LONG + 4_000, Cut::Clean), "", PATIENT);
+    let response = ask(&scene);
+    if response.status == 200 {
+        // It came in several pieces after all.
+        assert!(!response.complete);
+    } else {
+        assert_eq!((response.status, &response.json()["error"]["code"]), (502, &json!("upstream_error")));
+    }
+    scene.end();
+}
+
+/// A reply that is not there when the request's time is over breaks off.
+#[test]
+fn u21_a_long_reply_has_a_deadline() {
+    let play = |request: &Asked| slowly(&honest_body(request)[..LONG + 4_000], Framing::Length(30_000), Step::Hold);
+    let scene = breaks(play, "request_timeout = \"1s\"", &["timeout"]);
+    scene.all_closed();
+    scene.end();
+}
+
+/// A form goes on as JSON to an upstream that takes no forms, and nothing of it is lost.
+#[test]
+fn an_edit_in_a_form_goes_on_as_json() {
+    let edit = Sample::new();
+    let (simulator, house) = editing("edits = \"json\"");
+    let response = edit.form().send(house.address());
+    assert_eq!(response.status, 200, "{}", response.text());
+    let seen = simulator.requests().remove(0);
+    assert_eq!((seen.path.as_str(), seen.header("content-type")), ("/v1/images/edits", Some("application/json")));
+    assert_eq!(
+        seen.json(),
+        json!({
+            "model": "theirs", "prompt": edit.prompt, "n": 2, "size": "64x48",
+            "images": edit.pictures.each_ref().map(|picture| json!({"image_url": url(picture)})),
+            "mask": {"image_url": url(&edit.mask)},
+        })
+    );
+    assert_eq!(response.json()["data"].as_array().map(Vec::len), Some(2));
+}
+
+/// JSON goes on as a form to an upstream that takes forms alone, and nothing of it is lost.
+#[test]
+fn an_edit_in_json_goes_on_as_a_form() {
+    let edit = Sample::new();
+    let (simulator, house) = editing("edits = \"multipart\"");
+    let response = edit.json().send(house.address());
+    assert_eq!(response.status, 200, "{}", response.text());
+    let seen = simulator.requests().remove(0);
+    assert_eq!(seen.path, "/v1/images/edits");
+    let mut parts = parts(&seen);
+    parts.sort();
+    let text = |name: &str, value: &str| (name.to_owned(), false, value.as_bytes().to_vec());
+    let file = |name: &str, bytes: &[u8]| (name.to_owned(), true, bytes.to_vec());
+    let mut owed = vec![
+        text("model", "theirs"),
+        text("prompt", edit.prompt),
+        text("n", "2"),
+        text("size", "64x48"),
+        file("image[]", &edit.pictures[0]),
+        file("image[]", &edit.pictures[1]),
+        file("mask", &edit.mask),
+    ];
+    owed.sort();
+    assert_eq!(parts, owed);
+    assert_eq!(response.json()["data"].as_array().map(Vec::len), Some(2));
+}
+
+/// Asks for a picture whose reply is a long one. The upstream goes on once the head is there.
+fn ask(scene: &Scene) -> Response {
+    scene.sent.fetch_add(1, Ordering::Relaxed);
+    let body = json!({"model": "images", "prompt": "A wall.", "size": "1536x1024", "output_format": "jpeg"});
+    let mut connection = Connection::open(scene.house.address());
+    connection.send(&request(Protocol::Images, &body).bytes());
+    connection.response_after_head(|| scene.simulator.release())
+}
+
+/// An upstream plays this, and the client is not told of a whole reply.
+fn breaks(play: impl Fn(&Asked) -> Play + Send + Sync + 'static, limits: &str, outcomes: &[&str]) -> Scene {
+    let scene = Scene::playing(play, limits, PATIENT);
+    let response = ask(&scene);
+    assert_eq!(response.status, 200, "it had begun");
+    assert!(!response.complete, "{} bytes came as a whole reply", response.body.len());
+    let outcome = outcome(&scene, &response);
+    assert!(outcomes.contains(&outcome.as_str()), "{outcome}");
+    scene
+}
+
+/// How the log says that a request ended.
+fn outcome(scene: &Scene, response: &Response) -> String {
+    let id = response.header("x-request-id").unwrap();
+    let log = || scene.house.gateway.log.lock().unwrap().clone();
+    await_that("the log line is written", || log().contains(id));
+    let line: Value = serde_json::from_str(log().lines().find(|line| line.contains(id)).unwrap()).unwrap();
+    line["outcome"].as_str().unwrap().to_owned()
+}
+
+/// As much of a body as makes it a long one, what is left of it once the test says so, and its end.
+fn slowly(body: &[u8], framing: Framing, end: Step) -> Play {
+    let (first, rest) = body.split_at(LONG + 100);
+    let head = Play::new().head(200, &[("content-type", "application/json")], framing);
+    head.body(first.to_vec()).gate().body(rest.to_vec()).step(end)
+}
+
+fn honest_body(request: &Asked) -> Vec<u8> {
+    honest::answer(request).body_bytes()
+}
+
+/// A gateway before an upstream of Images with these settings.
+fn editing(settings: &str) -> (Simulator, House) {
+    let simulator = Simulator::honest().unwrap();
+    let plan = Plan::new("").upstream("images", Protocol::Images, &simulator.base_url(), settings);
+    let house = plan.model("mine", Protocol::Images, r#"[{ upstream = "images", model = "theirs" }]"#).start();
+    (simulator, house)
+}
+
+/// An edit of two pictures behind a mask.
+struct Sample {
+    prompt: &'static str,
+    pictures: [Vec<u8>; 2],
+    mask: Vec<u8>,
+}
+
+impl Sample {
+    fn new() -> Self {
+        let picture = |blue| png(|x, y| Rgba([(x * 4) as u8, (y * 5) as u8, blue, 255]));
+        let mask = png(|x, _| Rgba([0, 0, 0, if x < 32 { 0 } else { 255 }]));
+        Self { prompt: "Add a sail; \"red\", at the \u{e9}nd.", pictures: [picture(10), picture(200)], mask }
+    }
+
+    fn json(&self) -> Request {
+        let images = self.pictures.each_ref().map(|picture| json!({"image_url": url(picture)}));
+        let body = json!({
+            "model": "mine", "prompt": self.prompt, "n": 2, "size": "64x48",
+            "images": images, "mask": {"image_url": url(&self.mask)},
+        });
+        Request::post(EDITS, &body).bearer(CLIENT_KEY)
+    }
+
+    fn form(&self) -> Request {
+        let mut body = Vec::new();
+        let mut part = |head: &str, bytes: &[u8]| {
+            body.extend(format!("--sgb\r\nContent-Disposition: form-data; {head}\r\n\r\n").bytes());
+            body.extend(bytes);
+            body.extend(b"\r\n");
+        };
+        for (name, value) in [("prompt", self.prompt), ("model", "mine"), ("n", "2"), ("size", "64x48")] {
+            part(&format!("name=\"{name}\""), value.as_bytes());
+        }
+        for (name, file) in [("image[]", &self.pictures[0]), ("image[]", &self.pictures[1]), ("mask", &self.mask)] {
+            part(&format!("name=\"{name}\"; filename=\"a.png\"\r\nContent-Type: image/png"), file);
+        }
+        body.extend(b"--sgb--\r\n");
+        let request = Request::post_bytes(EDITS, &body).bearer(CLIENT_KEY);
+        request.header("content-type", "multipart/form-data; boundary=sgb")
+    }
+}
+
+fn png(pixel: impl Fn(u32, u32) -> Rgba<u8>) -> Vec<u8> {
+    let mut file = Cursor::new(Vec::new());
+    DynamicImage::from(RgbaImage::from_fn(64, 48, pixel)).write_to(&mut file, ImageFormat::Png).unwrap();
+    file.into_inner()
+}
+
+fn url(file: &[u8]) -> String {
+    format!("data:image/png;base64,{}", STANDARD.encode(file))
+}
+
+/// The parts of a form that the upstream got: name, whether it is a file, and what it holds.
+fn parts(request: &Asked) -> Vec<(String, bool, Vec<u8>)> {
+    let kind = request.header("content-type").unwrap();
+    let boundary = kind.strip_prefix("multipart/form-data; boundary=").unwrap();
+    let delimiter = format!("--{boundary}");
+    let starts: Vec<_> = memmem::find_iter(&request.body, &delimiter).collect();
+    let between = starts.windows(2).map(|pair| &request.body[pair[0] + delimiter.len()..pair[1]]);
+    between
+        .map(|part| {
+            let head_end = memmem::find(part, b"\r\n\r\n").unwrap();
+            let head = std::str::from_utf8(&part[..head_end]).unwrap();
+            let name = head.split("; name=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+            let bytes = part[head_end + 4..].strip_suffix(b"\r\n").unwrap();
+            (name.to_owned(), head.contains("filename=\""), bytes.to_vec())
+        })
+        .collect()
+}
+
+const EDITS: &str = "/v1/images/edits";
+/// More than is read before a reply passes unread.
+const LONG: usize = 16 << 10;
