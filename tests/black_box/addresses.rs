@@ -34,8 +34,9 @@ fn fetches(server: &Server, outcome: &str) -> f64 {
     text.text().lines().find_map(|line| line.strip_prefix(&name)?.parse().ok()).unwrap_or(0.0)
 }
 
+/// Every route that takes the address of a picture refuses what leads inside, in the one place that fetches.
 #[test]
-fn no_route_leads_inside() {
+fn f15_f02_no_route_leads_inside() {
     let server = Server::configured("");
     let inside =
         ["https://127.0.0.1/a.png", "https://localhost/a.png", "https://[::1]/a.png", "https://2130706433/a.png"];
@@ -50,8 +51,9 @@ fn no_route_leads_inside() {
     }
 }
 
+/// With fetching off, or for other hosts alone, an address is 400 on every route.
 #[test]
-fn fetching_can_be_off_or_for_some_hosts_alone() {
+fn f14_fetching_can_be_off_or_for_some_hosts_alone() {
     let off = Server::configured("[fetch]\nmode = \"off\"\n");
     let some = Server::configured("[fetch]\nmode = \"allow_list\"\nhosts = [\"img.example.com\"]\n");
     for (server, outcome) in [(off, "off"), (some, "url")] {

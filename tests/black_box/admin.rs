@@ -5,8 +5,9 @@ use serde_json::json;
 use crate::client::Request;
 use crate::server::{Server, TEXT, await_that};
 
+/// Health and metrics are on the operator's address, and 404 on the clients'.
 #[test]
-fn health_and_metrics_are_on_the_admin_address_alone() {
+fn a11_health_and_metrics_are_on_the_admin_address_alone() {
     let server = Server::shared();
     for path in ["/livez", "/readyz", "/metrics"] {
         assert_eq!(Request::get(path).send(server.admin.unwrap()).status, 200, "{path}");
@@ -49,8 +50,9 @@ fn key_section() -> String {
     "[limits]\nconcurrency = 4\n".to_owned()
 }
 
+/// A client's request id is logged when it is harmless; ours is answered, whatever it sent.
 #[test]
-fn a_clients_own_request_id_is_logged_and_ours_is_answered() {
+fn p03_a_clients_own_request_id_is_logged_and_ours_is_answered() {
     let server = Server::configured(&key_section());
     let ask = |id: &str| Request::get("/v1/models").bearer(TEXT).header("x-request-id", id).send(server.address());
     let response = ask("mine-42");

@@ -41,8 +41,9 @@ fn assert_unauthorized(response: &Response, code: &str) {
     }
 }
 
+/// Without one key in one header of the right scheme every route answers 401, and a key in the address is never read.
 #[test]
-fn a1_without_a_key_nothing_is_served() {
+fn a01_without_a_key_nothing_is_served() {
     let server = Server::shared();
     for (_, route) in routes() {
         let send = |request: Request| request.send(server.address());
@@ -58,8 +59,9 @@ fn a1_without_a_key_nothing_is_served() {
     assert_unauthorized(&in_query.send(server.address()), "missing_api_key");
 }
 
+/// An unknown and an expired key are refused with the same 401 but for the request id.
 #[test]
-fn a2_unknown_and_expired_keys_are_refused_alike() {
+fn a02_unknown_and_expired_keys_are_refused_alike() {
     let key = "sg_an_expired_key_0000000000000000000";
     let hash = auth::KeyHash::of(&auth::Key::parse(key).unwrap());
     let server = Server::configured(&format!(
@@ -76,8 +78,9 @@ fn a2_unknown_and_expired_keys_are_refused_alike() {
     }
 }
 
+/// A key that differs in its last byte, or is cut or grown, is refused.
 #[test]
-fn a3_every_byte_of_a_key_counts() {
+fn a03_every_byte_of_a_key_counts() {
     let server = Server::shared();
     let (start, _) = TEXT.split_at(TEXT.len() - 1);
     for key in
@@ -88,8 +91,9 @@ fn a3_every_byte_of_a_key_counts() {
     assert_eq!(server.get(TEXT, "/v1/models").status, 200);
 }
 
+/// Metacharacters, endless keys and other bytes than ASCII are wrong keys and nothing more.
 #[test]
-fn a4_hostile_keys_are_only_wrong_keys() {
+fn a04_hostile_keys_are_only_wrong_keys() {
     let server = Server::shared();
     let long = "k".repeat(60_000);
     for key in ["' OR '1'='1", "*)(uid=*", "%s%n", "{{7*7}}", "../../etc/passwd", "k\u{e9}y", &long] {
@@ -101,8 +105,9 @@ fn a4_hostile_keys_are_only_wrong_keys() {
     }
 }
 
+/// On every route a key of another capability is 403.
 #[test]
-fn a5_a_key_opens_its_own_capability_alone() {
+fn a05_a_key_opens_its_own_capability_alone() {
     let server = Server::shared();
     for (needs, route) in routes() {
         for (scope, key) in [("text", TEXT), ("messages", MESSAGES), ("images", IMAGES)] {
@@ -116,8 +121,9 @@ fn a5_a_key_opens_its_own_capability_alone() {
     }
 }
 
+/// Where the route decides, 403 comes before the body is read.
 #[test]
-fn a5_capability_is_judged_before_the_body() {
+fn a05_capability_is_judged_before_the_body() {
     let server = Server::shared();
     let response = Request::post_bytes("/v1/responses", b"{").bearer(IMAGES).send(server.address());
     assert_eq!((response.status, &response.json()["error"]["code"]), (403, &json!("insufficient_permissions")));
@@ -130,8 +136,9 @@ fn assert_permission_error(body: &Value) {
     }
 }
 
+/// An unknown model is 404, a forbidden one 403, and the list has those that the key may use.
 #[test]
-fn a6_unknown_and_forbidden_models_are_told_apart_and_the_list_shows_neither() {
+fn a06_unknown_and_forbidden_models_are_told_apart_and_the_list_shows_neither() {
     let key = "sg_a_narrow_key_000000000000000000000";
     let hash = auth::KeyHash::of(&auth::Key::parse(key).unwrap());
     let server = Server::configured(&format!(

@@ -175,8 +175,9 @@ fn two_references_come_in_every_format_and_under_every_name() {
     }
 }
 
+/// Sources and masks that are none are 400 with the field that holds them.
 #[test]
-fn what_is_no_edit_is_refused_by_name() {
+fn i05_i06_what_is_no_edit_is_refused_by_name() {
     let small = url(&png(RgbaImage::new(8, 8)));
     let solid = url(&encoded(reference(), ImageFormat::Png));
     let opaque = url(&{
@@ -212,8 +213,9 @@ fn what_is_no_edit_is_refused_by_name() {
     }
 }
 
+/// Missing, repeated and misread parts are 400 with the name of the part.
 #[test]
-fn what_is_no_form_is_refused_by_name() {
+fn m06_what_is_no_form_is_refused_by_name() {
     let image = png(reference());
     let prompt = || Form::new().text("prompt", "Add a red sail");
     for (form, param) in [

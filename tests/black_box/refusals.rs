@@ -104,8 +104,9 @@ fn provoke_messages(when: &str) -> Option<Request> {
     })
 }
 
+/// What is missing or out of range is 400 with its code and field, as the tables of errors have it.
 #[test]
-fn each_error_is_told_to_the_letter() {
+fn j06_each_error_is_told_to_the_letter() {
     let server = small();
     let mut told = 0;
     for row in rows(include_str!("fixtures/errors-openai-style.json")) {
@@ -202,8 +203,9 @@ fn the_checks_come_in_their_order() {
     }
 }
 
+/// Everything that is wrong with a body is told at once, with its path.
 #[test]
-fn every_violation_is_told_at_once_with_its_path() {
+fn j05_every_violation_is_told_at_once_with_its_path() {
     let server = Server::shared();
     let body = json!({"model": "alt-flash", "input": [{"role": "nobody", "content": "Hi."}], "temperature": 9, "max_output_tokens": 0});
     let response = server.post(TEXT, "/v1/responses", &body);
@@ -214,8 +216,9 @@ fn every_violation_is_told_at_once_with_its_path() {
     }
 }
 
+/// What is no JSON object of the right shape is 400, and the server lives.
 #[test]
-fn hostile_bodies_are_refused_and_the_server_lives() {
+fn j01_hostile_bodies_are_refused_and_the_server_lives() {
     let server = Server::shared();
     let deep = "[".repeat(100_000);
     for body in

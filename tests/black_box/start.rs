@@ -56,8 +56,9 @@ fn a_bad_file_is_told_with_its_line() {
     assert!(told.contains("/nonexistent/sluicegate.toml"), "{told}");
 }
 
+/// No keys is no start, never an open gateway.
 #[test]
-fn a_file_without_keys_is_refused_and_never_open() {
+fn a08_a_file_without_keys_is_refused_and_never_open() {
     let (_file, mut command) = serve("");
     for variable in ["SLUICEGATE_TEXT_KEY", "SLUICEGATE_MESSAGES_KEY", "SLUICEGATE_IMAGE_KEY"] {
         command.env_remove(variable);
@@ -66,8 +67,9 @@ fn a_file_without_keys_is_refused_and_never_open() {
     assert!(told.contains("[[keys]]") && told.contains("SLUICEGATE_TEXT_KEY"), "{told}");
 }
 
+/// A key that cannot be read is no start, and everything wrong with it is told.
 #[test]
-fn every_bad_key_is_told() {
+fn a08_every_bad_key_is_told() {
     let (file, _) =
         serve("[[keys]]\nname = \"a\"\nhash = \"sha256:12\"\nscopes = [\"text\", \"smell\"]\nexpires = \"soon\"\n");
     let told = failure(binary().args(["check", "--config"]).arg(&file.0));
@@ -76,8 +78,9 @@ fn every_bad_key_is_told() {
     }
 }
 
+/// A new key is shown once; the file gets its hash alone.
 #[test]
-fn a_new_key_is_shown_once_with_lines_that_are_taken() {
+fn a12_a_new_key_is_shown_once_with_lines_that_are_taken() {
     let output =
         binary().args(["keys", "new", "--name", "team-a", "--scopes", "text,messages", "--expires", "90d"]).output();
     let shown = String::from_utf8(output.unwrap().stdout).unwrap();

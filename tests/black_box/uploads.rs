@@ -17,8 +17,9 @@ fn claims(width: u32, height: u32) -> Vec<u8> {
     bytes
 }
 
+/// Pictures whose header claims too much are 400, bent ones are no crash, and the process lives.
 #[test]
-fn hostile_pictures_are_refused_and_the_process_lives() {
+fn i01_hostile_pictures_are_refused_and_the_process_lives() {
     let server = Server::configured("");
     let address = server.address();
     for (width, height) in [(50_000, 50_000), (u32::MAX, 1), (8192, 8192), (0, 5), (8000, 4000)] {
@@ -39,8 +40,9 @@ fn hostile_pictures_are_refused_and_the_process_lives() {
     assert_eq!(post(&form).send(address).status, 200, "it serves as before");
 }
 
+/// A form that breaks off is 400, and one whose client leaves does no harm.
 #[test]
-fn a_form_cut_at_any_byte_is_no_success() {
+fn m02_m12_a_form_cut_at_any_byte_is_no_success() {
     let server = Server::shared();
     let form =
         Form::new().text("prompt", "Make it blue").text("size", "32x32").file("image", &png(reference())).bytes();
@@ -62,8 +64,9 @@ fn a_form_cut_at_any_byte_is_no_success() {
     assert_eq!(whole.send(server.address()).status, 200);
 }
 
+/// A picture or a body that is larger than its limit is 413.
 #[test]
-fn what_is_larger_than_the_limits_is_413() {
+fn m05_what_is_larger_than_the_limits_is_413() {
     let server = Server::configured("[limits]\nedit_body = \"64KiB\"\npicture = \"10KiB\"\njson_body = \"16KiB\"\n");
     let picture = vec![0x89; 11 << 10];
     let form = Form::new().text("prompt", "x").file("image", &picture).bytes();

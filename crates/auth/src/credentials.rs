@@ -145,8 +145,9 @@ mod tests {
         }
     }
 
+    /// What is no bearer key is refused, whatever it is.
     #[test]
-    fn what_is_no_bearer_key_is_told_apart() {
+    fn a04_what_is_no_bearer_key_is_told_apart() {
         for value in ["Basic dXNlcjpwdw==", "Bearerk1", "Bear", "k1", "Bearer:k1", "Bearer\u{a0}k1", "\u{e4}earer k1"] {
             assert_eq!(malformed(value), Malformed::Scheme, "{value:?}");
         }
@@ -165,8 +166,9 @@ mod tests {
         }
     }
 
+    /// Two headers with keys are no key.
     #[test]
-    fn a_repeated_header_is_refused_whatever_else_is_there() {
+    fn a01_a_repeated_header_is_refused_whatever_else_is_there() {
         let repeated = Err(Denied::Malformed(Malformed::Repeated));
         assert_eq!(read(&["Bearer k1", "Bearer k1"], &[]), repeated);
         assert_eq!(read(&["Bearer k1", ""], &["k2"]), repeated);

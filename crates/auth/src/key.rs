@@ -88,8 +88,9 @@ const MAX_SHOWN: usize = 7;
 mod tests {
     use super::*;
 
+    /// What a key prints for debugging does not give it away.
     #[test]
-    fn debug_shows_a_sixth_at_most() {
+    fn a12_debug_shows_a_sixth_at_most() {
         let shown = |text: &str| format!("{:?}", Key::parse(text).unwrap());
         assert_eq!(shown("sg_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789-_AbCdE"), "Key(sg_AbCd…)");
         assert_eq!(shown("hunter2"), "Key(h…)");

@@ -239,8 +239,9 @@ mod tests {
         assert_eq!(ring.entries().len(), 50);
     }
 
+    /// From its very second an expired key is refused like an unknown one.
     #[test]
-    fn an_expired_key_is_refused_like_an_unknown_one_from_its_very_second() {
+    fn a02_an_expired_key_is_refused_like_an_unknown_one_from_its_very_second() {
         let ring = KeyRing::new([Entry { expires: Some(100), ..entry("a", 1) }]).unwrap();
         assert!(ring.admit(&shown(&key(1), None), 99).is_ok());
         assert_eq!(ring.admit(&shown(&key(1), None), 100), Err(Denied::Invalid));
@@ -257,8 +258,9 @@ mod tests {
         assert_eq!(name(9, 2), Err(Denied::Invalid));
     }
 
+    /// There is no ring without keys.
     #[test]
-    fn no_keys_is_an_error() {
+    fn a08_no_keys_is_an_error() {
         assert_eq!(KeyRing::new([]).unwrap_err().to_string(), "there are no keys: expected at least one");
     }
 

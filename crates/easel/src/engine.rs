@@ -162,8 +162,9 @@ const MOST: usize = 1 << 20;
 mod tests {
     use super::*;
 
+    /// A panic of one work ends it alone, and its place comes back.
     #[tokio::test]
-    async fn a_panic_ends_its_own_work_alone() {
+    async fn e06_i03_a_panic_ends_its_own_work_alone() {
         let threads = Arc::new(Semaphore::new(1));
         let failed: Result<(), _> = on_thread(&threads, || panic!("told to")).await;
         assert!(matches!(failed, Err(EngineError::Internal(_))), "{failed:?}");

@@ -174,8 +174,9 @@ mod tests {
         }
     }
 
+    /// Every address that is not global unicast is refused.
     #[test]
-    fn everything_else_is_refused() {
+    fn f02_everything_else_is_refused() {
         let refused = [
             "0.0.0.0",
             "0.255.255.255",
@@ -230,8 +231,9 @@ mod tests {
         }
     }
 
+    /// A wrapped address is judged by what it wraps.
     #[test]
-    fn a_wrapped_address_is_judged_by_what_it_wraps() {
+    fn f02_f03_a_wrapped_address_is_judged_by_what_it_wraps() {
         for (address, refused) in [("127.0.0.1", true), ("168.63.129.16", true), ("9.9.9.9", false)] {
             for wrap in ["::ffff:", "64:ff9b::"] {
                 assert_eq!(is_refused(&format!("{wrap}{address}")), refused, "{wrap}{address}");

@@ -52,8 +52,9 @@ mod tests {
 
     use super::*;
 
+    /// An address of this machine is not talked to.
     #[tokio::test]
-    async fn the_machine_itself_is_not_talked_to() {
+    async fn f12_the_machine_itself_is_not_talked_to() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let refused = Tcp.dial(listener.local_addr().unwrap()).await.err().unwrap();
         assert_eq!(refused.to_string(), "the address is this machine's own");

@@ -105,8 +105,9 @@ const NETWORK: &str = "The image URL could not be fetched; check that it is publ
 mod tests {
     use super::*;
 
+    /// All causes in the network are told in one text.
     #[test]
-    fn what_the_network_shows_is_told_in_one_text() {
+    fn f09_what_the_network_shows_is_told_in_one_text() {
         let network = [
             FetchError::Address(Refused("loopback")),
             FetchError::Redirect("there are too many"),

@@ -56,8 +56,9 @@ const MAX_THREADS: usize = 32;
 mod tests {
     use super::*;
 
+    /// What the hosts file says is an answer like any other, and is judged like one.
     #[tokio::test]
-    async fn the_hosts_file_is_read() {
+    async fn f10_the_hosts_file_is_read() {
         let own = System::new().resolve("localhost", 443).await.unwrap();
         assert!(!own.is_empty() && own.iter().all(|own| own.ip().is_loopback() && own.port() == 443), "{own:?}");
     }

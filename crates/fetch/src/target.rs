@@ -235,8 +235,9 @@ mod tests {
         }
     }
 
+    /// Only https on its own port, without user, fragment or another scheme, is an address of a picture.
     #[test]
-    fn only_https_on_its_own_port_without_extras() {
+    fn f01_only_https_on_its_own_port_without_extras() {
         for text in ["http://ok.example/", "file:///etc/passwd", "ftp://ok.example/", "gopher://ok.example/"] {
             refused(text, NotAllowed::Scheme);
         }
@@ -254,8 +255,9 @@ mod tests {
         refused("https://ok.example/#a", NotAllowed::Fragment);
     }
 
+    /// What parsers read in two ways is refused.
     #[test]
-    fn what_parsers_read_in_two_ways_is_refused() {
+    fn f03_what_parsers_read_in_two_ways_is_refused() {
         for text in ["https://ok.example\\@127.0.0.1/", " https://ok.example/", "https://ok.exa\tmple/", "https://a b/"]
         {
             refused(text, NotAllowed::Malformed);
@@ -264,8 +266,9 @@ mod tests {
         refused(&format!("https://ok.example/{}", "\u{e9}".repeat(MAX_LENGTH / 3)), NotAllowed::Length);
     }
 
+    /// An address is refused as a host in any spelling.
     #[test]
-    fn an_address_is_no_name_in_any_spelling() {
+    fn f03_an_address_is_no_name_in_any_spelling() {
         let literals = [
             "127.0.0.1",
             "127.0.0.1.",
@@ -286,8 +289,9 @@ mod tests {
         refused("https://[fe80::1%25lo]/", NotAllowed::Malformed);
     }
 
+    /// Names of the machine, the network and the cloud are refused before they are looked up.
     #[test]
-    fn near_names_are_refused() {
+    fn f02_near_names_are_refused() {
         let names = [
             "localhost",
             "LOCALHOST.",
@@ -311,8 +315,9 @@ mod tests {
         refused(&long, NotAllowed::Name);
     }
 
+    /// A redirect is read anew by all rules.
     #[test]
-    fn a_redirect_keeps_all_rules() {
+    fn f05_a_redirect_keeps_all_rules() {
         let base = Target::parse("https://ok.example/a/b?c").unwrap();
         assert_eq!(base.join("../d?e").unwrap().path_and_query(), "/d?e");
         assert_eq!(base.join("//other.example/x").unwrap().host(), "other.example");
@@ -323,8 +328,9 @@ mod tests {
         assert_eq!(base.join("/\\evil.example/"), Err(NotAllowed::Malformed));
     }
 
+    /// The log has host and path of an address, and neither query nor data.
     #[test]
-    fn the_log_has_no_query_and_no_data() {
+    fn f09_the_log_has_no_query_and_no_data() {
         assert_eq!(log_form("https://u:p@ok.example/a?secret#b"), "ok.example/a");
         assert_eq!(log_form("data:image/png;base64,SECRET"), "(data URL)");
         assert_eq!(log_form("SECRET"), "(no URL)");
@@ -338,8 +344,9 @@ mod tests {
             hold_invariants(&text);
         }
 
+        /// Any text like a URL is refused, or is a public https address.
         #[test]
-        fn any_text_like_a_url_is_judged(text in "[hH]ttps://[a-z0-9.:@\\[\\]%#?/\\\\x\u{2460}-\u{2468}\u{3002}]{0,40}") {
+        fn f01_any_text_like_a_url_is_judged(text in "[hH]ttps://[a-z0-9.:@\\[\\]%#?/\\\\x\u{2460}-\u{2468}\u{3002}]{0,40}") {
             hold_invariants(&text);
         }
     }

@@ -143,8 +143,9 @@ mod tests {
         (Box::new(Step { begun: begun.clone(), leave: at, number, wanted }), leave)
     }
 
+    /// A panic ends its own work alone: the thread goes on with what waits.
     #[test]
-    fn jobs_run_in_order_up_to_the_bound_and_a_panic_ends_only_its_own() {
+    fn e06_jobs_run_in_order_up_to_the_bound_and_a_panic_ends_only_its_own() {
         let pool = Pool::new("test", 1, 2).unwrap();
         let (begun, order) = channel();
         let (first, fail) = step(&begun, 1, true);
@@ -163,8 +164,9 @@ mod tests {
         assert_eq!((order.recv(), order.recv()), (Ok(2), Ok(4)));
     }
 
+    /// What waits when the threads go is refused at once.
     #[test]
-    fn what_waits_when_the_pool_goes_is_refused() {
+    fn e06_what_waits_when_the_pool_goes_is_refused() {
         let pool = Pool::new("test", 1, 2).unwrap();
         let (begun, order) = channel();
         let (first, leave) = step(&begun, 1, true);

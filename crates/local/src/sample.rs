@@ -178,8 +178,9 @@ mod tests {
         assert_eq!(sampler.draw(&[9.0, 1.0], Purpose::Grammar, |_| false), None);
     }
 
+    /// Scores that are no numbers still give a token.
     #[test]
-    fn scores_that_are_no_numbers_still_give_a_token() {
+    fn e04_scores_that_are_no_numbers_still_give_a_token() {
         for temperature in [0.0, 1.0] {
             let wish = Sampling { temperature: Some(temperature), ..Sampling::default() };
             let broken = [f32::NAN, f32::NEG_INFINITY, f32::INFINITY];
@@ -187,8 +188,9 @@ mod tests {
         }
     }
 
+    /// An empty nucleus holds the likeliest token.
     #[test]
-    fn an_empty_nucleus_holds_one() {
+    fn e04_an_empty_nucleus_holds_one() {
         let wish = Sampling { temperature: Some(1.0), top_p: Some(0.0), ..Sampling::default() };
         assert!(drawn(wish, &[1.0, 5.0, 4.0]).starts_with(&[1]));
     }

@@ -120,8 +120,9 @@ mod tests {
         assert_eq!(told, "no model weights at /nowhere/model.gguf: run `cargo xtask fetch-model`");
     }
 
+    /// A file that is not the model is told as damaged.
     #[test]
-    fn another_file_is_damaged() {
+    fn e01_another_file_is_damaged() {
         let told = verify(Path::new(env!("CARGO_MANIFEST_PATH"))).unwrap_err().to_string();
         assert!(told.contains("are damaged: ") && told.contains(" bytes, of 98362432 expected"), "{told}");
         assert!(told.ends_with("`cargo xtask fetch-model` brings them anew"), "{told}");

@@ -89,8 +89,9 @@ mod tests {
         }
     }
 
+    /// A claim of too many pixels is refused by the header alone.
     #[test]
-    fn a_claim_of_too_many_pixels_is_refused_by_the_header_alone() {
+    fn i01_a_claim_of_too_many_pixels_is_refused_by_the_header_alone() {
         let mut bytes = encoded(2, 2, ImageFormat::Png);
         bytes[16..24].copy_from_slice(&[0, 0, 0xc3, 0x50, 0, 0, 0xc3, 0x50]);
         let refused = decode(&bytes[..33]).unwrap_err();
@@ -98,8 +99,9 @@ mod tests {
         assert_eq!(refused.to_string(), "it is 50000x50000; at most 8192 a side and 33500000 pixels in all are taken");
     }
 
+    /// A decoder that panics has met a damaged picture, and nothing else happens.
     #[test]
-    fn a_decoder_that_panics_is_a_damaged_picture() {
+    fn i03_a_decoder_that_panics_is_a_damaged_picture() {
         assert_eq!(guarded::<()>(|| panic!("as a decoder would")), Err(Unreadable::Damaged));
     }
 
@@ -114,8 +116,9 @@ mod tests {
         }
     }
 
+    /// A JPEG of endless scans is refused.
     #[test]
-    fn a_jpeg_of_endless_scans_is_refused() {
+    fn i02_a_jpeg_of_endless_scans_is_refused() {
         let mut bytes = encoded(8, 8, ImageFormat::Jpeg);
         bytes.extend(START_OF_SCAN.repeat(MAX_SCANS));
         assert_eq!(decode(&bytes).unwrap_err(), Unreadable::Scans);

@@ -53,8 +53,9 @@ impl Limiter {
 mod tests {
     use super::*;
 
+    /// One key cannot take the places of all: of requests, and of fetches.
     #[test]
-    fn one_key_cannot_take_what_is_anothers() {
+    fn f11_one_key_cannot_take_what_is_anothers() {
         let limiter = Limiter::new(3, 2);
         let (first, second) = (limiter.take("a"), limiter.take("a"));
         assert!(first.is_some() && second.is_some() && limiter.take("a").is_none());

@@ -133,8 +133,9 @@ const BLOCK: usize = 4096;
 mod tests {
     use super::*;
 
+    /// What is no data URL with base64 is refused, with the reason.
     #[test]
-    fn what_is_no_data_url_is_told_apart() {
+    fn i05_what_is_no_data_url_is_told_apart() {
         let wrong = |text| DataUrl::parse(text).unwrap_err();
         assert_eq!(wrong("https://a.example/x.png"), DataUrlError::Scheme);
         assert_eq!(wrong("dat"), DataUrlError::Scheme);
@@ -144,8 +145,9 @@ mod tests {
         assert_eq!(wrong("d\u{e4}ta:x;base64,aGk="), DataUrlError::Scheme);
     }
 
+    /// Base64 of another alphabet, padding or length is refused wherever it is looked at.
     #[test]
-    fn check_agrees_with_decode() {
+    fn i04_check_agrees_with_decode() {
         let long = "QUJD".repeat(3000);
         let early = format!("{}QQ=={}", "QUJD".repeat(1023), "QUJD".repeat(10));
         for data in ["aGk=", "aGk", "aG k=", "aGk-", "====", "a", "AA==", "AB==", &long, &early] {

@@ -80,8 +80,9 @@ impl JsonSchema for Json {
 mod tests {
     use super::*;
 
+    /// What is carried keeps its text, numbers and all.
     #[test]
-    fn text_survives() {
+    fn j03_text_survives() {
         let text = r#"{"b":1.50,"a":1e2,"b2":[ ]}"#;
         let json: Json = serde_json::from_str(text).unwrap();
         assert_eq!(serde_json::to_string(&json).unwrap(), text);

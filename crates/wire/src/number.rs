@@ -90,8 +90,9 @@ mod tests {
         serde_json::from_str::<Holder>(text).ok().map(|holder| holder.n)
     }
 
+    /// Integral floats are integers; fractions and what is too large are not.
     #[test]
-    fn integral_floats_are_integers_and_nothing_else_is() {
+    fn j03_integral_floats_are_integers_and_nothing_else_is() {
         assert_eq!(read(r#"{"n":1.0}"#), Some(Some(1)));
         assert_eq!(read(r#"{"n":1e2}"#), Some(Some(100)));
         assert_eq!(read(r#"{"n":-0}"#), Some(Some(0)));

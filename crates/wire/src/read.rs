@@ -92,8 +92,9 @@ mod tests {
         found.iter().map(|v| format!("{} {v}", v.code().as_str())).collect()
     }
 
+    /// Every value of a wrong type is told with its path.
     #[test]
-    fn every_finding_is_told_with_its_path() {
+    fn j05_every_finding_is_told_with_its_path() {
         let document = r#"{"input":[{"text":1},{"text":"a"},{},7],"stream":"true","limit":1.5}"#;
         assert_eq!(
             told(document),
@@ -114,8 +115,9 @@ mod tests {
         );
     }
 
+    /// An integer beyond what a field holds is refused as such.
     #[test]
-    fn an_integer_that_no_field_holds_is_not_called_a_decimal_number() {
+    fn j03_an_integer_that_no_field_holds_is_not_called_a_decimal_number() {
         for number in ["9223372036854775808", "18446744073709551616", "-18446744073709551616"] {
             let found = told(&format!(r#"{{"model":"m","input":"","limit":{number}}}"#));
             assert!(found[0].ends_with("expected an integer, but got an integer out of range instead."), "{found:?}");
@@ -132,8 +134,9 @@ mod tests {
         );
     }
 
+    /// Deep nesting is refused before anything is built.
     #[test]
-    fn deep_nesting_is_refused_before_anything_is_built() {
+    fn j02_deep_nesting_is_refused_before_anything_is_built() {
         let deep = |n: usize| format!(r#"{{"model":"m","input":"","x":{}{}}}"#, "[".repeat(n), "]".repeat(n));
         assert!(read::<Request>(deep(63).as_bytes()).is_ok());
         assert!(told(&deep(64))[0].contains("more than 64 deep"));

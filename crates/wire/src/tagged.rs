@@ -392,8 +392,9 @@ mod tests {
         }
     }
 
+    /// A kind that is told twice is an error.
     #[test]
-    fn a_repeated_or_missing_tag_is_an_error() {
+    fn j04_a_repeated_or_missing_tag_is_an_error() {
         for text in [
             r#"{"type":"call","type":"call","name":"a"}"#,
             r#"{"type":"new","a":1,"type":"new"}"#,

@@ -281,7 +281,7 @@ fn u16_the_request_is_wrong() {
 }
 
 #[test]
-fn u16_the_operators_key_is_wrong() {
+fn p07_u16_the_operators_key_is_wrong() {
     for name in ["status-401", "status-403", "status-404"] {
         streams(name, Got::is_bad_gateway);
         plainly(name, Got::is_bad_gateway);

@@ -25,8 +25,9 @@ fn exposed(shown: Result<Credentials, Denied>) -> Vec<String> {
 }
 
 proptest! {
+    /// Any header is read as RFC 6750 reads it.
     #[test]
-    fn any_header_is_read_as_the_reference_reads_it(header in header()) {
+    fn a04_any_header_is_read_as_the_reference_reads_it(header in header()) {
         let found = exposed(Credentials::from_headers([header.as_slice()], []));
         prop_assert_eq!(found, Vec::from_iter(reference(&header)));
     }
@@ -41,8 +42,9 @@ proptest! {
         prop_assert_eq!(found, expected.chain(second).collect::<Vec<_>>());
     }
 
+    /// A refusal never repeats what was sent as a key.
     #[test]
-    fn a_refusal_never_repeats_what_was_sent(secret in "[!-~]{12,40}", scheme in "Basic|Bearer x|Token|") {
+    fn a04_a_refusal_never_repeats_what_was_sent(secret in "[!-~]{12,40}", scheme in "Basic|Bearer x|Token|") {
         let header = format!("{scheme} {secret}");
         let told = Credentials::from_headers([header.as_bytes()], []).unwrap_err();
         for told in [told.to_string(), format!("{:?}", told)] {

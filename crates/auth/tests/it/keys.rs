@@ -12,8 +12,9 @@ fn ring(key: &Key) -> KeyRing {
 }
 
 proptest! {
+    /// A key with one other byte is refused.
     #[test]
-    fn a_key_with_one_other_byte_is_refused(bits: [u8; 32], place: prop::sample::Index, other in b'!'..=b'~') {
+    fn a03_a_key_with_one_other_byte_is_refused(bits: [u8; 32], place: prop::sample::Index, other in b'!'..=b'~') {
         let key = Key::from_bits(bits);
         let mut near = key.expose().as_bytes().to_vec();
         let place = place.index(near.len());
@@ -25,8 +26,9 @@ proptest! {
         prop_assert!(ring.admit(&credentials(key.expose()), 0).is_ok());
     }
 
+    /// A key whose start is right is refused all the same.
     #[test]
-    fn a_key_that_differs_in_its_last_byte_only_or_is_cut_or_grown_is_refused(bits: [u8; 32], last in "[!-~]") {
+    fn a03_a_key_that_differs_in_its_last_byte_only_or_is_cut_or_grown_is_refused(bits: [u8; 32], last in "[!-~]") {
         let key = Key::from_bits(bits);
         let (ring, text) = (ring(&key), key.expose());
         let (head, tail) = text.split_at(text.len() - 1);
@@ -36,8 +38,11 @@ proptest! {
         }
     }
 
+    /// An expired and an unknown key get the same refusal.
     #[test]
-    fn the_expired_and_the_unknown_look_the_same(known: [u8; 32], unknown: [u8; 32], expires: i64, late in 0..1000i64) {
+    fn a02_the_expired_and_the_unknown_look_the_same(
+        known: [u8; 32], unknown: [u8; 32], expires: i64, late in 0..1000i64,
+    ) {
         let mut entry = Entry::new("a", KeyHash::of(&Key::from_bits(known)), Scope::Text.into());
         entry.expires = Some(expires);
         let ring = KeyRing::new([entry]).unwrap();
@@ -48,8 +53,9 @@ proptest! {
         prop_assert_eq!(refusal(known), refusal(unknown));
     }
 
+    /// Neither a key nor what holds one prints its secret.
     #[test]
-    fn debug_never_contains_the_secret(text in "[!-~]{1,80}") {
+    fn a12_debug_never_contains_the_secret(text in "[!-~]{1,80}") {
         let key = Key::parse(&text).unwrap();
         for shown in [format!("{key:?}"), format!("{:?}", credentials(&text)), format!("{:?}", ring(&key))] {
             // A character alone may well stand in the frame around it: what matters is more than the sixth shown.

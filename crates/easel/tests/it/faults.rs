@@ -41,8 +41,9 @@ async fn too_many_pictures_or_none() {
     }
 }
 
+/// References that are no pictures are refused by their place, in constant words.
 #[tokio::test]
-async fn references_that_are_no_pictures() {
+async fn i01_i08_references_that_are_no_pictures() {
     let good = png(&sample());
     let gif = file(&DynamicImage::from(sample()), image::ImageFormat::Gif);
     let mut bomb = good.to_vec();
@@ -73,8 +74,9 @@ async fn references_far_larger_than_the_output() {
     assert!(reason.contains("1000000 pixels (1000x1000)") && reason.contains("for an output of 16x16"), "{reason}");
 }
 
+/// A mask of another size or without alpha is refused as the mask.
 #[tokio::test]
-async fn masks_of_the_wrong_kind() {
+async fn i06_masks_of_the_wrong_kind() {
     let reference = png(&sample());
     let opaque = file(&DynamicImage::from(sample()).into_rgb8().into(), image::ImageFormat::Png);
     let jpeg = file(&DynamicImage::from(sample()).into_rgb8().into(), image::ImageFormat::Jpeg);

@@ -11,8 +11,9 @@ fn easel(waiting: usize) -> Easel {
     Easel::new(Options { threads: 1, waiting })
 }
 
+/// More requests than may wait are turned away at once.
 #[tokio::test]
-async fn more_than_may_wait_are_turned_away_at_once() {
+async fn i07_more_than_may_wait_are_turned_away_at_once() {
     let easel = easel(1);
     let many = || ImageRequest { count: 10, ..request("a red circle") };
     let first = easel.start(many()).await.unwrap();
@@ -60,8 +61,9 @@ async fn requests_dropped_at_any_time_leave_no_trace() {
     }
 }
 
+/// Requests that are given up while their pictures wait to be decoded leave no trace.
 #[tokio::test]
-async fn starts_given_up_while_they_wait_leave_no_trace() {
+async fn i07_starts_given_up_while_they_wait_leave_no_trace() {
     let easel = easel(2);
     for _ in 0..20 {
         let start = easel.start(edit("make it blue", &[&square(64, RED, WHITE)], None));

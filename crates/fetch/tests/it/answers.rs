@@ -45,16 +45,18 @@ async fn exactly_these_headers_are_sent() {
     assert_eq!(world.take_requests(), [request]);
 }
 
+/// The first bytes decide what a picture is, and not the media type.
 #[tokio::test]
-async fn the_first_bytes_decide_and_not_the_media_type() {
+async fn f08_the_first_bytes_decide_and_not_the_media_type() {
     let headers = [("Content-Type", "text/html"), ("Content-Encoding", "identity")];
     assert_eq!(fetch(answer("200 OK", &headers, &png(1, 1))).await, Ok(Format::Png));
     let headers = [("Content-Type", "image/png")];
     assert_eq!(fetch(answer("200 OK", &headers, b"<!doctype html>")).await, Err(FetchError::Kind));
 }
 
+/// Pages, SVG, JSON and polyglots are no pictures.
 #[tokio::test]
-async fn what_is_no_picture_is_refused() {
+async fn f08_what_is_no_picture_is_refused() {
     let bodies: [&[u8]; 9] = [
         b"",
         b"{}",
@@ -85,8 +87,9 @@ async fn only_200_is_an_answer() {
     assert_eq!(fetch(b"HTTP/1.1 101 Other\r\nUpgrade: a\r\n\r\n".to_vec()).await.unwrap_err().reason(), "status");
 }
 
+/// A body with a content encoding is refused.
 #[tokio::test]
-async fn a_packed_body_is_refused() {
+async fn f07_a_packed_body_is_refused() {
     for coding in ["gzip", "br", "deflate", "identity, gzip", "zstd"] {
         let packed = answer("200 OK", &[("Content-Encoding", coding)], &png(1, 1));
         assert_eq!(fetch(packed).await, Err(FetchError::Encoding), "{coding}");
@@ -102,8 +105,9 @@ async fn what_is_no_http_is_refused() {
     }
 }
 
+/// A certificate of another name, an expired one and one of nobody are refused before anything is asked.
 #[tokio::test]
-async fn a_host_must_show_that_it_is_the_one_of_the_url() {
+async fn f06_a_host_must_show_that_it_is_the_one_of_the_url() {
     for certificate in [Certificate::OfAnotherName, Certificate::Expired, Certificate::OfAnotherCa] {
         let world = World::with(certificate);
         world.reply("ok.example/a", Reply::Bytes(answer("200 OK", &[], &png(1, 1))));
@@ -119,8 +123,9 @@ async fn the_roots_of_the_web_do_not_vouch_for_a_made_up_host() {
     assert_eq!(world.fetcher_with(Options::default()).fetch(URL).await, Err(FetchError::Tls));
 }
 
+/// The other end must have the address that was checked.
 #[tokio::test]
-async fn the_other_end_must_be_who_was_dialled() {
+async fn f04_the_other_end_must_be_who_was_dialled() {
     let world = World::new();
     world.reply("ok.example/a", Reply::Bytes(answer("200 OK", &[], &png(1, 1))));
     world.peer("10.0.0.1:443");
@@ -128,8 +133,9 @@ async fn the_other_end_must_be_who_was_dialled() {
     assert!(world.take_requests().is_empty());
 }
 
+/// A client cannot tell the causes in the network apart.
 #[tokio::test]
-async fn a_client_cannot_tell_network_causes_apart() {
+async fn f09_a_client_cannot_tell_network_causes_apart() {
     let world = World::new();
     world.name("private.ok.example", &[&["10.0.0.1:443".parse().unwrap()]]);
     world.name("closed.ok.example", &[&["93.184.215.15:443".parse().unwrap()]]);

@@ -34,38 +34,43 @@ fn chunked(body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body, b"\r\n0\r\n\r\n"].concat()
 }
 
+/// A picture may be as large as the cap and no larger, however it is framed.
 #[tokio::test]
-async fn a_body_may_be_as_large_as_the_cap_and_no_larger() {
+async fn f07_a_body_may_be_as_large_as_the_cap_and_no_larger() {
     for write in [|body: &[u8]| answer("200 OK", &[], body), without_length, chunked] {
         assert_eq!(fetch(Reply::Bytes(write(&body(CAP)))).await, Ok(CAP));
         assert_eq!(fetch(Reply::Bytes(write(&body(CAP + 1)))).await, Err(FetchError::TooLarge));
     }
 }
 
+/// A length over the cap is refused before the body comes.
 #[tokio::test(start_paused = true)]
-async fn a_length_over_the_cap_is_refused_before_the_body() {
+async fn f07_a_length_over_the_cap_is_refused_before_the_body() {
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", CAP + 1);
     assert_eq!(fetch(Reply::Stall(head.into_bytes())).await, Err(FetchError::TooLarge));
 }
 
+/// A length that is a lie is of no use.
 #[tokio::test]
-async fn a_length_that_is_a_lie_is_of_no_use() {
+async fn f07_a_length_that_is_a_lie_is_of_no_use() {
     let more = b"HTTP/1.1 200 OK\r\nContent-Length: 60000\r\n\r\n";
     assert_eq!(fetch(Reply::Bytes([more, &png(1, 1)[..]].concat())).await.unwrap_err().reason(), "unreachable");
     let less = b"HTTP/1.1 200 OK\r\nContent-Length: 33\r\n\r\n";
     assert_eq!(fetch(Reply::Endless([less, &png(1, 1)[..]].concat(), vec![0; 999])).await, Ok(33));
 }
 
+/// An endless body ends at the cap.
 #[tokio::test]
-async fn an_endless_body_ends_at_the_cap() {
+async fn f07_an_endless_body_ends_at_the_cap() {
     let head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
     assert_eq!(fetch(Reply::Endless(head, b"3\r\nabc\r\n".repeat(500))).await, Err(FetchError::TooLarge));
     let head = b"HTTP/1.1 200 OK\r\n".to_vec();
     assert_eq!(fetch(Reply::Endless(head, b"A: b\r\n".to_vec())).await.unwrap_err().reason(), "unreachable");
 }
 
+/// Whoever stalls or drips is left after fifteen seconds.
 #[tokio::test(start_paused = true)]
-async fn whoever_stalls_or_drips_is_left_after_fifteen_seconds() {
+async fn f07_whoever_stalls_or_drips_is_left_after_fifteen_seconds() {
     let begun = b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n\x89PNG".to_vec();
     let drip = Reply::Slow(answer("200 OK", &[], &png(1, 1)), Duration::from_secs(1));
     for reply in [Reply::Stall(Vec::new()), Reply::Stall(begun), drip] {
@@ -86,8 +91,9 @@ async fn the_time_is_for_all_redirects_together() {
     assert!(world.take_requests().len() > 1);
 }
 
+/// One fetch more than allowed is refused, and its place comes back.
 #[tokio::test(start_paused = true)]
-async fn one_more_than_allowed_is_refused_and_its_place_comes_back() {
+async fn f11_one_more_than_allowed_is_refused_and_its_place_comes_back() {
     let world = World::new();
     world.reply("ok.example/a", Reply::Stall(Vec::new()));
     let fetcher = world.fetcher_with(Options { at_once: 1, ..world.options() });
@@ -108,8 +114,9 @@ async fn a_dropped_fetch_closes_its_connection_and_gives_its_place_back() {
     }
 }
 
+/// Nothing is looked up or dialled when fetching is off.
 #[tokio::test]
-async fn nothing_is_fetched_when_it_is_off() {
+async fn f14_nothing_is_fetched_when_it_is_off() {
     let world = World::new();
     world.reply("ok.example/a", Reply::Bytes(answer("200 OK", &[], &png(1, 1))));
     let fetcher = world.fetcher_with(Options { mode: Mode::Off, ..world.options() });
@@ -135,8 +142,9 @@ async fn a_list_names_all_hosts_that_are_asked() {
     assert_eq!(fetcher.fetch("https://127.0.0.1/").await.unwrap_err().reason(), "url");
 }
 
+/// Names that lead to our own listeners are refused.
 #[tokio::test]
-async fn the_gateway_does_not_ask_itself() {
+async fn f12_the_gateway_does_not_ask_itself() {
     for own in ["93.184.215.14:443", "93.184.215.14:8080", "[::ffff:93.184.215.14]:443"] {
         let world = World::new();
         world.reply("ok.example/a", Reply::Bytes(answer("200 OK", &[], &png(1, 1))));

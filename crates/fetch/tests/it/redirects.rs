@@ -24,16 +24,18 @@ async fn redirected(location: &str) -> (Result<(), FetchError>, World) {
     (world.fetch("https://ok.example/a/b").await.map(|_| ()), world)
 }
 
+/// Three redirects are followed and a fourth is not.
 #[tokio::test]
-async fn three_are_followed_and_a_fourth_is_not() {
+async fn f05_three_are_followed_and_a_fourth_is_not() {
     assert!(chain(3).fetch("https://ok.example/1").await.is_ok());
     let world = chain(4);
     assert_eq!(world.fetch("https://ok.example/1").await, Err(FetchError::Redirect("there are too many")));
     assert_eq!(world.take_requests().len(), 4);
 }
 
+/// A loop of redirects ends.
 #[tokio::test]
-async fn a_loop_ends() {
+async fn f05_a_loop_ends() {
     let world = World::new();
     world.reply("ok.example/", redirect(301, "https://ok.example/"));
     assert_eq!(world.fetch("https://ok.example/").await, Err(FetchError::Redirect("there are too many")));
@@ -50,16 +52,18 @@ async fn every_kind_is_followed() {
     }
 }
 
+/// Relative redirects are followed by the same rules.
 #[tokio::test]
-async fn relative_ones_are_followed() {
+async fn f05_relative_ones_are_followed() {
     for location in ["c", "/c", "../c", "//other.ok.example", "https://other.ok.example:443/"] {
         let (result, _) = redirected(location).await;
         assert_eq!(result, Ok(()), "{location}");
     }
 }
 
+/// No step sends more headers than the first.
 #[tokio::test]
-async fn no_step_sends_more_than_the_first() {
+async fn f05_no_step_sends_more_than_the_first() {
     let (result, world) = redirected("https://other.ok.example/").await;
     assert_eq!(result, Ok(()));
     let [first, second] = &world.take_requests()[..] else { panic!("two requests") };
@@ -67,8 +71,9 @@ async fn no_step_sends_more_than_the_first() {
     assert_eq!(*first, second);
 }
 
+/// What a client may not name a host may not redirect to.
 #[tokio::test]
-async fn what_a_client_may_not_name_a_host_may_not_either() {
+async fn f05_what_a_client_may_not_name_a_host_may_not_either() {
     let long = format!("/{}", "a".repeat(9 << 10));
     for location in [
         "http://ok.example/",
@@ -90,8 +95,9 @@ async fn what_a_client_may_not_name_a_host_may_not_either() {
     }
 }
 
+/// A redirect to a name that leads inside is not followed.
 #[tokio::test]
-async fn a_name_with_a_refused_address_is_not_followed() {
+async fn f05_a_name_with_a_refused_address_is_not_followed() {
     let world = World::new();
     world.reply("ok.example/", redirect(302, "https://inside.ok.example/"));
     world.name("inside.ok.example", &[&["192.168.0.1:443".parse().unwrap()]]);
@@ -99,8 +105,9 @@ async fn a_name_with_a_refused_address_is_not_followed() {
     assert_eq!(world.take_dialled().len(), 1);
 }
 
+/// A redirect has one Location of a sane size.
 #[tokio::test]
-async fn there_is_one_location_of_a_sane_size() {
+async fn f05_there_is_one_location_of_a_sane_size() {
     for (head, reason) in [
         ("", "redirect"),
         ("Location: /c\r\nLocation: /c\r\n", "redirect"),

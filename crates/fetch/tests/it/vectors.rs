@@ -6,8 +6,9 @@ use sluicegate_fetch::Fetcher;
 
 use crate::world::{PUBLIC, PUBLIC_NAT64, PUBLIC_V6, Reply, World, answer, png, redirect};
 
+/// No spelling of a refused address, given or redirected to, is looked up or dialled.
 #[tokio::test]
-async fn no_spelling_of_an_address_reaches_it() {
+async fn f02_f03_no_spelling_of_an_address_reaches_it() {
     let mut check = Check::new();
     for text in literals() {
         check.literal(&text).await;
@@ -16,8 +17,9 @@ async fn no_spelling_of_an_address_reaches_it() {
     assert!(check.cases > 3_000, "{}", check.cases);
 }
 
+/// No answer of the DNS, mixed, flipped or behind a redirect, leads to a refused address.
 #[tokio::test]
-async fn no_answer_of_the_dns_reaches_a_refused_address() {
+async fn f02_f04_no_answer_of_the_dns_reaches_a_refused_address() {
     let mut check = Check::new();
     for address in answers() {
         check.answer(&[address]).await;

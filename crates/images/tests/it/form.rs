@@ -74,8 +74,9 @@ fn forms_of_clients_are_the_same_requests_as_in_json() {
     );
 }
 
+/// Parts are known by their names, and unknown ones are let go.
 #[test]
-fn parts_are_known_by_their_names() {
+fn m06_parts_are_known_by_their_names() {
     for name in ["prompt", "n", "stream", "seed", "user", "input_fidelity", "moderation"] {
         assert_eq!((part(name, false), part(name, true)), (PartKind::Text, PartKind::Ignored), "{name}");
     }
@@ -164,15 +165,17 @@ fn refusals_say_what_is_accepted() {
     );
 }
 
+/// Everything that is wrong with a form is told at once.
 #[test]
-fn every_fault_is_told_at_once() {
+fn m06_every_fault_is_told_at_once() {
     let told = told(&[("n", "two"), ("stream", "perhaps")], &[("image", GIF), ("mask", JPEG)]);
     let params: Vec<_> = told.iter().map(|(_, param)| param.as_str()).collect();
     assert_eq!(params, ["prompt", "n", "stream", "image", "mask"]);
 }
 
+/// What a form prints for debugging has neither prompt nor pictures.
 #[test]
-fn debug_shows_neither_prompt_nor_pictures() {
+fn i09_debug_shows_neither_prompt_nor_pictures() {
     let mut form = Form::default();
     form.text("prompt", "secret");
     form.picture("image", Bytes::from_static(PNG));

@@ -98,8 +98,9 @@ fn an_edit_starts_from_pictures() {
     assert_eq!(with(json!([{"image_url": PNG}, {"image_url": "https://a.example/x.png"}])), Ok(()));
 }
 
+/// A mask that is no PNG is 400.
 #[test]
-fn a_mask_is_a_png_within_the_request() {
+fn i06_a_mask_is_a_png_within_the_request() {
     let with = |mask: Value| edit(json!({"prompt": "x", "images": [{"image_url": PNG}], "mask": mask}));
     assert_eq!(with(json!({"image_url": PNG})), Ok(()));
     assert_refused(with(json!({"file_id": "f"})), "unsupported_parameter", "mask.file_id");
@@ -111,8 +112,9 @@ fn a_mask_is_a_png_within_the_request() {
     }
 }
 
+/// What is no picture is told in the same words wherever it is.
 #[test]
-fn a_picture_is_told_in_the_same_words_wherever_it_is() {
+fn i05_a_picture_is_told_in_the_same_words_wherever_it_is() {
     let message = |url: &str| edit(json!({"prompt": "x", "images": [{"image_url": url}]})).unwrap_err().2;
     assert_eq!(
         message("data:image/gif;base64,R0lGOA=="),
@@ -156,8 +158,9 @@ fn a_model_may_take_less() {
     assert_eq!(refusal(body(1, 3)), Err(message.to_owned()));
 }
 
+/// What a request prints for debugging has no picture.
 #[test]
-fn debug_shows_no_picture() {
+fn i09_debug_shows_no_picture() {
     let edit = |url: &str| Edit::read(json!({"prompt": "x", "image": url}).to_string().as_bytes()).unwrap();
     assert!(format!("{:?}", edit(PNG)).contains("Inline(image/png, 8 bytes)"));
     assert!(format!("{:?}", edit("data:image/png;base64,c2VjcmV0?")).contains("Url(data:, 31 bytes)"));

@@ -15,8 +15,9 @@ async fn a_question_is_answered() {
     assert!(told.usage.input > 10 && told.usage.output > 1 && told.usage.reasoning == 0, "{told:?}");
 }
 
+/// The cap ends an answer that would go on.
 #[tokio::test]
-async fn the_cap_ends_an_answer() {
+async fn e03_the_cap_ends_an_answer() {
     let request = engine::TextRequest { max_output_tokens: Some(5), ..ask("Tell me a long story.") };
     let told = tell(request).await.unwrap();
     assert_eq!((told.stop, told.usage.output), (Some(Stop::MaxTokens), 5));
@@ -74,8 +75,9 @@ async fn a_thinking_model_thinks_first() {
     assert_eq!((told.stop, told.usage.output, told.usage.reasoning), (Some(Stop::MaxTokens), 3, 3));
 }
 
+/// Control tokens in the text of a user are text.
 #[tokio::test]
-async fn control_tokens_in_text_are_text() {
+async fn e02_control_tokens_in_text_are_text() {
     let count = async |text: &str| LOCAL.count_tokens(ask(text)).await.unwrap();
     let plain = count("a").await;
     assert!(count("a<|im_end|>").await > plain + 2);
@@ -90,8 +92,9 @@ async fn counting_agrees_with_the_usage() {
     assert_eq!(tell(request).await.unwrap().usage.input, counted);
 }
 
+/// A question beyond the context is refused, however long.
 #[tokio::test]
-async fn a_question_beyond_the_context_is_refused() {
+async fn e02_a_question_beyond_the_context_is_refused() {
     for times in [10_000, 1_000_000] {
         let refused = LOCAL.start(ask(&"lorem ipsum ".repeat(times))).await.err().unwrap();
         let EngineError::ContextLength { limit: 8191, found } = refused else { panic!("{refused:?}") };

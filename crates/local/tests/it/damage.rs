@@ -39,21 +39,24 @@ fn a_missing_file_is_told() {
     assert!(matches!(refused(PathBuf::from("/nowhere/model.gguf")), LoadError::Missing { .. }));
 }
 
+/// A file that is cut short is damaged, and is told with its path and the remedy.
 #[test]
-fn a_file_cut_short_is_damaged() {
+fn e01_a_file_cut_short_is_damaged() {
     for (name, length) in [("empty", 0), ("magic", 4), ("head", 1000), ("tensors", 4 << 20)] {
         assert!(matches!(refused(file(name, &header()[..length])), LoadError::Damaged { .. }), "{name}");
     }
 }
 
+/// A file of another format is damaged.
 #[test]
-fn another_format_is_damaged() {
+fn e01_another_format_is_damaged() {
     let LoadError::Damaged { reason, .. } = refused(file("text", b"hello there")) else { panic!() };
     assert_eq!(reason, "it does not begin with 'GGUF'");
 }
 
+/// A model of another architecture is not taken.
 #[test]
-fn another_architecture_is_not_taken() {
+fn e01_another_architecture_is_not_taken() {
     let mut whole = fs::read(weights::default_path()).unwrap();
     let at = place(&whole, "general.architecture") + "general.architecture".len() + 4 + 8;
     assert_eq!(&whole[at..at + 5], b"llama");
@@ -65,8 +68,9 @@ fn another_architecture_is_not_taken() {
     assert_eq!(reason, "its architecture is 'camel', accepted is 'llama'");
 }
 
+/// Flipped bytes of the header are errors, never a panic.
 #[test]
-fn flipped_bytes_of_the_header_never_panic() {
+fn e01_flipped_bytes_of_the_header_never_panic() {
     let header = header();
     let start = place(&header, "general.architecture");
     for at in (0..start + 600).step_by(7) {

@@ -21,8 +21,9 @@ fn short() -> TextRequest {
     TextRequest { max_output_tokens: Some(2), ..ask("Hi") }
 }
 
+/// A generation that is cancelled makes way for the next.
 #[tokio::test]
-async fn a_cancelled_generation_makes_way_and_one_too_many_is_refused() {
+async fn e05_a_cancelled_generation_makes_way_and_one_too_many_is_refused() {
     let local = narrow();
     let mut running = local.start(long()).await.unwrap().events;
     assert!(matches!(running.next().await, Some(Ok(TextEvent::Text(_)))));
@@ -38,8 +39,9 @@ async fn a_cancelled_generation_makes_way_and_one_too_many_is_refused() {
     assert!(matches!(last, Some(TextEvent::Finished { stop: Stop::MaxTokens, .. })), "{last:?}");
 }
 
+/// An engine that goes ends what runs and what waits with a failure.
 #[tokio::test]
-async fn a_closed_engine_ends_what_it_was_at() {
+async fn e06_a_closed_engine_ends_what_it_was_at() {
     let local = narrow();
     let mut running = local.start(long()).await.unwrap().events;
     assert!(matches!(running.next().await, Some(Ok(TextEvent::Text(_)))));
@@ -53,8 +55,9 @@ async fn a_closed_engine_ends_what_it_was_at() {
     assert!(matches!(last, Some(Err(EngineError::Unavailable(_)))), "{last:?}");
 }
 
+/// A generation that takes too long ends.
 #[tokio::test]
-async fn a_generation_that_takes_too_long_ends() {
+async fn e03_a_generation_that_takes_too_long_ends() {
     let local = load(Options { timeout: Some(Duration::ZERO), ..Options::default() });
     let mut events = local.start(long()).await.unwrap().events;
     assert!(matches!(events.next().await, Some(Err(EngineError::Timeout(_)))));

@@ -431,8 +431,9 @@ fn every_broken_rule_is_told_at_once() {
     }
 }
 
+/// A field that is given twice is 400, so that nobody can read another one than we do.
 #[test]
-fn a_field_given_twice_is_refused() {
+fn j04_a_field_given_twice_is_refused() {
     let found = Request::read(br#"{"model":"a","model":"b","input":[]}"#).unwrap_err();
     assert!(ApiError::from(found).message.contains("duplicate field `model`"));
     assert!(Request::read(br#"{"model":"a","input":[],"x":1,"x":2}"#).is_ok());

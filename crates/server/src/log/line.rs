@@ -93,8 +93,9 @@ mod tests {
         }
     }
 
+    /// An event is one line of JSON whatever is in its fields.
     #[test]
-    fn an_event_is_one_line_of_json_with_its_fields_in_order() {
+    fn p04_an_event_is_one_line_of_json_with_its_fields_in_order() {
         let kept = Kept::default();
         tracing::subscriber::with_default(tracing_subscriber::registry().with(kept.clone()), || {
             let absent: Option<&str> = None;

@@ -99,8 +99,9 @@ fn a_message_of_which_nothing_is_left_is_replaced() {
     assert_eq!(message, "The prompt is longer than the context of the model.");
 }
 
+/// What an upstream says of its failure goes to the log without keys.
 #[test]
-fn the_log_has_no_keys_either() {
+fn p07_the_log_has_no_keys_either() {
     // A key of any form, which no rule for texts would know for one.
     let body = json!({"error": {"message": "Incorrect API key provided: swordfish.", "code": "invalid_api_key"}});
     let text = told(401, &body).to_string();
@@ -108,8 +109,9 @@ fn the_log_has_no_keys_either() {
 }
 
 proptest! {
+    /// Keys and accounts in an error of an upstream never come out.
     #[test]
-    fn canaries_never_come_out(
+    fn p07_canaries_never_come_out(
         key in "(sk-|sk-ant-|org-)[A-Za-z0-9_-]{8,40}", status in 400..600_u16, words in "[a-z \"{},\n]{0,30}",
     ) {
         let message = format!("{words} {key} {words}");

@@ -30,8 +30,9 @@ fn header(value: &'static str) -> HeaderValue {
     HeaderValue::from_static(value)
 }
 
+/// An upstream sees exactly the headers that are stated.
 #[tokio::test]
-async fn exactly_these_headers_are_sent() {
+async fn p01_exactly_these_headers_are_sent() {
     let mut options = options();
     options.credential = Some(Credential::bearer("sk-theirs").unwrap());
     options.headers.insert("anthropic-version", header("2023-06-01"));
@@ -91,8 +92,9 @@ async fn what_the_gateway_says_itself_nobody_else_says() {
     assert!(plain.head.contains("\r\nx-api-key: theirs\r\n"), "{}", plain.head);
 }
 
+/// Without a key of its own an upstream is shown none, and nobody else's.
 #[tokio::test]
-async fn without_a_credential_there_is_none_and_nobody_elses() {
+async fn p02_without_a_credential_there_is_none_and_nobody_elses() {
     let mut request = asking("{}");
     for name in ["authorization", "x-api-key", "cookie"] {
         request.headers.insert(name, header("a-clients"));

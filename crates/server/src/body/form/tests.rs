@@ -54,8 +54,9 @@ async fn code(form: &[u8]) -> &'static str {
     read_pieces(pieces(form, 1000)).await.map_or_else(|refusal| refusal.error.code, |_| "none")
 }
 
+/// A form is the same in pieces of every size, with data that nearly is a boundary.
 #[tokio::test]
-async fn a_form_is_the_same_in_every_chunking() {
+async fn m09_a_form_is_the_same_in_every_chunking() {
     let form = form();
     let whole = read_pieces(pieces(&form, form.len())).await.unwrap();
     let (generation, sources, mask) = whole.clone().into_sources();
@@ -69,8 +70,9 @@ async fn a_form_is_the_same_in_every_chunking() {
     }
 }
 
+/// A form that is cut at any byte is 400 and gives its memory back.
 #[tokio::test]
-async fn a_form_cut_at_any_byte_is_refused_and_gives_its_memory_back() {
+async fn m02_a_form_cut_at_any_byte_is_refused_and_gives_its_memory_back() {
     let form = form();
     let (limits, budget) = (Limits::default(), Budget::new(4096));
     // The line end after the last boundary is no part of the form.
@@ -81,8 +83,9 @@ async fn a_form_cut_at_any_byte_is_refused_and_gives_its_memory_back() {
     assert!(read_within(pieces(&form, 7), &limits, &budget).await.is_ok(), "nothing is held");
 }
 
+/// One part too many is 400, however small the parts are.
 #[tokio::test]
-async fn parts_are_counted() {
+async fn m03_parts_are_counted() {
     let part = "--sgb\r\nContent-Disposition: form-data; name=\"unknown\"\r\n\r\n\r\n";
     let with = |parts: usize| format!("{}{}", part.repeat(parts), String::from_utf8_lossy(&form()));
     // The form has six parts of its own; here its bytes that are no text do not matter.
@@ -93,8 +96,9 @@ async fn parts_are_counted() {
     assert!(refused.error.message.contains("more than 64 parts"), "{}", refused.error.message);
 }
 
+/// A part whose head does not end is given up within some kilobytes.
 #[tokio::test]
-async fn a_head_without_an_end_is_given_up_early() {
+async fn m04_a_head_without_an_end_is_given_up_early() {
     for start in ["--sgb\r\nContent-Disposition: form-data; name=\"", "no boundary at all ", "--sgb"] {
         let pulled = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&pulled);
@@ -111,8 +115,9 @@ async fn a_head_without_an_end_is_given_up_early() {
     }
 }
 
+/// A part that is too large is 413 with its name.
 #[tokio::test]
-async fn what_is_too_large_is_refused_by_name() {
+async fn m05_what_is_too_large_is_refused_by_name() {
     let limits = Limits { picture: ByteSize::b(100), ..Limits::default() };
     let budget = Budget::new(1 << 24);
     let part = |name: &str, data: &str| {
@@ -127,8 +132,9 @@ async fn what_is_too_large_is_refused_by_name() {
     assert_eq!((refused.error.code, refused.error.param.as_deref()), ("request_too_large", Some("prompt")));
 }
 
+/// Forms without names, boundaries or right line ends are 400.
 #[tokio::test]
-async fn damaged_forms_are_told_so() {
+async fn m02_m10_damaged_forms_are_told_so() {
     for form in [
         &b""[..],
         b"--sgb--\r\n\x00",
@@ -143,8 +149,9 @@ async fn damaged_forms_are_told_so() {
     }
 }
 
+/// A boundary has 1 to 70 characters of the set of RFC 2046.
 #[test]
-fn boundaries_are_those_of_rfc_2046() {
+fn m01_boundaries_are_those_of_rfc_2046() {
     let long = "x".repeat(70);
     for (content_type, expected) in [
         ("multipart/form-data; boundary=abc".to_owned(), Some("abc")),

@@ -243,8 +243,9 @@ mod tests {
     }
 
     proptest! {
+        /// Secrets that are planted in the words of an upstream never survive.
         #[test]
-        fn planted_canaries_never_survive(
+        fn p07_planted_canaries_never_survive(
             before in "([a-z]{1,8} |\u{e9}\n|[(\"'<,]){0,5}", canary in canary(), after in "([)\"'>,.;:!]{0,2}( [a-z]{1,8})*)?",
         ) {
             let kept = sanitised(&format!("{before}{canary}{after}"));
