@@ -89,7 +89,7 @@ impl Form {
             Ok(_) => Violations::default(),
             Err(error) => explain(&settings, error),
         };
-        found.extend(self.found);
+        found.append(self.found);
         let images = references(self.images, &mut found);
         let mask = mask(self.masks, &mut found);
         match generation {

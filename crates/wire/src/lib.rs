@@ -23,7 +23,7 @@ pub use json::{Json, Object};
 pub use number::{integer, integer_or_null};
 pub use open::{TextOr, WordOr, read_word};
 pub use path::Path;
-pub use read::{MAX_DEPTH, depth, read};
+pub use read::{MAX_DEPTH, MAX_VALUES, depth, read};
 pub use shape::Shape;
 pub use splice::{Piece, Splice};
 pub use tagged::{Entries, Tagged, read_tagged, read_unknown, tagged_schema};

@@ -8,6 +8,8 @@ use crate::{Code, Path, Problem, Shape, Violations};
 
 /// How deep arrays and objects of a document may nest.
 pub const MAX_DEPTH: usize = 64;
+/// How many values a document may have. In memory each takes some tens of bytes, even one that is written in two.
+pub const MAX_VALUES: usize = 1_000_000;
 
 /// Reads a JSON object into `T`.
 ///
@@ -15,8 +17,12 @@ pub const MAX_DEPTH: usize = 64;
 /// Everything that keeps the document from being a `T`, with paths: syntax alone when it is no JSON, else every
 /// member that is missing or of another type. What a value may be within its type is for the validators.
 pub fn read<T: DeserializeOwned + JsonSchema>(document: &[u8]) -> Result<T, Violations> {
-    if depth(document) > MAX_DEPTH {
+    let extent = Extent::of(document);
+    if extent.depth > MAX_DEPTH {
         return Err(refusal(format!("The request body nests arrays and objects more than {MAX_DEPTH} deep.")));
+    }
+    if extent.values > MAX_VALUES {
+        return Err(refusal(format!("The request body has more than {MAX_VALUES} values.")));
     }
     // As text that was looked over once, its strings need not be looked over one by one.
     let read = match std::str::from_utf8(document) {
@@ -48,21 +54,36 @@ fn refusal(sentence: String) -> Violations {
 /// How deep a document nests, told by its brackets alone, so that no parser has to go down there.
 #[must_use]
 pub fn depth(document: &[u8]) -> usize {
-    let (mut depth, mut deepest, mut in_string, mut escaped) = (0_usize, 0, false, false);
-    for byte in document {
-        match (in_string, byte) {
-            (true, _) if escaped => escaped = false,
-            (true, b'\\') => escaped = true,
-            (_, b'"') => in_string = !in_string,
-            (false, b'[' | b'{') => {
-                depth += 1;
-                deepest = deepest.max(depth);
+    Extent::of(document).depth
+}
+
+/// How far a document goes, told by its punctuation alone, before anything is built.
+struct Extent {
+    depth: usize,
+    /// No fewer than there are: each begins behind a comma or a bracket, but for the first.
+    values: usize,
+}
+
+impl Extent {
+    fn of(document: &[u8]) -> Self {
+        let (mut depth, mut deepest, mut values, mut in_string, mut escaped) = (0_usize, 0, 1, false, false);
+        for byte in document {
+            match (in_string, byte) {
+                (true, _) if escaped => escaped = false,
+                (true, b'\\') => escaped = true,
+                (_, b'"') => in_string = !in_string,
+                (false, b'[' | b'{') => {
+                    depth += 1;
+                    values += 1;
+                    deepest = deepest.max(depth);
+                }
+                (false, b']' | b'}') => depth = depth.saturating_sub(1),
+                (false, b',') => values += 1,
+                _ => {}
             }
-            (false, b']' | b'}') => depth = depth.saturating_sub(1),
-            _ => {}
         }
+        Self { depth: deepest, values }
     }
-    deepest
 }
 
 #[cfg(test)]
@@ -79,6 +100,12 @@ mod tests {
         stream: Option<bool>,
         #[serde(default, deserialize_with = "crate::integer_or_null")]
         limit: Option<i64>,
+    }
+
+    #[derive(Debug, Deserialize, JsonSchema)]
+    struct Deep {
+        #[serde(flatten)]
+        _all: crate::Object,
     }
 
     #[derive(Debug, Deserialize, JsonSchema)]
@@ -142,5 +169,34 @@ mod tests {
         assert!(told(&deep(64))[0].contains("more than 64 deep"));
         assert!(told(&"[".repeat(1_000_000))[0].contains("more than 64 deep"));
         assert!(read::<Request>(br#"{"model":"[[[\"[","input":""}"#).is_ok());
+    }
+
+    /// What nests to the limit is read on a small stack, and what goes beyond it is refused there.
+    #[test]
+    fn j02_no_nesting_is_too_deep_for_a_small_stack() {
+        let on_it = || {
+            for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
+                let deep = |n: usize| {
+                    format!(r#"{{"model":"m","input":"","x":{}1{}}}"#, open.repeat(n), close.repeat(n)).into_bytes()
+                };
+                let read_and_shown = |n: usize| read::<Deep>(&deep(n)).map(|found| format!("{found:?}").len());
+                assert!(read_and_shown(63).is_ok());
+                for n in [64, 65, 128, 129, 1_000_000] {
+                    assert!(read_and_shown(n).is_err(), "{n}");
+                }
+            }
+        };
+        std::thread::Builder::new().stack_size(256 << 10).spawn(on_it).unwrap().join().unwrap();
+    }
+
+    /// Values are counted before anything is built, and what is wrong with very many is told of a few.
+    #[test]
+    fn j08_values_are_counted_and_findings_are_few() {
+        let with = |value: &str, n: usize| format!(r#"{{"model":"m","input":[{}0]}}"#, format!("{value},").repeat(n));
+        assert!(told(&with("0", MAX_VALUES))[0].contains("more than 1000000 values"));
+        assert!(told(&with("[]", MAX_VALUES / 2))[0].contains("more than 1000000 values"));
+        assert_eq!(told(&with("0", MAX_VALUES - 10)).len(), 100);
+        let text = format!(r#"{{"model":"{}","input":""}}"#, "[,".repeat(MAX_VALUES));
+        assert!(read::<Request>(text.as_bytes()).is_ok());
     }
 }

@@ -22,7 +22,8 @@ impl Shape {
         Self(SchemaGenerator::default().into_root_schema_for::<T>().to_value())
     }
 
-    /// Everything in `document` that keeps it from being read as the type; empty when it can be read.
+    /// Everything in `document` that keeps it from being read as the type, as far as that is kept; empty when it can be
+    /// read.
     #[must_use]
     pub fn diagnose(&self, document: &Value) -> Violations {
         let mut found = Violations::default();
@@ -31,7 +32,7 @@ impl Shape {
     }
 
     fn walk(&self, schema: &Value, value: &Value, path: &Path<'_>, found: &mut Violations) {
-        let Some(schema) = schema.as_object() else { return };
+        let Some(schema) = schema.as_object().filter(|_| !found.is_full()) else { return };
         if let Some(target) = self.target(schema) {
             self.walk(target, value, path, found);
         }
@@ -91,7 +92,7 @@ impl Shape {
             self.walk(branch, value, path, &mut found);
             found
         });
-        found.extend(complaints.min_by_key(Violations::len).unwrap_or_default());
+        found.append(complaints.min_by_key(Violations::len).unwrap_or_default());
     }
 
     /// Whether a value is of the branch's JSON type and carries none of its tags with another word.

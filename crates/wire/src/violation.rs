@@ -199,14 +199,35 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Everything wrong with a request, in the order in which it was found.
+/// Everything wrong with a request, in the order in which it was found: the first hundred findings in full, and how
+/// many there are in all. A document of a few bytes a value could otherwise fill the memory with what is wrong with it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Violations(Vec<Violation>);
+pub struct Violations {
+    kept: Vec<Violation>,
+    more: usize,
+}
 
 impl Violations {
     /// Records `problem` at `path`.
     pub fn add(&mut self, path: &Path<'_>, problem: Problem) {
-        self.0.push(Violation { param: path.to_string(), problem });
+        if self.is_full() {
+            self.more += 1;
+        } else {
+            self.kept.push(Violation { param: path.to_string(), problem });
+        }
+    }
+
+    /// Records the findings of another list behind those of this one.
+    pub fn append(&mut self, other: Self) {
+        let room = MAX_KEPT - self.kept.len();
+        self.more += other.more + other.kept.len().saturating_sub(room);
+        self.kept.extend(other.kept.into_iter().take(room));
+    }
+
+    /// Whether further findings are counted and not kept: who looks for them may as well stop.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.kept.len() >= MAX_KEPT
     }
 
     /// Records that the field at `path` is absent.
@@ -269,30 +290,30 @@ impl Violations {
     /// # Errors
     /// The findings, when there are any.
     pub fn or<T>(self, value: T) -> Result<T, Self> {
-        if self.0.is_empty() { Ok(value) } else { Err(self) }
+        if self.is_empty() { Ok(value) } else { Err(self) }
     }
 
     /// Whether nothing was found.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.kept.is_empty()
     }
 
-    /// How many things were found.
+    /// How many things were found, with those that were not kept.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.kept.len() + self.more
     }
 
     /// The first finding, which decides the answer's `code` and `param`.
     #[must_use]
     pub fn first(&self) -> Option<&Violation> {
-        self.0.first()
+        self.kept.first()
     }
 
-    /// The findings in order.
+    /// The findings that were kept, in order.
     pub fn iter(&self) -> std::slice::Iter<'_, Violation> {
-        self.0.iter()
+        self.kept.iter()
     }
 
     /// The refusal that tells these findings: the first decides `code` and `param`, `word` says each one.
@@ -304,6 +325,7 @@ impl Violations {
         let told: Vec<String> = self.iter().take(MAX_TOLD).map(word).collect();
         let more = match self.len().saturating_sub(MAX_TOLD) {
             0 => String::new(),
+            more if self.is_full() => format!(" (and at least {more} more)"),
             more => format!(" (and {more} more)"),
         };
         let error = ApiError::new(ErrorKind::InvalidRequest, first.code().as_str(), told.join(" ") + &more);
@@ -322,7 +344,7 @@ impl IntoIterator for Violations {
     type IntoIter = std::vec::IntoIter<Violation>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
+        self.kept.into_iter()
     }
 }
 
@@ -332,12 +354,6 @@ impl<'a> IntoIterator for &'a Violations {
 
     fn into_iter(self) -> Self::IntoIter {
         self.iter()
-    }
-}
-
-impl Extend<Violation> for Violations {
-    fn extend<I: IntoIterator<Item = Violation>>(&mut self, found: I) {
-        self.0.extend(found);
     }
 }
 
@@ -357,6 +373,8 @@ impl std::error::Error for Violations {}
 
 /// A message stays readable: so many findings are told in full, the rest are counted.
 const MAX_TOLD: usize = 8;
+/// So many findings are kept.
+const MAX_KEPT: usize = 100;
 /// So much of a caller's own word is repeated to them.
 const MAX_ECHO: usize = 64;
 
@@ -425,5 +443,20 @@ mod tests {
             found.missing(&list.index(i));
         }
         assert!(ApiError::from(found).message.ends_with("'a[7]'. (and 12 more)"));
+    }
+
+    #[test]
+    fn no_more_than_a_hundred_are_kept() {
+        let mut found = Violations::default();
+        let list = Path::ROOT.key("a");
+        for i in 0..60 {
+            found.missing(&list.index(i));
+        }
+        assert!(!found.is_full());
+        found.append(found.clone());
+        assert_eq!((found.len(), found.iter().count(), found.is_full()), (120, 100, true));
+        found.missing(&list);
+        assert_eq!((found.len(), found.iter().count()), (121, 100));
+        assert!(ApiError::from(found).message.ends_with("'a[7]'. (and at least 113 more)"));
     }
 }

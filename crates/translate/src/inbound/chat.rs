@@ -228,7 +228,7 @@ fn tool_choice(request: &Request, tools: &mut Vec<engine::Tool>) -> Result<ToolC
                 ToolChoiceObject::Function(choice) => Some(choice.function.name.as_str()),
                 _ => None,
             });
-            shared::allow(tools, &names.collect::<Vec<_>>(), allowed.mode == Some(ToolMode::Required))
+            shared::allow(tools, &names.collect(), allowed.mode == Some(ToolMode::Required))
         }
         Some(WordOr::Object(_)) => {
             return Err(shared::unsupported("tool_choice", "Only functions can be called by this model."));

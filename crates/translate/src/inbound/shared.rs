@@ -1,5 +1,7 @@
 //! What the protocols say alike.
 
+use std::collections::HashSet;
+
 use engine::{Effort, ImageSource, Tool, ToolChoice, UserPart, Verbosity};
 use wire::{ApiError, Code, DataUrl, ErrorKind};
 
@@ -50,8 +52,8 @@ pub(super) fn verbosity(word: &str) -> Option<Verbosity> {
 }
 
 /// Only the tools of these names, and whether one of them must be called.
-pub(super) fn allow(tools: &mut Vec<Tool>, names: &[&str], required: bool) -> ToolChoice {
-    tools.retain(|tool| names.contains(&tool.name.as_str()));
+pub(super) fn allow(tools: &mut Vec<Tool>, names: &HashSet<&str>, required: bool) -> ToolChoice {
+    tools.retain(|tool| names.contains(tool.name.as_str()));
     if required { ToolChoice::Required } else { ToolChoice::Auto }
 }
 
