@@ -38,16 +38,26 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    #[allow(clippy::disallowed_methods, reason = "the server under test is dialled, on loopback")]
     pub(crate) fn open(address: SocketAddr) -> Self {
-        let socket = TcpStream::connect(address).expect("the server accepts");
+        Self::try_open(address).expect("the server accepts")
+    }
+
+    /// A connection, if the server still accepts any.
+    #[allow(clippy::disallowed_methods, reason = "the server under test is dialled, on loopback")]
+    pub(crate) fn try_open(address: SocketAddr) -> Option<Self> {
+        let socket = TcpStream::connect(address).ok()?;
         socket.set_read_timeout(Some(GUARD)).expect("a timeout can be set");
         socket.set_nodelay(true).expect("a socket can send at once");
-        Self { reader: BufReader::new(socket) }
+        Some(Self { reader: BufReader::new(socket) })
     }
 
     pub(crate) fn send(&mut self, bytes: &[u8]) {
         self.reader.get_mut().write_all(bytes).expect("the server reads");
+    }
+
+    /// Sends as much as the server takes; whether that was all.
+    pub(crate) fn try_send(&mut self, bytes: &[u8]) -> bool {
+        self.reader.get_mut().write_all(bytes).is_ok()
     }
 
     /// The status and the headers of the next response.
@@ -103,6 +113,11 @@ impl Connection {
     /// Whether the server closed the connection, waited for.
     pub(crate) fn is_closed(&mut self) -> bool {
         matches!(self.reader.read(&mut [0; 1]), Ok(0) | Err(_))
+    }
+
+    /// Whether the server closed the connection in order, waited for: a FIN and no RST.
+    pub(crate) fn is_ended(&mut self) -> bool {
+        matches!(self.reader.read(&mut [0; 1]), Ok(0))
     }
 
     /// Goes away in the midst of things.

@@ -5,7 +5,9 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
+#[allow(dead_code, reason = "tests/faults uses the rest")]
 mod client;
+#[allow(dead_code, reason = "tests/faults uses the rest")]
 mod server;
 mod stream;
 

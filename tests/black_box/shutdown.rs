@@ -17,8 +17,9 @@ fn story(tokens: u32) -> Request {
     Request::post("/v1/responses", &body).bearer(TEXT)
 }
 
+/// A stream of the embedded engine that ends before the deadline is whole.
 #[test]
-fn an_open_stream_is_brought_to_its_end() {
+fn d02_an_open_stream_is_brought_to_its_end() {
     let mut server = leaving("60s");
     let mut connection = Connection::open(server.address());
     connection.send(&story(24).bytes());
@@ -28,8 +29,9 @@ fn an_open_stream_is_brought_to_its_end() {
     assert!(connection.is_closed());
 }
 
+/// A stream of the embedded engine past the deadline is told that it failed, and the stop is a success.
 #[test]
-fn past_the_deadline_an_open_stream_is_told_that_it_failed() {
+fn d03_past_the_deadline_an_open_stream_is_told_that_it_failed() {
     let mut server = leaving("1ms");
     let mut connection = Connection::open(server.address());
     connection.send(&story(4000).bytes());
@@ -39,8 +41,9 @@ fn past_the_deadline_an_open_stream_is_told_that_it_failed() {
     assert!(server.wait().success());
 }
 
+/// In the lame duck it is alive and not ready, still answers, and closes what it has answered.
 #[test]
-fn while_it_leaves_it_is_not_ready_and_closes_what_it_answers() {
+fn d01_while_it_leaves_it_is_not_ready_and_closes_what_it_answers() {
     let server = Server::configured("[limits]\nlame_duck = \"60s\"\n");
     let ready = || Request::get("/readyz").send(server.admin.expect("an admin address")).status;
     assert_eq!(ready(), 200);

@@ -31,5 +31,6 @@ mod told;
 
 mod bounds;
 mod framing;
+mod leaving;
 mod raw;
 mod slow;

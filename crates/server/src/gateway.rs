@@ -68,7 +68,7 @@ impl Gateway {
         record.client_id = client_id(request.headers());
         // An endpoint that streams takes the record into its body.
         let mut record = Some(record);
-        let mut response = match self.route(request, &mut record).await {
+        let mut response = match self.unless_cut(request, &mut record).await {
             Ok(response) => response,
             Err(refusal) => {
                 let (status, headers, body) = refusal.render(style, &id);
@@ -114,6 +114,27 @@ impl Gateway {
     /// Every metric in Prometheus' text form.
     pub(crate) fn render_metrics(&self) -> String {
         self.metrics.render(self.limiter.taken(), self.started.elapsed())
+    }
+
+    /// As [`Gateway::route`], until the stop of the process has no more time for it.
+    async fn unless_cut<B>(
+        self: &Arc<Self>,
+        request: Request<B>,
+        record: &mut Option<Record>,
+    ) -> Result<Response<Body>, Refusal>
+    where
+        B: http_body::Body<Data = Bytes> + Send,
+    {
+        tokio::select! {
+            biased;
+            answer = self.route(request, record) => answer,
+            () = self.lifecycle.cut().wait() => {
+                if let Some(record) = record {
+                    record.end(Outcome::Shutdown);
+                }
+                Err(Refusal::shutting_down())
+            }
+        }
     }
 
     async fn route<B>(

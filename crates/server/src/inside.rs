@@ -12,7 +12,7 @@ use crate::config::{Config, ConfigError};
 use crate::gateway::Gateway;
 use crate::lifecycle::Phase;
 use crate::policy::Policy;
-use crate::serve::{at_once, connection};
+use crate::serve::{attend, connection};
 use crate::start::{Engines, assemble};
 
 /// A gateway inside another process.
@@ -35,8 +35,7 @@ impl Inside {
     /// Serves one connection of a client to its end.
     pub async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(&self, socket: S) {
         let line = Arc::default();
-        // How it ended was told by the records of its requests.
-        let _ = at_once(connection(&self.gateway, socket, &line)).await;
+        attend(&self.gateway, &line, connection(&self.gateway, socket, &line)).await;
     }
 
     /// Begins to leave: each answer closes its connection.

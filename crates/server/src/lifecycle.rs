@@ -11,7 +11,7 @@ pub(crate) enum Phase {
     LameDuck,
     /// It accepts no more; open answers go on.
     Draining,
-    /// Open streams must end.
+    /// Everything that is still open must end.
     Cut,
 }
 
@@ -19,7 +19,7 @@ pub(crate) enum Phase {
 #[derive(Clone, Debug)]
 pub(crate) struct Lifecycle(watch::Sender<Phase>);
 
-/// Comes when streams that are still open must end.
+/// Comes when whatever is still open must end.
 #[derive(Debug)]
 pub(crate) struct Cut(watch::Receiver<Phase>);
 
@@ -34,9 +34,15 @@ impl Lifecycle {
         *self.0.borrow() > Phase::Serving
     }
 
-    /// What comes when open streams must end.
+    /// What comes when whatever is open must end.
     pub(crate) fn cut(&self) -> Cut {
         Cut(self.0.subscribe())
+    }
+
+    /// Waits until nobody is accepted any more.
+    pub(crate) async fn draining(&self) {
+        // It is not closed while this can be asked.
+        let _ = self.0.subscribe().wait_for(|phase| *phase >= Phase::Draining).await;
     }
 
     /// Goes on to the next phase.

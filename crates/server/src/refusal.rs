@@ -152,6 +152,12 @@ impl Refusal {
         ApiError::new(ErrorKind::Unavailable, "service_unavailable", sentence).with_retry_after(1).into()
     }
 
+    /// The process ends before the answer has begun; another one may answer.
+    pub(crate) fn shutting_down() -> Self {
+        let sentence = "The service is restarting; try again in 1s.";
+        ApiError::new(ErrorKind::Unavailable, "service_unavailable", sentence).with_retry_after(1).into()
+    }
+
     /// No answer within the time that a request may take.
     pub(crate) fn timeout() -> Self {
         let sentence = "The model did not answer in time.";

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! serving ──stop──► lame duck ──► draining ──deadline──► cut
-//!                   still accepts, each answer closes    listeners closed,       each open stream gets
-//!                   its connection, not ready            open answers go on      one failure event
+//!                   still accepts, each answer closes    listeners closed,       each open stream gets one failure
+//!                   its connection, not ready            open answers go on      event, what has not begun a 503
 //! ```
 
 use std::convert::Infallible;
@@ -22,7 +22,7 @@ use hyper_util::server::graceful::GracefulShutdown;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 use upstream::Bell;
 
 use crate::admin;
@@ -65,21 +65,31 @@ pub(crate) async fn serve(
     }
     gateway.lifecycle.enter(Phase::Draining);
     for task in accepting {
-        task.abort();
-        // Waiting for the aborted task closes its listener, and gives back its hold on `graceful`.
+        // Its end closes the listener, and gives back its hold on `graceful`.
         let _ = task.await;
     }
+    let deadline = Instant::now() + gateway.limits.drain;
+    if how == Stop::Polite {
+        last_requests(&gateway, &connections, deadline).await;
+    }
     if let Some(graceful) = Arc::into_inner(graceful) {
-        drain(&gateway, graceful).await;
+        drain(&gateway, graceful, deadline).await;
     }
     if let Some(admin) = admin {
         admin.abort();
     }
 }
 
-async fn drain(gateway: &Gateway, graceful: GracefulShutdown) {
-    let mut closed = std::pin::pin!(graceful.shutdown());
-    if timeout(gateway.limits.drain, &mut closed).await.is_err() {
+/// Idle connections stay open for requests that were sent before the listeners closed and are still on their way.
+async fn last_requests(gateway: &Gateway, connections: &Semaphore, deadline: Instant) {
+    let all = u32::try_from(gateway.limits.connections).unwrap_or(u32::MAX);
+    let until = deadline.min(Instant::now() + ON_ITS_WAY);
+    let _ = timeout_at(until, connections.acquire_many(all)).await;
+}
+
+async fn drain(gateway: &Gateway, graceful: GracefulShutdown, deadline: Instant) {
+    let mut closed = pin!(graceful.shutdown());
+    if timeout_at(deadline, &mut closed).await.is_err() {
         gateway.lifecycle.enter(Phase::Cut);
         // The failure events are written at once; this is for their way through the sockets.
         let _ = timeout(LAST_WORDS, closed).await;
@@ -92,24 +102,55 @@ async fn accept(
     connections: Arc<Semaphore>,
     graceful: Arc<GracefulShutdown>,
 ) {
-    loop {
-        // Past the cap nothing more is accepted: newcomers wait in the system's queue.
-        let Some(place) = place(&connections, &gateway.metrics).await else { return };
-        let Some(socket) = next(&listener).await else { continue };
-        let gateway = Arc::clone(&gateway);
-        let line = Arc::<Line>::default();
-        let served = graceful.watch(connection(&gateway, socket, &line));
-        tokio::spawn(async move {
-            gateway.metrics.connection_opened();
-            let served = at_once(served).await;
-            let parting = line.parting(&served);
-            if let Err(error) = served {
-                tracing::debug!(%error, "connection ended");
-            }
-            gateway.metrics.connection_closed(parting);
-            drop(place);
-        });
+    let newcomers = async {
+        loop {
+            // Past the cap nothing more is accepted: newcomers wait in the system's queue.
+            let Some(place) = place(&connections, &gateway.metrics).await else { return };
+            let Some(socket) = next(&listener).await else { continue };
+            admit(socket, place, &gateway, &graceful);
+        }
+    };
+    tokio::select! {
+        biased;
+        () = gateway.lifecycle.draining() => {}
+        () = newcomers => {}
     }
+    for socket in queued(listener) {
+        let Ok(place) = Arc::clone(&connections).try_acquire_owned() else { return };
+        admit(socket, place, &gateway, &graceful);
+    }
+}
+
+/// Serves a connection in a task of its own.
+fn admit(socket: TcpStream, place: OwnedSemaphorePermit, gateway: &Arc<Gateway>, graceful: &GracefulShutdown) {
+    let _ = socket.set_nodelay(true);
+    let (gateway, line) = (Arc::clone(gateway), Arc::<Line>::default());
+    let served = graceful.watch(connection(&gateway, socket, &line));
+    tokio::spawn(async move {
+        attend(&gateway, &line, served).await;
+        drop(place);
+    });
+}
+
+/// Serves a connection to its end.
+pub(crate) async fn attend(gateway: &Gateway, line: &Line, served: impl Future<Output = hyper::Result<()>>) {
+    gateway.metrics.connection_opened();
+    let served = at_once(served).await;
+    let parting = line.parting(&served);
+    if let Err(error) = served {
+        tracing::debug!(%error, "connection ended");
+    }
+    gateway.metrics.connection_closed(parting);
+}
+
+/// Those who wait in the system's queue: closing the listener would reset them, and perhaps they have asked already.
+fn queued(listener: TcpListener) -> impl Iterator<Item = TcpStream> {
+    let listener = listener.into_std().ok();
+    std::iter::from_fn(move || {
+        let (socket, _) = listener.as_ref()?.accept().ok()?;
+        socket.set_nonblocking(true).ok()?;
+        TcpStream::from_std(socket).ok()
+    })
 }
 
 /// A place for one more connection, waited for when all are taken.
@@ -124,10 +165,7 @@ async fn place(places: &Arc<Semaphore>, metrics: &Metrics) -> Option<OwnedSemaph
 /// The next connection. A failure to accept, as when the system is out of descriptors, is waited out.
 async fn next(listener: &TcpListener) -> Option<TcpStream> {
     match listener.accept().await {
-        Ok((socket, _)) => {
-            let _ = socket.set_nodelay(true);
-            Some(socket)
-        }
+        Ok((socket, _)) => Some(socket),
         Err(error) if is_about_one_connection(&error) => None,
         Err(error) => {
             tracing::warn!(%error, "cannot accept connections just now");
@@ -166,7 +204,7 @@ pub(crate) fn connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
 }
 
 /// Awaits `work`, whose parts wake each other, without a turn of the scheduler for each time that they do.
-pub(crate) async fn at_once<F: Future>(work: F) -> F::Output {
+async fn at_once<F: Future>(work: F) -> F::Output {
     let (bell, mut work) = (Bell::new(), pin!(work));
     poll_fn(|cx| bell.poll(cx, |cx| work.as_mut().poll(cx))).await
 }
@@ -184,5 +222,7 @@ async fn accept_admin(listener: TcpListener, gateway: Arc<Gateway>) {
     }
 }
 
+/// How long a request may be on its way.
+const ON_ITS_WAY: Duration = Duration::from_millis(500);
 /// How long failure events may take to leave after the drain's deadline.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const LAST_WORDS: Duration = Duration::from_secs(1);

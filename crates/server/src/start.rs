@@ -1,5 +1,6 @@
 //! From a configuration to a gateway that serves.
 
+use std::future::Future;
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use engine::{ImageEngine, TextEngine};
 use fetch::Fetcher;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 use upstream::Network;
 
@@ -26,7 +28,7 @@ use crate::serve::{Stop, serve};
 /// Starts, serves until a signal comes, and stops in order.
 pub(crate) async fn run(config: Config, file: Option<PathBuf>) -> Result<(), ConfigError> {
     // Signals are caught from the first moment on, so that a stop during the start is a stop too.
-    let mut signals = Signals::catch()?;
+    let stop = Signals::catch()?.obey();
     let (policy, made) = Policy::read(&config, file.is_some(), Network::default())?;
     let listeners = bind(&config.listen).await?;
     let admin = bind(config.admin.as_slice()).await?.pop();
@@ -39,7 +41,7 @@ pub(crate) async fn run(config: Config, file: Option<PathBuf>) -> Result<(), Con
     let gateway = Arc::new(gateway);
     let following = file
         .map(|path| tokio::spawn(policy::follow(path, Arc::clone(&gateway.policies), Arc::clone(&gateway.metrics))));
-    serve(gateway, listeners, admin, signals.next()).await;
+    serve(gateway, listeners, admin, stop).await;
     if let Some(following) = following {
         following.abort();
     }
@@ -142,23 +144,25 @@ impl Signals {
         Ok(Self { terminate: catch(SignalKind::terminate())?, interrupt: catch(SignalKind::interrupt())? })
     }
 
-    /// Waits for the first signal; the second ends the process at once.
+    /// Comes with the first signal; the second ends the process at once, whatever it is at.
+    fn obey(mut self) -> impl Future<Output = Stop> {
+        let (tell, told) = oneshot::channel();
+        tokio::spawn(async move {
+            let how = self.next().await;
+            tracing::info!("stopping");
+            // During the start nobody listens yet, and then it is told all the same.
+            let _ = tell.send(how);
+            self.next().await;
+            std::process::exit(SECOND_SIGNAL);
+        });
+        async { told.await.unwrap_or(Stop::Prompt) }
+    }
+
     async fn next(&mut self) -> Stop {
-        let how = tokio::select! {
+        tokio::select! {
             _ = self.terminate.recv() => Stop::Polite,
             _ = self.interrupt.recv() => Stop::Prompt,
-        };
-        tracing::info!("stopping");
-        tokio::spawn(async {
-            if let Ok(mut again) = Self::catch() {
-                tokio::select! {
-                    _ = again.terminate.recv() => {}
-                    _ = again.interrupt.recv() => {}
-                }
-                std::process::exit(SECOND_SIGNAL);
-            }
-        });
-        how
+        }
     }
 }
 

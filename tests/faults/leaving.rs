@@ -1,0 +1,223 @@
+//! D: the process is asked to leave.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use simulator::{Cut, Play, Protocol, Request, Step, honest};
+use wire::ErrorKind;
+
+use crate::client::Connection;
+use crate::house::word;
+use crate::question::ask;
+use crate::scene::{Got, Lane, PATIENT, Scene, honest_text, lanes, request};
+use crate::server::await_that;
+use crate::{client, house};
+
+const TEXT: &str = "Hello, you there.";
+
+/// A gateway that leaves when it is told to, and gives open answers `drain`.
+fn leaving(drain: &str, behave: impl Fn(&Request) -> Play + Send + Sync + 'static) -> Scene {
+    Scene::playing(behave, &format!("lame_duck = \"1ms\"\ndrain = \"{drain}\""), PATIENT)
+}
+
+/// All but the end of an answer, and then nothing more.
+fn endless(request: &Request) -> Play {
+    let play = honest::answer(request);
+    let pieces = play.pieces().count();
+    play.cut_after(pieces - 1, Cut::Hold)
+}
+
+/// Stops in the middle of a stream until it is let go on.
+fn hesitant(request: &Request) -> Play {
+    let whole = honest::answer(request);
+    let pieces = whole.pieces().enumerate();
+    let play = pieces.fold(Play::stream(), |play, (place, piece)| {
+        let play = if place == 1 { play.gate() } else { play };
+        play.body(piece.clone())
+    });
+    play.step(Step::End)
+}
+
+/// Opens a stream on each lane, in their order at the upstream too.
+fn streams(scene: &Scene) -> Vec<(Lane, Connection)> {
+    let mut open = Vec::new();
+    for lane in lanes() {
+        open.push((lane, scene.open(lane, true)));
+        scene.await_requests(open.len());
+    }
+    open
+}
+
+/// Waits until nobody is accepted any more.
+fn await_closed(address: SocketAddr) {
+    await_that("the listener is closed", || Connection::try_open(address).is_none());
+}
+
+/// Clients that go on asking while it leaves are all answered, each time as long as they can connect; from the signal
+/// on each answer closes its connection.
+#[test]
+fn d01_no_request_is_lost_while_it_leaves() {
+    let pause = Duration::from_millis(20);
+    let behave = move |request: &Request| Play::new().pause(pause).then(honest::answer(request));
+    let mut scene = Scene::playing(behave, "lame_duck = \"300ms\"", PATIENT);
+    let (address, answered) = (scene.house.address(), AtomicUsize::new(0));
+    let lane = lanes()[0];
+    let question = request(lane, false, TEXT).bytes();
+    let ask_on = || {
+        let mut told_to_close = 0;
+        while let Some(mut connection) = Connection::try_open(address) {
+            loop {
+                connection.send(&question);
+                let response = connection.response();
+                assert_eq!((response.status, response.complete), (200, true), "{}", response.text());
+                answered.fetch_add(1, Ordering::Relaxed);
+                if response.header("connection") == Some("close") {
+                    assert!(connection.is_ended(), "with a FIN");
+                    told_to_close += 1;
+                    break;
+                }
+            }
+        }
+        told_to_close
+    };
+    thread::scope(|scope| {
+        let clients: Vec<_> = (0..8).map(|_| scope.spawn(ask_on)).collect();
+        await_that("all are served", || answered.load(Ordering::Relaxed) > 40);
+        scene.house.gateway.signal("TERM");
+        for client in clients {
+            assert!(client.join().unwrap() > 0, "it was still served after the signal");
+        }
+    });
+    assert!(scene.house.gateway.wait().success());
+    assert_eq!(scene.simulator.requests().len(), answered.load(Ordering::Relaxed));
+}
+
+/// A client that has connected before the listener closed is answered, and one that sends on an idle connection at that
+/// moment too.
+#[test]
+fn d01_who_has_connected_is_answered() {
+    let mut scene = leaving("20s", honest::answer);
+    let (address, lane) = (scene.house.address(), lanes()[0]);
+    let mut idle = scene.open(lane, false);
+    assert_eq!(idle.response().status, 200);
+    let mut fresh = Connection::open(address);
+    let question = request(lane, false, TEXT).bytes();
+    fresh.send(&question[..10]);
+    scene.house.gateway.signal("TERM");
+    await_closed(address);
+    idle.send(&question);
+    fresh.send(&question[10..]);
+    for mut connection in [idle, fresh] {
+        let response = connection.response();
+        assert_eq!((response.status, response.header("connection")), (200, Some("close")));
+        assert!(connection.is_ended());
+    }
+    assert!(scene.house.gateway.wait().success());
+}
+
+/// Streams that end before the deadline are whole, and relayed ones byte for byte what the upstream said.
+#[test]
+fn d02_streams_that_end_in_time_are_whole() {
+    let mut scene = leaving("60s", hesitant);
+    let open = streams(&scene);
+    let asked = scene.simulator.requests();
+    scene.house.gateway.signal("TERM");
+    await_closed(scene.house.address());
+    scene.simulator.release_all();
+    for ((lane, mut connection), request) in open.into_iter().zip(&asked) {
+        let got = Got::new(lane, connection.response(), honest_text(lane, true, TEXT));
+        got.is_whole();
+        // Of Chat the details of the usage are left out.
+        if lane.client == lane.upstream && lane.client != Protocol::Chat {
+            let said = String::from_utf8(honest::answer(request).body_bytes()).unwrap();
+            assert_eq!(got.response.text(), said.replace("their-model", word(lane.client)));
+        }
+        assert!(connection.is_ended());
+    }
+    assert!(scene.house.gateway.wait().success());
+}
+
+/// Streams past the deadline get exactly one failure event and a FIN; their outcome is `shutdown` and the process ends
+/// with status 0 within 2 s of the deadline.
+#[test]
+fn d03_streams_past_the_deadline_are_told_that_they_failed() {
+    let mut scene = leaving("1s", endless);
+    let open = streams(&scene);
+    scene.house.gateway.signal("TERM");
+    let told = now();
+    thread::scope(|scope| {
+        for (lane, mut connection) in open {
+            scope.spawn(move || {
+                let got = Got::new(lane, connection.response(), honest_text(lane, true, TEXT));
+                got.fails();
+                assert!(got.response.complete && connection.is_ended(), "{lane:?}: the end is a proper one");
+            });
+        }
+    });
+    assert_eq!(scene.house.gateway.wait().code(), Some(0));
+    assert!(told.elapsed() < Duration::from_secs(10), "{:?}", told.elapsed());
+    await_that("each outcome is told", || {
+        let log = scene.house.gateway.log.lock().unwrap();
+        log.matches("\"outcome\":\"shutdown\"").count() == lanes().len()
+    });
+}
+
+/// A client that does not read its failure does not hold up the end.
+#[test]
+fn d03_who_does_not_read_holds_nobody_up() {
+    let scenario = simulator::scenario::named("endless-deltas").unwrap();
+    let mut scene = leaving("100ms", move |request| scenario.play(request));
+    let lane = lanes()[0];
+    let mut stuck = scene.open(lane, true);
+    assert_eq!(stuck.head().0, 200);
+    scene.house.gateway.signal("TERM");
+    let told = now();
+    assert_eq!(scene.house.gateway.wait().code(), Some(0));
+    assert!(told.elapsed() < Duration::from_secs(10), "{:?}", told.elapsed());
+}
+
+/// A second signal, of either kind, ends the process at once and not with success.
+#[test]
+fn d04_a_second_signal_ends_it_at_once() {
+    for (limits, second) in [("lame_duck = \"1h\"", "TERM"), ("lame_duck = \"1ms\"\ndrain = \"1h\"", "INT")] {
+        let mut scene = Scene::playing(endless, limits, PATIENT);
+        let _open = streams(&scene);
+        let gateway = &mut scene.house.gateway;
+        gateway.signal("TERM");
+        let ready = client::Request::get("/readyz");
+        await_that("it leaves", || ready.send(gateway.admin.unwrap()).status == 503);
+        gateway.signal(second);
+        assert_eq!(gateway.wait().code(), Some(130), "{limits}");
+    }
+}
+
+/// What has not begun to be answered by the deadline is told so: 503 and when to come again, in its upload as while the
+/// upstream is waited for.
+#[test]
+fn d05_what_has_not_begun_by_the_deadline_is_a_503() {
+    let mut scene = leaving("1s", |_| Play::new().hold());
+    let mut open = Vec::new();
+    for (lane, stream) in lanes().into_iter().flat_map(|lane| [(lane, false), (lane, true)]) {
+        open.push((lane, scene.open(lane, stream)));
+        let mut uploading = Connection::open(scene.house.address());
+        let bytes = house::request(lane.client, &ask(lane.client, word(lane.upstream), TEXT, stream)).bytes();
+        uploading.send(&bytes[..bytes.len() - 5]);
+        open.push((lane, uploading));
+    }
+    scene.await_requests(lanes().len() * 2);
+    scene.house.gateway.signal("TERM");
+    for (lane, mut connection) in open {
+        let got = Got::new(lane, connection.response(), String::new());
+        got.is_refused(ErrorKind::Unavailable, "service_unavailable");
+        assert_eq!(got.response.header("retry-after"), Some("1"));
+        assert!(connection.is_ended(), "{lane:?}");
+    }
+    assert_eq!(scene.house.gateway.wait().code(), Some(0));
+}
+
+#[allow(clippy::disallowed_methods, reason = "a guard against hanging needs a clock")]
+fn now() -> Instant {
+    Instant::now()
+}
