@@ -62,8 +62,9 @@ fn fate(index: usize, streams: bool, response: &Response) -> Fate {
     Fate::Served
 }
 
+/// Of many requests at once the embedded engine takes as many as the limit says, in order; each other one is told why not.
 #[test]
-fn each_of_64_at_once_is_served_or_told_why_not() {
+fn o01_o02_o08_each_of_64_at_once_is_served_or_told_why_not() {
     let server = limited();
     let begin = Barrier::new(64);
     let fates: Vec<Fate> = thread::scope(|scope| {
@@ -82,8 +83,9 @@ fn each_of_64_at_once_is_served_or_told_why_not() {
     assert_eq!(long(1, false).send(server.address()).status, 200, "all permits are there again");
 }
 
+/// Clients that vanish leave no permit behind.
 #[test]
-fn two_hundred_clients_that_vanish_leave_nothing_behind() {
+fn o04_two_hundred_clients_that_vanish_leave_nothing_behind() {
     let server = limited();
     for index in 0..200 {
         let mut connection = Connection::open(server.address());

@@ -56,12 +56,24 @@ impl Server {
     pub(crate) fn start_by(mut command: Command, config: Option<&str>, arguments: &[&str]) -> Self {
         let config = config.map(|text| Scratch::file("sluicegate.toml", text));
         command.args(["serve", "--listen", "127.0.0.1:0", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
-        command.args(arguments);
+        command.args(arguments).stderr(Stdio::piped());
+        Self::run(command, config)
+    }
+
+    /// A server with this configuration that logs there instead: nothing is in [`Server::log`].
+    pub(crate) fn logging_to(place: impl Into<Stdio>, config: &str) -> Self {
+        let mut command = binary();
+        command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]).stderr(place);
+        Self::run(command, Some(Scratch::file("sluicegate.toml", config)))
+    }
+
+    /// Starts a command of the binary, or one around it, and waits until it listens.
+    pub(crate) fn run(mut command: Command, config: Option<Scratch>) -> Self {
         if let Some(config) = &config {
             command.arg("--config").arg(&config.0);
         }
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary runs");
-        let log = collect(child.stderr.take().expect("standard error is piped"));
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("the binary runs");
+        let log = child.stderr.take().map(collect).unwrap_or_default();
         let mut lines = BufReader::new(child.stdout.take().expect("standard output is piped")).lines();
         let (mut addresses, mut admin) = (Vec::new(), None);
         while let Some(Ok(line)) = lines.next() {
@@ -103,6 +115,13 @@ impl Server {
         let text = Request::get("/metrics").send(self.admin.expect("an admin address"));
         let line = text.text().lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).map(str::to_owned);
         line.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("no metric {name}: {}", text.text()))
+    }
+
+    /// The sum of a counter over its labels: of all lines of the metrics that begin so.
+    pub(crate) fn sum(&self, beginning: &str) -> f64 {
+        let metrics = Request::get("/metrics").send(self.admin.expect("an admin address"));
+        let values = metrics.text().lines().filter(|line| line.starts_with(beginning));
+        values.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
     }
 
     /// Waits until no permit is out.

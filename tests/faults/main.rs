@@ -32,5 +32,6 @@ mod told;
 mod bounds;
 mod framing;
 mod leaving;
+mod overload;
 mod raw;
 mod slow;

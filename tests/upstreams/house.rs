@@ -86,9 +86,7 @@ impl House {
 
     /// The sum of a counter over its labels: of all lines of the metrics that begin so.
     pub(crate) fn sum(&self, beginning: &str) -> f64 {
-        let metrics = Request::get("/metrics").send(self.gateway.admin.unwrap());
-        let values = metrics.text().lines().filter(|line| line.starts_with(beginning));
-        values.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
+        self.gateway.sum(beginning)
     }
 
     pub(crate) fn address(&self) -> SocketAddr {

@@ -91,7 +91,7 @@ const SENT: [&str; 9] = [
     "x-api-key",
 ];
 /// What clients may see.
-const TOLD: [&str; 13] = [
+const TOLD: [&str; 14] = [
     "cache-control",
     "connection",
     "content-length",
@@ -99,6 +99,7 @@ const TOLD: [&str; 13] = [
     "date",
     "request-id",
     "retry-after",
+    "retry-after-ms",
     "transfer-encoding",
     "x-accel-buffering",
     "x-content-type-options",

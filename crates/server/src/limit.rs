@@ -55,7 +55,7 @@ mod tests {
 
     /// One key cannot take the places of all: of requests, and of fetches.
     #[test]
-    fn f11_one_key_cannot_take_what_is_anothers() {
+    fn f11_o07_one_key_cannot_take_what_is_anothers() {
         let limiter = Limiter::new(3, 2);
         let (first, second) = (limiter.take("a"), limiter.take("a"));
         assert!(first.is_some() && second.is_some() && limiter.take("a").is_none());
@@ -66,8 +66,9 @@ mod tests {
         assert!(limiter.take("b").is_some());
     }
 
+    /// A refusal takes no permit.
     #[test]
-    fn a_refusal_takes_nothing() {
+    fn o04_a_refusal_takes_nothing() {
         let limiter = Limiter::new(1, 2);
         let held = limiter.take("a");
         for _ in 0..10 {

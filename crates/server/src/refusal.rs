@@ -5,6 +5,8 @@ use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICAT
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use wire::{ApiError, ErrorKind};
 
+use crate::clock;
+
 /// In whose shape an error is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
@@ -189,6 +191,7 @@ impl Refusal {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(seconds) = self.error.retry_after {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+            headers.insert(HeaderName::from_static("retry-after-ms"), HeaderValue::from(spread(seconds)));
         }
         match self.error.kind {
             ErrorKind::Authentication => {
@@ -207,6 +210,13 @@ impl Refusal {
         }
         headers
     }
+}
+
+/// So many milliseconds, and up to a second more: those who are refused together shall not come back together. The
+/// official clients prefer this to the whole seconds.
+fn spread(seconds: u32) -> u64 {
+    let more = u64::try_from(clock::random_bits() % 1000).unwrap_or_default();
+    u64::from(seconds) * 1000 + more
 }
 
 /// So much of a caller's own path is repeated to them.

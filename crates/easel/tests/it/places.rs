@@ -11,9 +11,9 @@ fn easel(waiting: usize) -> Easel {
     Easel::new(Options { threads: 1, waiting })
 }
 
-/// More requests than may wait are turned away at once.
+/// No more pictures wait than may; more are turned away at once.
 #[tokio::test]
-async fn i07_more_than_may_wait_are_turned_away_at_once() {
+async fn i07_o08_more_than_may_wait_are_turned_away_at_once() {
     let easel = easel(1);
     let many = || ImageRequest { count: 10, ..request("a red circle") };
     let first = easel.start(many()).await.unwrap();
@@ -40,8 +40,9 @@ async fn a_slow_reader_holds_no_thread() {
     assert_eq!(slow.events.count().await, 9);
 }
 
+/// Work for a client that is gone stops, whenever it goes.
 #[tokio::test]
-async fn requests_dropped_at_any_time_leave_no_trace() {
+async fn c05_requests_dropped_at_any_time_leave_no_trace() {
     let easel = easel(2);
     let photo = square(64, RED, WHITE);
     for polls in 0..6 {

@@ -21,9 +21,9 @@ fn short() -> TextRequest {
     TextRequest { max_output_tokens: Some(2), ..ask("Hi") }
 }
 
-/// A generation that is cancelled makes way for the next.
+/// No more generations run or wait than there is room for; one that is cancelled makes way.
 #[tokio::test]
-async fn e05_a_cancelled_generation_makes_way_and_one_too_many_is_refused() {
+async fn o08_c05_e05_a_cancelled_generation_makes_way_and_one_too_many_is_refused() {
     let local = narrow();
     let mut running = local.start(long()).await.unwrap().events;
     assert!(matches!(running.next().await, Some(Ok(TextEvent::Text(_)))));

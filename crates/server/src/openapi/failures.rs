@@ -38,6 +38,7 @@ pub(super) fn response(kind: ErrorKind, error: &Value, allow: &str) -> Value {
         ErrorKind::MethodNotAllowed => Some(("Allow", allowed(allow))),
         ErrorKind::TooLarge => Some(("x-should-retry", header("ShouldRetry"))),
         ErrorKind::RateLimit | ErrorKind::Unavailable | ErrorKind::Overloaded => {
+            headers.insert("retry-after-ms".to_owned(), header("RetryAfterMs"));
             Some(("Retry-After", header("RetryAfter")))
         }
         _ => None,
@@ -69,6 +70,11 @@ pub(super) fn headers() -> Value {
             "description": "After how many seconds another try makes sense.",
             "required": true,
             "schema": { "type": "integer", "minimum": 1 },
+        },
+        "RetryAfterMs": {
+            "description": "The same in milliseconds, and up to a second more, so that not all try at once.",
+            "required": true,
+            "schema": { "type": "integer", "minimum": 1000 },
         },
         "ShouldRetry": {
             "description": "That another try makes no sense.",

@@ -87,7 +87,7 @@ fn a_refusal_has_the_headers_that_are_described() {
         assert!(name.ends_with(status.as_str()));
         let described = document["components"]["responses"][name]["headers"].as_object().unwrap();
         let special = described.keys().filter(|name| !name.ends_with("request-id"));
-        assert!(special.clone().count() == 1 && special.clone().all(|name| headers.contains_key(name)), "{name}");
+        assert!(special.clone().count() > 0 && special.clone().all(|name| headers.contains_key(name)), "{name}");
     }
 }
 
