@@ -32,6 +32,7 @@ mod told;
 mod bounds;
 mod framing;
 mod leaving;
+mod log;
 mod overload;
 mod raw;
 mod slow;

@@ -1,5 +1,6 @@
 //! The command line: arguments in, exit status out.
 
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -76,8 +77,10 @@ pub fn main() -> ExitCode {
     match run(Arguments::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
+            let mut out = std::io::stderr().lock();
             for problem in error.to_string().lines() {
-                eprintln!("sluicegate: {problem}");
+                // Nobody may be there to be told.
+                let _ = writeln!(out, "sluicegate: {problem}");
             }
             ExitCode::FAILURE
         }

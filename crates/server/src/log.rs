@@ -3,7 +3,7 @@
 mod line;
 mod queue;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tracing::{Event, Subscriber};
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
@@ -21,8 +21,14 @@ pub(crate) fn start() -> std::io::Result<Writer> {
     let filter = EnvFilter::try_from_env("SLUICEGATE_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     let queue = Arc::new(Queue::default());
     let writer = Writer::start(Arc::clone(&queue), std::io::stderr())?;
+    let _ = QUEUE.set(Arc::clone(&queue));
     tracing_subscriber::registry().with(filter).with(Lines(queue)).init();
     Ok(writer)
+}
+
+/// How many lines found no room in the queue or could not be written.
+pub(crate) fn lost() -> u64 {
+    QUEUE.get().map_or(0, |queue| queue.lost())
 }
 
 /// Makes a line of each event. There are no spans.
@@ -33,3 +39,6 @@ impl<S: Subscriber> Layer<S> for Lines {
         self.0.push(&line::of(event, clock::timestamp()));
     }
 }
+
+/// The queue of the log, which is the process's as its subscriber is.
+static QUEUE: OnceLock<Arc<Queue>> = OnceLock::new();

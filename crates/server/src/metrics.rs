@@ -1,6 +1,6 @@
 //! What is counted, for Prometheus. Labels come from closed lists, so the number of series is bounded.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use engine::Usage;
@@ -13,6 +13,7 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::line::Parting;
+use crate::log;
 use crate::outcome::Outcome;
 
 /// Every metric of the gateway, all named `sluicegate_…`.
@@ -30,6 +31,7 @@ pub(crate) struct Metrics {
     fetches: Family<FetchLabels, Counter>,
     upstream_failures: Family<UpstreamLabels, Counter>,
     panics: Counter,
+    log_dropped: Counter,
     reloads: Family<ReloadLabels, Counter>,
     uptime: Gauge<f64, AtomicU64>,
 }
@@ -89,6 +91,7 @@ impl Metrics {
             fetches: Family::default(),
             upstream_failures: Family::default(),
             panics: Counter::default(),
+            log_dropped: Counter::default(),
             reloads: Family::default(),
             uptime: Gauge::default(),
         };
@@ -113,6 +116,8 @@ impl Metrics {
         let help = "Requests that an upstream did not answer, by its name and the error code";
         registry.register("upstream_failures", help, self.upstream_failures.clone());
         registry.register("panics", "Panics that were caught", self.panics.clone());
+        let help = "Lines of the log that found no room or could not be written";
+        registry.register("log_dropped", help, self.log_dropped.clone());
         registry.register_with_unit("uptime", "Since the start", Unit::Seconds, self.uptime.clone());
     }
 
@@ -164,6 +169,7 @@ impl Metrics {
     pub(crate) fn render(&self, in_flight: usize, uptime: Duration) -> String {
         self.in_flight.set(i64::try_from(in_flight).unwrap_or(i64::MAX));
         self.uptime.set(uptime.as_secs_f64());
+        self.log_dropped.inner().store(log::lost(), Ordering::Relaxed);
         let mut text = String::new();
         // Writing to a String cannot fail.
         let _ = encode(&mut text, &self.registry);

@@ -1,19 +1,24 @@
 //! What is between those who log and the thread that writes.
 //!
 //! The thread takes all lines that there are at once, and lets more of them come before it looks again: waking it for
-//! each line would cost a busy gateway more than the lines do.
+//! each line would cost a busy gateway more than the lines do. Lines are lost rather than waited for, and counted.
 
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
+
+use memchr::memchr_iter;
 
 /// Lines that wait to be written, in bounds.
 #[derive(Default)]
 pub(super) struct Queue {
     state: Mutex<State>,
     wake: Condvar,
+    /// How many lines are in no log.
+    lost: AtomicU64,
 }
 
 #[derive(Default)]
@@ -38,12 +43,18 @@ impl Queue {
         let mut state = self.state();
         if state.lines.len() + line.len() > CAPACITY {
             state.left_out += 1;
+            self.lost.fetch_add(1, Ordering::Relaxed);
             return;
         }
         state.lines.extend_from_slice(line);
         if std::mem::take(&mut state.waits) {
             self.wake.notify_one();
         }
+    }
+
+    /// How many lines found no room or could not be written.
+    pub(super) fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
     }
 
     /// Waits for lines and puts them into `lines`, which is empty; how many were left out after them. `None` at the
@@ -109,7 +120,10 @@ fn write(queue: &Queue, out: &mut impl Write) {
                 writeln!(lines, r#"{{"level":"WARN","log":"log","message":"lines were left out","count":{left_out}}}"#);
         }
         // A log that cannot be written is nothing that requests should suffer from.
-        let _ = out.write_all(&lines).and_then(|()| out.flush());
+        if out.write_all(&lines).and_then(|()| out.flush()).is_err() {
+            let count = memchr_iter(b'\n', &lines).count();
+            queue.lost.fetch_add(u64::try_from(count).unwrap_or(u64::MAX), Ordering::Relaxed);
+        }
         lines.clear();
         lines.shrink_to(KEPT);
         queue.gather();
@@ -153,20 +167,22 @@ mod tests {
         assert_eq!(String::from_utf8(kept.0.lock().unwrap().clone()).unwrap(), lines.concat());
     }
 
+    /// Lines past the bound of the queue are left out and counted.
     #[test]
-    fn lines_past_the_bound_are_left_out_and_counted() {
+    fn d13_lines_past_the_bound_are_left_out_and_counted() {
         let queue = Queue::default();
         let line = vec![b'x'; CAPACITY / 2];
         (0..5).for_each(|_| queue.push(&line));
         let mut lines = Vec::new();
-        assert_eq!(queue.take(&mut lines), Some(3));
+        assert_eq!((queue.take(&mut lines), queue.lost()), (Some(3), 3));
         assert_eq!(lines.len(), CAPACITY);
         queue.end();
         assert_eq!(queue.take(&mut lines), None);
     }
 
+    /// Lines that cannot be written are counted and hold up nobody.
     #[test]
-    fn a_log_that_cannot_be_written_holds_up_nobody() {
+    fn d13_a_log_that_cannot_be_written_holds_up_nobody() {
         struct Broken;
         impl Write for Broken {
             fn write(&mut self, _: &[u8]) -> io::Result<usize> {
@@ -178,8 +194,9 @@ mod tests {
         }
         let queue = Arc::new(Queue::default());
         let writer = Writer::start(Arc::clone(&queue), Broken).unwrap();
-        queue.push(b"a\n");
+        queue.push(b"a\nb\n");
         drop(writer);
         assert!(queue.state().lines.is_empty());
+        assert_eq!(queue.lost(), 2);
     }
 }

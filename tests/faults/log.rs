@@ -1,0 +1,99 @@
+//! D13: the log cannot be written.
+
+use std::fs::OpenOptions;
+use std::io::{self, BufRead as _, BufReader};
+use std::process::Stdio;
+use std::thread;
+
+use serde_json::{Value, json};
+use simulator::Simulator;
+
+use crate::client::{Connection, Request};
+use crate::server::{Server, TEXT, await_that};
+
+/// A gateway with a model of which every line of the log has the id; it is long, so that the log fills up soon.
+struct Talkative {
+    server: Server,
+    question: Request,
+    _simulator: Simulator,
+}
+
+impl Talkative {
+    fn logging_to(place: impl Into<Stdio>) -> Self {
+        let simulator = Simulator::honest().unwrap();
+        let id = "m".repeat(64 << 10);
+        let config = format!(
+            "[[upstreams]]\nname = \"only\"\nprotocol = \"chat\"\nbase_url = \"{}\"\n\
+             [[models]]\nid = \"{id}\"\nfamily = \"text\"\nprotocols = [\"chat\"]\n\
+             targets = [{{ upstream = \"only\", model = \"theirs\" }}]\n",
+            simulator.base_url()
+        );
+        let body = json!({"model": id, "messages": [{"role": "user", "content": "Hello."}]});
+        let question = Request::post("/v1/chat/completions", &body).bearer(TEXT);
+        Self { server: Server::logging_to(place, &config), question, _simulator: simulator }
+    }
+
+    fn lost(&self) -> f64 {
+        self.server.metric("sluicegate_log_dropped_total")
+    }
+
+    /// Asks until lines are lost; every answer is as it should be.
+    fn serves_while_lines_are_lost(&self) {
+        let mut connection = Connection::open(self.server.address());
+        while self.lost() == 0.0 {
+            connection.send(&self.question.bytes());
+            assert_eq!(connection.response().status, 200);
+        }
+        assert_eq!(self.server.metric("sluicegate_panics_total"), 0.0);
+    }
+
+    fn leaves(mut self) {
+        self.server.signal("INT");
+        assert!(self.server.wait().success());
+    }
+}
+
+/// A reader of the log that has stopped holds up no request: lines are left out and counted.
+#[test]
+fn d13_a_stalled_reader_of_the_log_holds_up_nobody() {
+    let (_reader, writer) = io::pipe().unwrap();
+    let talkative = Talkative::logging_to(writer);
+    talkative.serves_while_lines_are_lost();
+    talkative.leaves();
+}
+
+/// A reader of the log that has gone is no end of the process: lines are counted as lost.
+#[test]
+fn d13_a_closed_pipe_of_the_log_ends_nothing() {
+    let (reader, writer) = io::pipe().unwrap();
+    drop(reader);
+    let talkative = Talkative::logging_to(writer);
+    talkative.serves_while_lines_are_lost();
+    talkative.leaves();
+}
+
+/// A full disk under the log is no end of the process: lines are counted as lost.
+#[test]
+fn d13_a_full_disk_ends_nothing() {
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let talkative = Talkative::logging_to(full);
+    talkative.serves_while_lines_are_lost();
+    talkative.leaves();
+}
+
+/// A reader that has stalled and goes on gets every line that was not counted as lost, and each is whole.
+#[test]
+fn d13_what_was_left_out_is_told_in_the_log() {
+    let (reader, writer) = io::pipe().unwrap();
+    let talkative = Talkative::logging_to(writer);
+    talkative.serves_while_lines_are_lost();
+    let lines = thread::spawn(move || BufReader::new(reader).lines().map_while(Result::ok).collect::<Vec<_>>());
+    await_that("there is room again", || {
+        let before = talkative.lost();
+        talkative.question.send(talkative.server.address()).status == 200 && talkative.lost() == before
+    });
+    talkative.leaves();
+    let lines = lines.join().unwrap();
+    assert!(lines.iter().all(|line| serde_json::from_str::<Value>(line).is_ok()));
+    assert!(lines.iter().any(|line| line.contains("lines were left out")));
+}
