@@ -24,8 +24,9 @@ fn replace(server: &Server, text: &str) {
     fs::rename(&next, path).unwrap();
 }
 
+/// A changed file is in force soon, keys and models together.
 #[test]
-fn a_changed_file_changes_keys_and_models() {
+fn d08_a_changed_file_changes_keys_and_models() {
     let server = Server::configured(&with_key(OLD));
     assert_eq!((status(&server, OLD), status(&server, NEW)), (200, 401));
     let models = "[[models]]\nid = \"mine\"\nfamily = \"text\"\nprotocols = [\"responses\"]\n";
@@ -35,8 +36,9 @@ fn a_changed_file_changes_keys_and_models() {
     assert_eq!(server.get(NEW, "/v1/models").json()["data"].as_array().unwrap().len(), 1);
 }
 
+/// A file that is wrong changes nothing and is told in the log.
 #[test]
-fn a_wrong_file_changes_nothing_and_is_told() {
+fn d08_a_wrong_file_changes_nothing_and_is_told() {
     let server = Server::configured(&with_key(OLD));
     for wrong in ["[limits", "colour = \"red\"\n", "[[models]]\nid = \"\"\nfamily = \"text\"\nprotocols = []\n"] {
         let before = server.log.lock().unwrap().len();
@@ -49,8 +51,9 @@ fn a_wrong_file_changes_nothing_and_is_told() {
     }
 }
 
+/// SIGHUP reads the file again.
 #[test]
-fn a_hangup_reads_the_file_again() {
+fn d08_a_hangup_reads_the_file_again() {
     let server = Server::configured(&with_key(OLD));
     let before = server.log.lock().unwrap().len();
     server.signal("HUP");

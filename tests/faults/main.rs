@@ -35,4 +35,5 @@ mod leaving;
 mod log;
 mod overload;
 mod raw;
+mod reload;
 mod slow;

@@ -48,6 +48,7 @@ fn status(house: &House) -> u16 {
     house.ask(Protocol::Chat, &body(false)).status
 }
 
+/// A stream ends at the upstream where it began, though a new file names another.
 #[test]
 fn d08_a_stream_ends_at_the_upstream_where_it_began() {
     let (first, second) = (hesitant(), Simulator::honest().unwrap());
@@ -71,6 +72,7 @@ fn d08_a_stream_ends_at_the_upstream_where_it_began() {
     assert!(told.contains("there.") && told.ends_with("data: [DONE]\n\n"), "{told}");
 }
 
+/// A model that a new file leaves out is 404, and its open streams end well.
 #[test]
 fn d09_a_model_that_is_gone_is_unknown_and_its_streams_end_well() {
     let simulator = hesitant();
@@ -88,6 +90,7 @@ fn d09_a_model_that_is_gone_is_unknown_and_its_streams_end_well() {
     assert!(told.ends_with(b"data: [DONE]\n\n"), "{}", String::from_utf8_lossy(&told));
 }
 
+/// A file with a wrong upstream is refused and counted, and everything stays as it was.
 #[test]
 fn d08_a_file_with_a_wrong_upstream_changes_nothing() {
     let simulator = Simulator::honest().unwrap();

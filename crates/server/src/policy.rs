@@ -4,6 +4,7 @@
 //! is wrong changes nothing.
 
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
@@ -94,21 +95,33 @@ pub(crate) async fn follow(path: PathBuf, policies: Arc<Policies>, metrics: Arc<
     }
 }
 
-/// Waits until the file is another one than was seen last. One that is gone is waited for.
-async fn changed(path: &Path, seen: Option<(SystemTime, u64)>) {
+/// Waits until the file is another one than was seen last, and has stayed so for a glance: one that is being written is
+/// let be. One that is gone is waited for.
+async fn changed(path: &Path, seen: Option<State>) {
+    let mut glanced = seen;
     loop {
         sleep(GLANCE).await;
-        if state(path).is_ok_and(|found| Some(found) != seen) {
+        let found = state(path).ok();
+        if found.is_some() && found != seen && found == glanced {
             return;
         }
+        glanced = found;
     }
 }
 
-/// By what a change of the file is noticed.
-fn state(path: &Path) -> io::Result<(SystemTime, u64)> {
+/// By what a change of the file is noticed. Its number on the disk tells another file apart that was put in its place:
+/// by a link, it may be as old and as long.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct State {
+    modified: SystemTime,
+    length: u64,
+    number: (u64, u64),
+}
+
+fn state(path: &Path) -> io::Result<State> {
     let found = std::fs::metadata(path)?;
-    Ok((found.modified()?, found.len()))
+    Ok(State { modified: found.modified()?, length: found.len(), number: (found.dev(), found.ino()) })
 }
 
 /// How often the file is looked at.
-const GLANCE: Duration = Duration::from_millis(500);
+const GLANCE: Duration = Duration::from_millis(250);

@@ -1,0 +1,111 @@
+//! D8: the configuration changes while requests come.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use serde_json::json;
+use simulator::Simulator;
+
+use crate::client::Request;
+use crate::server::{Scratch, Server, TEXT, await_that, binary};
+
+/// One model, which is known by another name at its one upstream.
+fn version(model: &str, simulator: &Simulator, theirs: &str) -> String {
+    format!(
+        "[[upstreams]]\nname = \"only\"\nprotocol = \"chat\"\nbase_url = \"{}\"\n\
+         [[models]]\nid = \"{model}\"\nfamily = \"text\"\nprotocols = [\"chat\"]\n\
+         targets = [{{ upstream = \"only\", model = \"{theirs}\" }}]\n",
+        simulator.base_url()
+    )
+}
+
+fn status(server: &Server, model: &str) -> u16 {
+    let body = json!({"model": model, "messages": [{"role": "user", "content": "Hello."}]});
+    server.post(TEXT, "/v1/chat/completions", &body).status
+}
+
+fn replace(path: &Path, text: &str) {
+    let next = path.with_extension("next");
+    fs::write(&next, text).unwrap();
+    fs::rename(&next, path).unwrap();
+}
+
+/// While the file changes to and fro no request is lost, and none is answered by a bit of one file and a bit of the
+/// other.
+#[test]
+fn d08_no_request_sees_a_mix() {
+    let (first, second) = (Simulator::honest().unwrap(), Simulator::honest().unwrap());
+    let versions = [version("mine", &first, "alpha"), version("mine", &second, "beta")];
+    let server = Server::configured(&versions[0]);
+    let (over, asked) = (AtomicBool::new(false), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    assert_eq!(status(&server, "mine"), 200);
+                    asked.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        let taken = "sluicegate_config_reloads_total{outcome=\"taken\"}";
+        for turn in 1..=20 {
+            replace(server.config_path(), &versions[turn % 2]);
+            let before = server.sum(taken);
+            server.signal("HUP");
+            await_that("it was read", || server.sum(taken) > before);
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+    for (simulator, theirs) in [(&first, "alpha"), (&second, "beta")] {
+        assert!(!simulator.requests().is_empty());
+        let model = |request: &simulator::Request| {
+            serde_json::from_slice::<serde_json::Value>(&request.body).unwrap()["model"].clone()
+        };
+        assert!(simulator.requests().iter().all(|request| model(request) == theirs));
+    }
+    assert_eq!(first.requests().len() + second.requests().len(), asked.load(Ordering::Relaxed));
+}
+
+/// A file that is written in place is not read before it is whole, though its first half is a right file too; one that
+/// stays torn is refused.
+#[test]
+fn d08_a_file_that_is_being_written_is_let_be() {
+    let simulator = Simulator::honest().unwrap();
+    let whole = version("mine", &simulator, "alpha");
+    let server = Server::configured(&whole);
+    let path = server.config_path();
+    for _ in 0..5 {
+        fs::write(path, &whole[..whole.find("[[models]]").unwrap()]).unwrap();
+        fs::write(path, &whole).unwrap();
+        assert_eq!(status(&server, "mine"), 200);
+    }
+    let refused = "sluicegate_config_reloads_total{outcome=\"refused\"}";
+    fs::write(path, &whole[..whole.len() - 20]).unwrap();
+    await_that("it is refused", || server.sum(refused) > 0.0);
+    assert_eq!(status(&server, "mine"), 200);
+}
+
+/// A link that is pointed elsewhere, as Kubernetes does it, is a changed file.
+#[test]
+fn d08_a_link_that_points_elsewhere_is_a_changed_file() {
+    let simulator = Simulator::honest().unwrap();
+    let old = Scratch::file("old.toml", &version("old", &simulator, "alpha"));
+    let new = Scratch::file("new.toml", &version("new", &simulator, "alpha"));
+    let link = Scratch::file("sluicegate.toml", "");
+    fs::remove_file(&link.0).unwrap();
+    symlink(&old.0, &link.0).unwrap();
+    let mut command = binary();
+    command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]).stderr(Stdio::piped());
+    let server = Server::run(command, Some(link));
+    assert_eq!((status(&server, "old"), status(&server, "new")), (200, 404));
+    let next = server.config_path().with_extension("next");
+    symlink(&new.0, &next).unwrap();
+    fs::rename(&next, server.config_path()).unwrap();
+    await_that("the new file is read", || status(&server, "new") == 200);
+    assert_eq!(status(&server, "old"), 404);
+    assert_eq!(Request::get("/livez").send(server.admin.unwrap()).status, 200);
+}
