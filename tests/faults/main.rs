@@ -34,6 +34,7 @@ mod framing;
 mod leaving;
 mod log;
 mod overload;
+mod process;
 mod raw;
 mod reload;
 mod slow;

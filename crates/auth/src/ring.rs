@@ -241,7 +241,7 @@ mod tests {
 
     /// From its very second an expired key is refused like an unknown one.
     #[test]
-    fn a02_an_expired_key_is_refused_like_an_unknown_one_from_its_very_second() {
+    fn a02_d11_an_expired_key_is_refused_like_an_unknown_one_from_its_very_second() {
         let ring = KeyRing::new([Entry { expires: Some(100), ..entry("a", 1) }]).unwrap();
         assert!(ring.admit(&shown(&key(1), None), 99).is_ok());
         assert_eq!(ring.admit(&shown(&key(1), None), 100), Err(Denied::Invalid));

@@ -1,5 +1,6 @@
 //! Model servers that requests are handed to, and which of them serve a model.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -173,6 +174,9 @@ impl Upstream {
         let key = match &self.api_key {
             None => "without a key".to_owned(),
             Some(Secret::Env(name)) => format!("key from ${name}"),
+            Some(Secret::File(path)) if is_open(path) => {
+                format!("key from {}, which everyone can read", path.display())
+            }
             Some(Secret::File(path)) => format!("key from {}", path.display()),
         };
         let fallback = self.fallback_base_url.as_ref().map(|url| format!(", then {url}")).unwrap_or_default();
@@ -181,6 +185,12 @@ impl Upstream {
 
     fn credential(&self, secret: &Secret) -> Result<Credential, String> {
         let key = secret.read()?;
+        if let Secret::File(path) = secret
+            && is_open(path)
+        {
+            let (upstream, file) = (&self.name, path.display());
+            tracing::warn!(upstream, %file, "everyone on this machine can read the key: chmod o-r");
+        }
         let shown = match self.auth {
             Some(Auth::Bearer) => Credential::bearer(&key),
             Some(Auth::XApiKey) => Credential::x_api_key(&key),
@@ -246,6 +256,11 @@ fn url(name: &str, text: &str, problems: &mut Vec<String>) -> Option<Url> {
             None
         }
     }
+}
+
+/// Whether everyone on the machine can read a file.
+fn is_open(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o004 != 0)
 }
 
 fn read(name: &str, path: &Path, problems: &mut Vec<String>) -> Option<Vec<u8>> {

@@ -81,8 +81,9 @@ async fn rest<D: TextEndpoint>(events: &mut Pin<Box<Events<Voice<D>>>>) -> (Stri
     (all, events.as_mut().project().record.outcome)
 }
 
+/// Timers run on the monotonic clock alone: here it is moved, and the clock on the wall is not.
 #[tokio::test(start_paused = true)]
-async fn a_silent_stream_says_that_it_is_alive_and_fails_at_its_deadline() {
+async fn d11_a_silent_stream_says_that_it_is_alive_and_fails_at_its_deadline() {
     let house = House::new();
     let (dropped, _gone) = oneshot::channel();
     let mut events = Box::pin(house.responses(silent(dropped)));
@@ -104,8 +105,9 @@ async fn a_silent_message_is_kept_alive_by_pings() {
     assert_eq!(all.matches("event: error\n").count(), 1, "{all}");
 }
 
+/// At the cut an open stream gets one failure event, and its outcome is `shutdown`.
 #[tokio::test(start_paused = true)]
-async fn a_process_that_ends_tells_its_open_streams() {
+async fn d03_a_process_that_ends_tells_its_open_streams() {
     let house = House::new();
     let (dropped, _gone) = oneshot::channel();
     let mut events = Box::pin(house.responses(silent(dropped)));
@@ -141,8 +143,9 @@ async fn what_comes_after_the_end_is_not_told() {
     assert!(!all.contains("more"), "{all}");
 }
 
+/// A client that goes away stops the generation at once and gives its permit back.
 #[tokio::test(start_paused = true)]
-async fn a_client_that_goes_away_stops_the_engine_and_gives_its_permit_back() {
+async fn c05_a_client_that_goes_away_stops_the_engine_and_gives_its_permit_back() {
     let house = House::new();
     let (dropped, gone) = oneshot::channel();
     let mut events = Box::pin(house.responses(silent(dropped)));
@@ -153,9 +156,9 @@ async fn a_client_that_goes_away_stops_the_engine_and_gives_its_permit_back() {
     assert_eq!(house.limiter.taken(), 0);
 }
 
-/// Row C7.
+/// A panic after the commit is the one failure event of the stream, told without its cause; the permit comes back.
 #[tokio::test(start_paused = true)]
-async fn a_panic_in_the_middle_is_told_as_a_failure() {
+async fn c07_a_panic_in_the_middle_is_told_as_a_failure() {
     let house = House::new();
     let steps = stream::iter([text("Hi.")]).chain(stream::poll_fn(|_| panic!("injected")));
     let mut events = Box::pin(house.messages(Box::pin(steps)));

@@ -1,0 +1,107 @@
+//! D: what befalls the process and its machine.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::json;
+use simulator::Simulator;
+
+use crate::client::{self, Connection};
+use crate::scene::{HASTY, Scene, text_lanes};
+use crate::server::{Scratch, Server, TEXT, await_that, binary};
+
+/// A process that was killed starts again at its address with nothing to repair.
+#[test]
+fn d06_killed_at_any_moment_it_starts_again() {
+    let mut killed = Server::configured("");
+    for turn in 0..10 {
+        let address = killed.address();
+        let mut connections: Vec<_> = (0..turn).map(|_| Connection::open(address)).collect();
+        for connection in &mut connections {
+            connection.send(b"GET /v1/mod");
+        }
+        killed.signal("KILL");
+        assert!(!killed.wait().success());
+        let mut command = binary();
+        command.args(["serve", "--listen", &address.to_string(), "--admin", "127.0.0.1:0"]);
+        killed = Server::run(command, Some(Scratch::file("sluicegate.toml", "")));
+        assert_eq!(killed.get(TEXT, "/v1/models").status, 200, "turn {turn}");
+    }
+}
+
+/// Requests whose time runs out while the process is suspended fail cleanly when it goes on, and all is as before.
+#[test]
+fn d12_suspended_it_goes_on_and_what_is_late_fails_cleanly() {
+    let scene = Scene::named("stall-after-2", HASTY);
+    let open: Vec<_> = text_lanes().into_iter().map(|lane| (lane, scene.open(lane, true))).collect();
+    scene.await_requests(open.len());
+    scene.house.gateway.signal("STOP");
+    let more = scene.simulator.wait_for_requests(open.len() + 1, Duration::from_millis(1500));
+    assert!(!more, "a suspended process asks nobody");
+    scene.house.gateway.signal("CONT");
+    for (lane, mut connection) in open {
+        let response = connection.response();
+        assert!([200, 504].contains(&response.status), "{lane:?}: {}", response.text());
+        assert!(response.complete, "{lane:?}");
+    }
+    scene.end();
+}
+
+/// Uploads past the memory that is set aside for them are refused with 503 before the system's own limit is reached.
+#[test]
+fn d15_uploads_past_their_memory_are_refused_before_the_system_kills() {
+    let config = "[limits]\njson_body = \"8MiB\"\nedit_body = \"8MiB\"\nbody_memory = \"32MiB\"\n";
+    let mut command = Command::new("prlimit");
+    let inner = binary();
+    command.arg("--data=268435456").arg(inner.get_program()).envs(inner.get_envs().filter_map(|(k, v)| Some((k, v?))));
+    command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]).stderr(Stdio::piped());
+    let server = Server::run(command, Some(Scratch::file("sluicegate.toml", config)));
+    let body = json!({"model": "alt-flash", "input": [{"role": "user", "content": "x".repeat(7 << 20)}]});
+    let question = client::Request::post("/v1/responses", &body).bearer(TEXT).bytes();
+    // Each holds all of its body but the end, until it is refused: 32 of 7 MiB, where 4 have room.
+    let mut open: Vec<_> = (0..32).map(|_| Connection::open(server.address())).collect();
+    let all_but_the_end = &question[..question.len() - 1];
+    std::thread::scope(|scope| {
+        for connection in &mut open {
+            // Whoever is refused in the middle of it cannot send the rest.
+            scope.spawn(|| connection.try_send(all_but_the_end));
+        }
+    });
+    let refused = "sluicegate_requests_total{route=\"responses\",status=\"503\"";
+    await_that("those without room are refused", || server.sum(refused) >= 28.0);
+    drop(open);
+    server.await_quiet();
+    assert_eq!(server.metric("sluicegate_panics_total"), 0.0);
+    assert_eq!(server.get(TEXT, "/v1/models").status, 200, "it lives");
+}
+
+/// A key file that cannot be read is an error at the start that names it; one that everyone can read is warned of.
+#[test]
+fn d16_key_files_are_looked_at() {
+    let simulator = Simulator::honest().unwrap();
+    let missing = "[[upstreams]]\nname = \"u\"\nprotocol = \"chat\"\nbase_url = \"http://127.0.0.1:1/v1\"\n\
+                   api_key = { file = \"/nonexistent/upstream.key\" }\n";
+    let file = Scratch::file("sluicegate.toml", missing);
+    let output = binary().args(["serve", "--config"]).arg(&file.0).output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && told.contains("/nonexistent/upstream.key"), "{told}");
+
+    for (mode, is_warned) in [(0o644, true), (0o600, false)] {
+        let key = Scratch::file("upstream.key", "simulator-secret");
+        fs::set_permissions(&key.0, Permissions::from_mode(mode)).unwrap();
+        let config = missing.replace("/nonexistent/upstream.key", key.0.to_str().unwrap());
+        let config = config.replace("http://127.0.0.1:1/v1", &simulator.base_url());
+        let server = Server::configured(&config);
+        assert_eq!(server.get(TEXT, "/v1/models").status, 200);
+        let warning = || server.log.lock().unwrap().contains("everyone on this machine can read the key");
+        if is_warned {
+            await_that("it is warned of", warning);
+        } else {
+            await_that("the request is logged", || server.log.lock().unwrap().contains("\"route\":\"models\""));
+            assert!(!warning());
+        }
+        assert!(!server.log.lock().unwrap().contains("simulator-secret"));
+    }
+}
