@@ -19,7 +19,7 @@ mod lifecycle;
 mod limit;
 mod line;
 mod log;
-#[cfg(all(test, feature = "easel"))]
+#[cfg(test)]
 mod memory;
 mod metrics;
 mod openapi;
