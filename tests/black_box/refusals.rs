@@ -252,8 +252,9 @@ fn stored_files_and_text_models_on_image_endpoints_are_refused() {
     assert_eq!((text.status, &text.json()["error"]["code"]), (400, &json!("model_not_supported")));
 }
 
+/// A compressed body is 415, whatever is in it: nothing is ever unpacked.
 #[test]
-fn compressed_bodies_are_refused_with_the_reason() {
+fn l11_compressed_bodies_are_refused_with_the_reason() {
     let server = Server::shared();
     let request = Request::post_bytes("/v1/responses", b"\x1f\x8b").bearer(TEXT).header("content-encoding", "gzip");
     let response = request.send(server.address());

@@ -140,10 +140,14 @@ mod tests {
     use std::convert::Infallible;
     use std::task::{Context, Poll};
 
+    use bytesize::ByteSize;
+    use futures_util::StreamExt;
     use http_body::Frame;
-    use http_body_util::Full;
+    use http_body_util::{Full, StreamBody};
 
     use super::*;
+
+    const LONG: Duration = Duration::from_secs(1000);
 
     /// A body that gives its pieces and then, perhaps, nothing more for ever.
     struct Script(Vec<&'static [u8]>, bool);
@@ -179,6 +183,27 @@ mod tests {
     async fn a_body_that_stalls_is_given_up() {
         let budget = Budget::new(1 << 20);
         assert_eq!(code(Script(vec![b"ab"], true), 5, &budget).await, Err("request_timeout"));
+    }
+
+    /// A body of single bytes, one a second.
+    fn slow(bytes: usize) -> impl Body<Data = Bytes, Error = Infallible> {
+        StreamBody::new(futures_util::stream::iter(0..bytes).then(|_| async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            Ok(Frame::data(Bytes::from_static(b"x")))
+        }))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_keeps_its_pace_or_is_given_up() {
+        let budget = Budget::new(1 << 20);
+        let limits = |rate| Limits { body_rate: ByteSize::b(rate), body_timeout: LONG, ..Limits::default() };
+        let at_pace = Incoming::new(slow(100), 100, &limits(1), &budget).whole().await;
+        assert_eq!(at_pace.unwrap().bytes.len(), 100);
+        let begun = Instant::now();
+        let behind = Incoming::new(slow(100), 100, &limits(2), &budget).whole().await;
+        assert_eq!(behind.unwrap_err().error.code, "request_timeout");
+        // Ten seconds of grace, and half a second for each byte that came.
+        assert_eq!(begun.elapsed().as_secs(), 19);
     }
 
     #[tokio::test(start_paused = true)]
