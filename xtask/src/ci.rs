@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::tools::DENY;
 use crate::{Outcome, campaign, deps, fuzz, process, schemathesis, test, tidy, workspace};
+use crate::{Outcome, deps, faults, fuzz, process, schemathesis, test, tidy, workspace};
 
 /// Runs every step and stops at the first that fails.
 pub(crate) fn run() -> Outcome {
@@ -40,6 +41,7 @@ const STEPS: &[Step] = &[
     ("schemathesis", schemathesis::smoke),
     ("campaign", campaign::usual),
     ("tests", || test::run(&[])),
+    ("faults", faults::check),
 ];
 
 /// The crates that people use without the rest: each is built, tested and documented with its own features only.

@@ -5,12 +5,14 @@ mod campaign;
 mod ci;
 mod clients;
 mod deps;
+mod faults;
 mod fetch_model;
 mod fuzz;
 mod gateway;
 mod interop;
 mod layers;
 mod lockfile;
+mod passed;
 mod process;
 mod python;
 mod schemathesis;
@@ -53,6 +55,7 @@ fn chore(mut args: Vec<OsString>) -> Outcome {
         Some("fuzz") => fuzz::run(&args),
         Some("openapi") => nothing(&args).and_then(|()| serve::openapi()),
         Some("schemathesis") => schemathesis::run(&args),
+        Some("faults") => faults::run(&args),
         Some("deps") => nothing(&args).and_then(|()| deps::run()),
         Some("tidy") => nothing(&args).and_then(|()| tidy::run()),
         Some("help" | "--help" | "-h") => usage(),
@@ -96,5 +99,7 @@ usage: cargo xtask <chore>
   schemathesis [--examples N] [--without TAG]…
                       hold the running gateway against its OpenAPI document with N random requests an operation (25);
                       --without leaves out the operations of a tag, such as Images
+  faults [--check]    write tests/FAULTS.md: every fault, and the tests that show what happens then; --check holds it
+                      against the last run of `cargo xtask test` instead
   deps                hold the workspace against the layer table and the lock file against the version rules
   tidy                look over every file for what the compiler does not see";

@@ -2,13 +2,15 @@
 
 use std::ffi::OsString;
 
-use crate::{Outcome, clients, fetch_model, process};
+use crate::{Outcome, clients, fetch_model, passed, process};
 
 /// Brings the model if it is absent and runs the tests; `args` go to the last `cargo test`.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
     fetch_model::run()?;
     // The build that `cargo test` makes too, and beside it the binary that the clients call.
-    process::run(process::cargo("build").args(["--workspace", "--locked", "--bins", "--tests"]))?;
+    let roots = passed::build()?;
     clients::python_sdks()?;
-    process::run(process::cargo("test").args(["--workspace", "--locked"]).args(args))
+    let mut tests = process::cargo("test");
+    tests.args(["--workspace", "--locked"]).args(args);
+    passed::run(tests, &roots)
 }

@@ -3,16 +3,13 @@
 use std::fs;
 use std::path::Path;
 
-use crate::{Outcome, process, workspace};
+use crate::{Outcome, workspace};
 
 /// Looks over every file that git knows or would take.
 pub(crate) fn run() -> Outcome {
     let root = workspace::root();
-    let mut git = std::process::Command::new("git");
-    git.current_dir(&root).args(["ls-files", "--cached", "--others", "--exclude-standard", "-z"]);
-    let names = process::output(&mut git)?;
     let (mut looked, mut found) = (0, Vec::new());
-    for name in names.split_terminator('\0').filter(|name| is_ours(name)) {
+    for name in workspace::files()?.iter().filter(|name| is_ours(name)) {
         // Deleted but not yet committed, or no text: nothing to look over.
         let Ok(text) = fs::read_to_string(root.join(name)) else { continue };
         found.extend(problems(name, &text));

@@ -1,6 +1,7 @@
 //! Where things are: the workspace, its packages, its target folder.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use cargo_metadata::{Metadata, MetadataCommand};
 
@@ -18,6 +19,13 @@ pub(crate) fn metadata() -> Outcome<Metadata> {
     let mut command = MetadataCommand::new();
     command.cargo_path(process::cargo_path()).current_dir(root()).no_deps();
     command.exec().map_err(|error| format!("cargo metadata failed: {error}"))
+}
+
+/// Every file that git knows or would take, from the root.
+pub(crate) fn files() -> Outcome<Vec<String>> {
+    let mut git = Command::new("git");
+    git.current_dir(root()).args(["ls-files", "--cached", "--others", "--exclude-standard", "-z"]);
+    Ok(process::output(&mut git)?.split_terminator('\0').map(str::to_owned).collect())
 }
 
 /// The folder into which cargo builds.

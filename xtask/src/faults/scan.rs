@@ -1,0 +1,125 @@
+//! Finding the tests that show rows, in the text of a source file.
+
+use std::fmt;
+
+use super::rows::Row;
+
+/// A test that shows rows.
+#[derive(Debug, PartialEq)]
+pub(super) struct Shown {
+    pub(super) rows: Vec<Row>,
+    /// The file, from the root of the repository.
+    pub(super) file: String,
+    /// The function.
+    pub(super) name: String,
+    /// What is owed, in a sentence.
+    pub(super) expected: String,
+}
+
+/// Where it stands: `tests/faults/framing.rs::h13_…`.
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}::{}", self.file, self.name)
+    }
+}
+
+/// The tests in the text of `file` whose names begin with rows.
+pub(super) fn tests(file: &str, text: &str) -> Vec<Shown> {
+    let mut found = Vec::new();
+    let mut above = Above::default();
+    for line in text.lines().map(str::trim) {
+        if above.take(line) {
+            continue;
+        }
+        let above = std::mem::take(&mut above);
+        let Some(name) = function(line).filter(|_| above.is_test) else { continue };
+        let (rows, title) = Row::leading(name);
+        if !rows.is_empty() {
+            let expected = above.sentence().unwrap_or_else(|| in_words(title));
+            found.push(Shown { rows, file: file.into(), name: name.into(), expected });
+        }
+    }
+    found
+}
+
+/// What stands above a function.
+#[derive(Default)]
+struct Above {
+    doc: Vec<String>,
+    is_test: bool,
+    /// How many brackets of an attribute are still open.
+    open: usize,
+}
+
+impl Above {
+    /// Takes a line in, unless it is something else.
+    fn take(&mut self, line: &str) -> bool {
+        if self.open > 0 || line.starts_with("#[") {
+            self.is_test |= line.starts_with("#[test]") || line.starts_with("#[tokio::test");
+            self.open = (self.open + line.matches('[').count()).saturating_sub(line.matches(']').count());
+            return true;
+        }
+        let Some(doc) = line.strip_prefix("///") else { return false };
+        self.doc.push(doc.trim().to_owned());
+        true
+    }
+
+    /// The first sentence of the documentation.
+    fn sentence(&self) -> Option<String> {
+        let paragraph: Vec<_> = self.doc.iter().map(String::as_str).take_while(|line| !line.is_empty()).collect();
+        let paragraph = paragraph.join(" ");
+        let end = paragraph.find(". ").map_or(paragraph.len(), |at| at + 1);
+        (end > 0).then(|| paragraph[..end].to_owned())
+    }
+}
+
+/// The name of the function that begins in this line.
+fn function(line: &str) -> Option<&str> {
+    let line = line.strip_prefix("pub ").unwrap_or(line);
+    let line = line.strip_prefix("async ").unwrap_or(line);
+    line.strip_prefix("fn ")?.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next()
+}
+
+/// `half_closed_clients_are_gone` as a sentence.
+fn in_words(name: &str) -> String {
+    let mut letters = name.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+    let words: String = first.into_iter().chain(letters).collect();
+    format!("{}.", words.replace('_', " "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(text: &str) -> (String, String) {
+        let mut found = tests("a.rs", text);
+        assert_eq!(found.len(), 1, "{text}");
+        let Shown { rows, expected, .. } = found.remove(0);
+        (rows.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "), expected)
+    }
+
+    #[test]
+    fn the_first_sentence_is_what_is_owed() {
+        let text = "    /// The body ends\n    /// with 408. Never later.\n    ///\n    /// More.\n    #[test]\n    fn l03_slow() {";
+        assert_eq!(one(text), ("L3".into(), "The body ends with 408.".into()));
+    }
+
+    #[test]
+    fn a_name_alone_is_read_as_one() {
+        let text = "#[test]\nfn c03_u19_a_client_that_does_not_read_is_given_up() {";
+        assert_eq!(one(text), ("C3 U19".into(), "A client that does not read is given up.".into()));
+    }
+
+    #[test]
+    fn attributes_may_stand_anywhere_above() {
+        let text = "#[tokio::test(\n    flavor = \"current_thread\",\n    ids = [1]\n)]\n#[cfg(unix)]\n/// Gone.\nasync fn c01_gone() {";
+        assert_eq!(one(text), ("C1".into(), "Gone.".into()));
+    }
+
+    #[test]
+    fn only_tests_that_name_a_row_count() {
+        let text = "#[test]\nfn h1_short() {}\n#[test]\nfn plain() {}\nfn h01_no_test() {}\n#[test]\n\nconst A: u8 = 1;\nfn h02_either() {}\n";
+        assert_eq!(tests("a.rs", text), []);
+    }
+}
