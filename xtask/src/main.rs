@@ -12,6 +12,7 @@ mod gateway;
 mod interop;
 mod layers;
 mod lockfile;
+mod mutate;
 mod passed;
 mod process;
 mod python;
@@ -56,6 +57,7 @@ fn chore(mut args: Vec<OsString>) -> Outcome {
         Some("openapi") => nothing(&args).and_then(|()| serve::openapi()),
         Some("schemathesis") => schemathesis::run(&args),
         Some("faults") => faults::run(&args),
+        Some("mutate") => mutate::run(&args),
         Some("deps") => nothing(&args).and_then(|()| deps::run()),
         Some("tidy") => nothing(&args).and_then(|()| tidy::run()),
         Some("help" | "--help" | "-h") => usage(),
@@ -101,5 +103,9 @@ usage: cargo xtask <chore>
                       --without leaves out the operations of a tag, such as Images
   faults [--check]    write tests/FAULTS.md: every fault, and the tests that show what happens then; --check holds it
                       against the last run of `cargo xtask test` instead
+  mutate [--list] [--write] [--jobs N] [NAME…]
+                      take one guard of the product away at a time, in a copy, and see that a test tells: all of
+                      tests/mutations, or those whose names begin with a NAME; --write puts what came of it into
+                      tests/MUTATIONS.md
   deps                hold the workspace against the layer table and the lock file against the version rules
   tidy                look over every file for what the compiler does not see";

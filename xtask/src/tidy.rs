@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::{Outcome, workspace};
+use crate::{Outcome, mutate, workspace};
 
 /// Looks over every file that git knows or would take.
 pub(crate) fn run() -> Outcome {
@@ -15,6 +15,7 @@ pub(crate) fn run() -> Outcome {
         found.extend(problems(name, &text));
         looked += 1;
     }
+    found.extend(mutate::problems()?);
     if found.is_empty() {
         println!("{looked} files are tidy");
         return Ok(());

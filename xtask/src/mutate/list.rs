@@ -1,0 +1,144 @@
+//! `tests/mutations/*.toml`: what is taken away, and who should tell.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use crate::{Outcome, workspace};
+
+/// One guard taken away.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Mutation {
+    pub(super) name: String,
+    /// The source, from the root of the repository.
+    pub(super) file: String,
+    /// The text that is replaced, which is there once.
+    pub(super) find: String,
+    pub(super) replace: String,
+    /// Which guard it is.
+    pub(super) why: String,
+    /// What `cargo test` runs; that of the whole file where a mutation says nothing.
+    #[serde(default)]
+    pub(super) tests: String,
+    /// Why no test can tell.
+    pub(super) survives: Option<String>,
+}
+
+/// One file of the list.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Chapter {
+    tests: String,
+    mutation: Vec<Mutation>,
+}
+
+/// The whole list, in the order of its files.
+pub(super) fn read() -> Outcome<Vec<Mutation>> {
+    let mut all = Vec::new();
+    for path in files()? {
+        let told = |error: String| format!("{}: {error}", path.display());
+        let text = fs::read_to_string(&path).map_err(|error| told(error.to_string()))?;
+        all.extend(chapter(&text).map_err(told)?);
+    }
+    Ok(all)
+}
+
+/// What does not fit the code, or is not said as it must be.
+pub(super) fn problems(all: &[Mutation]) -> Vec<String> {
+    let mut names = BTreeSet::new();
+    let mut found = Vec::new();
+    for mutation in all {
+        let Mutation { name, file, find, replace, .. } = mutation;
+        let mut tell = |what: String| found.push(format!("mutation {name}: {what}"));
+        if !names.insert(name) {
+            tell("the name is there twice".into());
+        }
+        if find == replace {
+            tell("nothing is changed".into());
+        }
+        if [Some(&mutation.why), mutation.survives.as_ref()].iter().flatten().any(|text| text.trim().is_empty()) {
+            tell("a reason is empty".into());
+        }
+        match fs::read_to_string(workspace::root().join(file)) {
+            Ok(text) => match text.matches(find.as_str()).count() {
+                1 => {}
+                times => tell(format!("what it looks for is {times} times in {file}, and must be there once")),
+            },
+            Err(error) => tell(format!("{file}: {error}")),
+        }
+    }
+    found
+}
+
+fn chapter(text: &str) -> Outcome<Vec<Mutation>> {
+    let chapter: Chapter = toml::from_str(text).map_err(|error| error.to_string())?;
+    let mut mutations = chapter.mutation;
+    for mutation in mutations.iter_mut().filter(|mutation| mutation.tests.is_empty()) {
+        mutation.tests.clone_from(&chapter.tests);
+    }
+    Ok(mutations)
+}
+
+fn files() -> Outcome<Vec<PathBuf>> {
+    let folder = workspace::root().join("tests/mutations");
+    let told = |error| format!("{}: {error}", folder.display());
+    let paths: Result<Vec<_>, _> = fs::read_dir(&folder).map_err(told)?.map(|entry| Ok(entry?.path())).collect();
+    let mut paths = paths.map_err(told)?;
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    paths.sort();
+    Ok(paths)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHAPTER: &str = "\
+tests = '-p sluicegate-sse'
+
+[[mutation]]
+name = 'one'
+file = 'xtask/Cargo.toml'
+find = 'name = \"xtask\"'
+replace = ''
+why = 'Its name.'
+
+[[mutation]]
+name = 'one'
+file = 'xtask/Cargo.toml'
+find = 'a'
+replace = 'a'
+why = ''
+tests = '-p xtask'
+
+[[mutation]]
+name = 'two'
+file = 'xtask/none.rs'
+find = 'a'
+replace = ''
+why = 'No file.'
+";
+
+    #[test]
+    fn a_mutation_has_the_tests_of_its_file_or_its_own() {
+        let tests: Vec<_> = chapter(CHAPTER).unwrap().into_iter().map(|mutation| mutation.tests).collect();
+        assert_eq!(tests, ["-p sluicegate-sse", "-p xtask", "-p sluicegate-sse"]);
+        assert!(chapter("tests = ''\n[[mutation]]\nguard = 'a'").is_err());
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told() {
+        let told = problems(&chapter(CHAPTER).unwrap());
+        assert_eq!(told.len(), 5, "{told:?}");
+        assert_eq!(
+            told[..3],
+            ["the name is there twice", "nothing is changed", "a reason is empty"]
+                .map(|told| format!("mutation one: {told}"))
+        );
+        assert!(told[3].contains("times in xtask/Cargo.toml, and must be there once"));
+        assert!(told[4].starts_with("mutation two: xtask/none.rs: "));
+    }
+}
