@@ -1,17 +1,20 @@
-//! `cargo xtask deps`: the workspace against the layer table, the lock files against the version rules.
+//! `cargo xtask deps`: the workspace against the layer table, its lints and the lock files against the rules.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use cargo_metadata::{DependencyKind, Metadata, Package};
 
 use crate::layers::{self, LAYERS, Room};
-use crate::{Outcome, lockfile, process, workspace};
+use crate::{Outcome, lints, lockfile, process, workspace};
 
 /// Tells every dependency that the table or the rules do not allow.
 pub(crate) fn run() -> Outcome {
     let metadata = workspace::metadata()?;
     let mut found = sideways(&metadata);
     found.extend(impure(&metadata)?);
+    found.extend(heavy()?);
+    found.extend(lints::problems(&metadata)?);
     for name in ["Cargo.lock", "fuzz/Cargo.lock"] {
         let text = fs::read_to_string(workspace::root().join(name)).map_err(|error| format!("{name}: {error}"))?;
         found.extend(lockfile::problems(&text)?.into_iter().map(|problem| format!("{name}: {problem}")));
@@ -53,12 +56,9 @@ fn impure(metadata: &Metadata) -> Outcome<Vec<String>> {
     let mut found = Vec::new();
     for room in present(metadata).filter(|room| room.is_pure()) {
         let package = format!("sluicegate-{}", room.name);
-        let mut tree = process::cargo("tree");
         // One package at a time: the others would add their features.
-        tree.args(["--locked", "--package", &package, "--edges", "normal", "--prefix", "none", "--format", "{p}"]);
-        let reached = process::output(&mut tree)?;
-        let names = reached.lines().filter_map(|line| line.split(' ').next());
-        for name in names.filter(|name| WITH_IO.contains(name)) {
+        let reached = reached(&["--package", &package])?;
+        for name in WITH_IO.iter().filter(|name| reached.contains(**name)) {
             found.push(format!(
                 "{} is pure, but reaches {name}: `cargo tree -p {package} -e normal -i {name}`",
                 room.name
@@ -66,6 +66,21 @@ fn impure(metadata: &Metadata) -> Outcome<Vec<String>> {
         }
     }
     Ok(found)
+}
+
+/// Engines that the fuzz targets reach: they must stay quick to build.
+fn heavy() -> Outcome<Vec<String>> {
+    let reached = reached(&["--manifest-path", "fuzz/Cargo.toml"])?;
+    let told = |name| format!("fuzz reaches {name}: its targets are for the light crates alone");
+    Ok(ENGINES.iter().filter(|name| reached.contains(**name)).map(told).collect())
+}
+
+/// The names of all packages that those chosen by `args` are built with.
+fn reached(args: &[&str]) -> Outcome<BTreeSet<String>> {
+    let mut tree = process::cargo("tree");
+    tree.args(["--locked", "--edges", "normal", "--prefix", "none", "--format", "{p}"]).args(args);
+    let packages = process::output(&mut tree)?;
+    Ok(packages.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect())
 }
 
 /// The rooms of the table that are in the workspace.
@@ -78,6 +93,9 @@ fn folder(package: &Package) -> Option<&str> {
     let folder = package.manifest_path.parent()?;
     (folder.parent()?.file_name()? == "crates").then_some(folder.file_name()?)
 }
+
+/// What the engines are, and what the embedded one runs on.
+const ENGINES: &[&str] = &["candle-core", "candle-nn", "sluicegate-easel", "sluicegate-local"];
 
 /// Packages that no pure room reaches.
 const WITH_IO: &[&str] = &["hyper", "mio", "socket2", "tokio"];

@@ -1,13 +1,18 @@
 //! `cargo xtask fuzz`: every fuzz target in turn, and a table of what came of it.
 //!
-//! What a run finds goes into a scratch folder of its own; the committed corpus grows with `--keep` alone.
+//! What a run finds goes into a scratch folder of its own; the committed corpus grows with `--keep` alone, and the
+//! log in `fuzz/LOG.md` with `--log`.
+
+mod log;
 
 use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::Instant;
 
+use self::log::Log;
 use crate::tools::FUZZ;
 use crate::{Outcome, process, workspace};
 
@@ -20,14 +25,20 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
         Some(name) => return Err(format!("there is no fuzz target {name:?}: there are {}", all.join(", "))),
         None => all,
     };
-    run_all(&chosen, plan.seconds, plan.keep)
+    let rows = run_all(&chosen, plan.seconds, plan.keep)?;
+    if plan.log {
+        let mut log = Log::read();
+        rows.iter().for_each(|row| log.add(&row.target, &row.stats));
+        log.write(&targets()?)?;
+    }
+    judge(&rows)
 }
 
 /// Every target for a few seconds: that it builds, starts and takes its corpus.
 pub(crate) fn smoke() -> Outcome {
     // cargo fuzz would silently write a lock file that is behind.
     process::run(process::cargo("fetch").current_dir(folder()).arg("--locked"))?;
-    run_all(&targets()?, SMOKE_SECONDS, false)
+    judge(&run_all(&targets()?, SMOKE_SECONDS, false)?)
 }
 
 /// What the command line asks for.
@@ -35,19 +46,21 @@ pub(crate) fn smoke() -> Outcome {
 struct Plan {
     seconds: u64,
     keep: bool,
+    log: bool,
     target: Option<String>,
 }
 
 impl Plan {
     fn parse(args: &[OsString]) -> Outcome<Self> {
-        let mut plan = Self { seconds: 60, keep: false, target: None };
+        let mut plan = Self { seconds: 60, keep: false, log: false, target: None };
         let mut args = args.iter().map(|arg| arg.to_string_lossy());
         while let Some(arg) = args.next() {
             match &*arg {
                 "--keep" => plan.keep = true,
+                "--log" => plan.log = true,
                 "--minutes" => plan.seconds = seconds(args.next().as_deref())?,
                 name if plan.target.is_none() && !name.starts_with('-') => plan.target = Some(name.to_owned()),
-                other => return Err(format!("unexpected {other:?}: expected [--minutes N] [--keep] [TARGET]")),
+                other => return Err(format!("unexpected {other:?}: expected [--minutes N] [--keep] [--log] [TARGET]")),
             }
         }
         Ok(plan)
@@ -61,15 +74,20 @@ fn seconds(minutes: Option<&str>) -> Outcome<u64> {
 }
 
 /// Fuzzes each target and sums up.
-fn run_all(targets: &[String], seconds: u64, keep: bool) -> Outcome {
+fn run_all(targets: &[String], seconds: u64, keep: bool) -> Outcome<Vec<Row>> {
     process::run(&mut fuzz("build", &[])?)?;
     let mut rows = Vec::new();
     for target in targets {
         println!("-- {target} for {seconds} s");
-        rows.push(Row { target, stats: run_one(target, seconds, keep)? });
+        rows.push(Row { target: target.clone(), stats: run_one(target, seconds, keep)? });
     }
     print!("{}", table(&rows));
-    let crashed: Vec<_> = rows.iter().filter(|row| row.stats.crashed).map(|row| row.target).collect();
+    Ok(rows)
+}
+
+/// Tells the targets that crashed.
+fn judge(rows: &[Row]) -> Outcome {
+    let crashed: Vec<_> = rows.iter().filter(|row| row.stats.crashed).map(|row| row.target.as_str()).collect();
     if crashed.is_empty() {
         return Ok(());
     }
@@ -88,6 +106,7 @@ fn run_one(target: &str, seconds: u64, keep: bool) -> Outcome<Stats> {
     let mut command = fuzz("run", &[target])?;
     // The first folder takes what is new.
     command.args([&scratch, &corpus]).arg("--").args([format!("-max_total_time={seconds}")]).args(LIMITS);
+    let begun = now();
     let mut child = command.stderr(Stdio::piped()).spawn().map_err(|error| process::not_started(&command, &error))?;
     let mut stats = Stats::default();
     if let Some(stderr) = child.stderr.take() {
@@ -97,6 +116,7 @@ fn run_one(target: &str, seconds: u64, keep: bool) -> Outcome<Stats> {
     }
     let status = child.wait().map_err(|error| format!("cargo fuzz cannot be waited for: {error}"))?;
     stats.crashed = !status.success();
+    stats.seconds = begun.elapsed().as_secs();
     if keep && !stats.crashed {
         // Takes over what reaches code that the corpus does not, and leaves the corpus as it is otherwise.
         process::run(fuzz("run", &[target])?.args([&corpus, &scratch]).args(["--", "-merge=1"]))?;
@@ -107,6 +127,7 @@ fn run_one(target: &str, seconds: u64, keep: bool) -> Outcome<Stats> {
 /// What a run of libFuzzer said of itself, last.
 #[derive(Debug, Default, PartialEq)]
 struct Stats {
+    seconds: u64,
     executions: u64,
     coverage: u64,
     corpus: u64,
@@ -138,17 +159,17 @@ impl Stats {
 }
 
 /// A line of the summary.
-struct Row<'a> {
-    target: &'a str,
+struct Row {
+    target: String,
     stats: Stats,
 }
 
-fn table(rows: &[Row<'_>]) -> String {
+fn table(rows: &[Row]) -> String {
     let width = rows.iter().map(|row| row.target.len()).max().unwrap_or(0).max("target".len());
     let mut text =
         format!("{:width$} {:>12} {:>9} {:>7} {:>8}\n", "target", "executions", "coverage", "corpus", "crashes");
     for Row { target, stats } in rows {
-        let Stats { executions, coverage, corpus, crashed } = stats;
+        let Stats { executions, coverage, corpus, crashed, .. } = stats;
         let crashes = u8::from(*crashed);
         text += &format!("{target:width$} {executions:>12} {coverage:>9} {corpus:>7} {crashes:>8}\n");
     }
@@ -167,6 +188,11 @@ fn fuzz(subcommand: &str, args: &[&str]) -> Outcome<Command> {
     let mut command = FUZZ.command()?;
     command.current_dir(folder()).args([subcommand, "--sanitizer", "none"]).args(args);
     Ok(command)
+}
+
+#[allow(clippy::disallowed_methods, reason = "the log says how long was fuzzed")]
+fn now() -> Instant {
+    Instant::now()
 }
 
 fn folder() -> PathBuf {
@@ -196,8 +222,8 @@ mod tests {
         stats.take("#9\tINITED cov: 85 ft: 116 corp: 8/122b exec/s: 0 rss: 28Mb");
         stats.take("#2097152\tNEW    cov: 120 ft: 347 corp: 144/9617b lim: 4096 exec/s: 699050 rss: 28Mb L: 1/2");
         stats.take("#3253362\tDONE   cov: 121 ft: 347 corp: 145/9566b lim: 4096 exec/s: 542227 rss: 28Mb");
-        assert_eq!(stats, Stats { executions: 3_253_362, coverage: 121, corpus: 145, crashed: false });
-        let row = Row { target: "auth_header", stats };
+        assert_eq!(stats, Stats { executions: 3_253_362, coverage: 121, corpus: 145, ..Stats::default() });
+        let row = Row { target: "auth_header".to_owned(), stats };
         assert_eq!(
             table(&[row]),
             "target        executions  coverage  corpus  crashes\nauth_header      3253362       121     145        0\n"
@@ -207,9 +233,11 @@ mod tests {
     #[test]
     fn the_command_line_is_read_or_refused() {
         let parse = |line: &str| Plan::parse(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>());
-        let plan = |seconds, keep, target: Option<&str>| Plan { seconds, keep, target: target.map(str::to_owned) };
+        let plan =
+            |seconds, keep, target: Option<&str>| Plan { seconds, keep, log: false, target: target.map(str::to_owned) };
         assert_eq!(parse(""), Ok(plan(60, false, None)));
         assert_eq!(parse("--minutes 2.5 sse --keep"), Ok(plan(150, true, Some("sse"))));
+        assert_eq!(parse("--log"), Ok(Plan { log: true, ..plan(60, false, None) }));
         assert!(parse("--minutes").unwrap_err().contains("takes a number"));
         assert!(parse("--minutes -1").unwrap_err().contains("takes a number"));
         assert!(parse("sse auth").unwrap_err().contains("unexpected \"auth\""));

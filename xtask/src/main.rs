@@ -1,5 +1,6 @@
 //! The project's chores, run as `cargo xtask <chore>`.
 
+mod advisories;
 mod bench;
 mod campaign;
 mod ci;
@@ -11,6 +12,7 @@ mod fuzz;
 mod gateway;
 mod interop;
 mod layers;
+mod lints;
 mod lockfile;
 mod mutate;
 mod passed;
@@ -58,6 +60,7 @@ fn chore(mut args: Vec<OsString>) -> Outcome {
         Some("schemathesis") => schemathesis::run(&args),
         Some("faults") => faults::run(&args),
         Some("mutate") => mutate::run(&args),
+        Some("advisories") => nothing(&args).and_then(|()| advisories::run()),
         Some("deps") => nothing(&args).and_then(|()| deps::run()),
         Some("tidy") => nothing(&args).and_then(|()| tidy::run()),
         Some("help" | "--help" | "-h") => usage(),
@@ -91,9 +94,9 @@ usage: cargo xtask <chore>
   bench gateway [--quick] [--write] [CELL…]
                       measure the release build in front of an upstream against a bare proxy: everything, or a CELL
                       such as 'requests'; --write puts the table into tests/benches/RESULTS.md
-  fuzz [--minutes N] [--keep] [TARGET]
+  fuzz [--minutes N] [--keep] [--log] [TARGET]
                       fuzz every target in turn, or one, for N minutes each (1); --keep adds to the corpus what
-                      reached new code
+                      reached new code, --log adds the run to fuzz/LOG.md
   campaign [--seed N] [--faults N] [--write] [--only N]
                       put N seeded faults (100,000) to a gateway in memory and hold each against what is owed; --write
                       puts the summary into tests/campaign/LOG.md; --only tells one of them in full
@@ -107,5 +110,6 @@ usage: cargo xtask <chore>
                       take one guard of the product away at a time, in a copy, and see that a test tells: all of
                       tests/mutations, or those whose names begin with a NAME; --write puts what came of it into
                       tests/MUTATIONS.md
-  deps                hold the workspace against the layer table and the lock file against the version rules
+  advisories          look the locked packages up in the RustSec database, which has to be reachable
+  deps                hold the workspace against the layer table, its lints and the lock files against the rules
   tidy                look over every file for what the compiler does not see";

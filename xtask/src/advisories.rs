@@ -1,0 +1,21 @@
+//! `cargo xtask advisories`: the locked packages against the RustSec advisory database.
+//!
+//! It needs the network, and what it finds can change without a change here, so it is no step of `cargo xtask ci`;
+//! `cargo xtask deps` holds the least versions that are known to be needed.
+
+use crate::tools::DENY;
+use crate::{Outcome, process};
+
+/// Brings the database and looks up what both lock files hold.
+pub(crate) fn run() -> Outcome {
+    process::run(DENY.command()?.args(["--locked", "fetch", "db"])).map_err(|error| {
+        format!(
+            "the advisory database cannot be brought, so nothing was checked ({error}). It is the git repository \
+             rustsec/advisory-db on GitHub: `db-urls` under [advisories] in deny.toml can name a mirror"
+        )
+    })?;
+    // What was just brought is not asked for again.
+    let check = ["check", "--disable-fetch", "advisories"];
+    process::run(DENY.command()?.arg("--locked").args(check))?;
+    process::run(DENY.command()?.args(["--locked", "--manifest-path", "fuzz/Cargo.toml"]).args(check))
+}

@@ -1,0 +1,106 @@
+//! `fuzz/LOG.md`: how much every target has been fuzzed, over all runs.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use super::Stats;
+use crate::{Outcome, workspace};
+
+/// The log, by the names of targets.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Log(BTreeMap<String, Entry>);
+
+/// A row: what adds up over runs, and what the last one said.
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+struct Entry {
+    seconds: u64,
+    executions: u64,
+    coverage: u64,
+    corpus: u64,
+    findings: u64,
+}
+
+impl Log {
+    /// The log as it is; empty where there is none.
+    pub(super) fn read() -> Self {
+        Self::parse(&fs::read_to_string(path()).unwrap_or_default())
+    }
+
+    /// Adds a run of a target.
+    pub(super) fn add(&mut self, target: &str, stats: &Stats) {
+        let entry = self.0.entry(target.to_owned()).or_default();
+        entry.seconds += stats.seconds;
+        entry.executions += stats.executions;
+        entry.coverage = stats.coverage;
+        entry.corpus = stats.corpus;
+        entry.findings += u64::from(stats.crashed);
+    }
+
+    /// Writes it, with a row for each of `targets`.
+    pub(super) fn write(&self, targets: &[String]) -> Outcome {
+        fs::write(path(), self.text(targets)).map_err(|error| format!("{}: {error}", path().display()))
+    }
+
+    fn text(&self, targets: &[String]) -> String {
+        let mut text = OPENING.to_owned();
+        for target in targets {
+            let Entry { seconds, executions, coverage, corpus, findings } =
+                self.0.get(target).copied().unwrap_or_default();
+            let minutes = seconds as f64 / 60.0;
+            text += &format!("| {target} | {minutes:.1} | {executions} | {coverage} | {corpus} | {findings} |\n");
+        }
+        text
+    }
+
+    fn parse(text: &str) -> Self {
+        let row = |line: &str| {
+            let cells: Vec<_> = line.strip_prefix("| ")?.strip_suffix(" |")?.split(" | ").collect();
+            let &[target, minutes, executions, coverage, corpus, findings] = &cells[..] else { return None };
+            let number = |cell: &str| cell.parse::<u64>().ok();
+            let entry = Entry {
+                seconds: (minutes.parse::<f64>().ok()? * 60.0).round() as u64,
+                executions: number(executions)?,
+                coverage: number(coverage)?,
+                corpus: number(corpus)?,
+                findings: number(findings)?,
+            };
+            Some((target.to_owned(), entry))
+        };
+        Self(text.lines().filter_map(row).collect())
+    }
+}
+
+fn path() -> PathBuf {
+    workspace::root().join("fuzz/LOG.md")
+}
+
+const OPENING: &str = "\
+# Fuzzing
+
+What `cargo xtask fuzz --minutes N --log` has done so far, one process a target. Minutes, executions and findings add up
+over all runs; edges (of the target's code that the inputs reach) and corpus are those of the last one. The input of a
+finding is committed to `fuzz/corpus`, where every run takes it again, as `cargo xtask ci` does.
+
+| target | minutes | executions | edges | corpus | findings |
+|---|---|---|---|---|---|
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_add_up_and_are_read_back() {
+        let stats = Stats { seconds: 90, executions: 1000, coverage: 120, corpus: 14, crashed: true };
+        let mut log = Log::default();
+        log.add("sse", &stats);
+        let targets = ["auth".to_owned(), "sse".to_owned()];
+        let text = log.text(&targets);
+        assert!(text.ends_with("| auth | 0.0 | 0 | 0 | 0 | 0 |\n| sse | 1.5 | 1000 | 120 | 14 | 1 |\n"), "{text}");
+        let mut read = Log::parse(&text);
+        assert_eq!(read.0["sse"], log.0["sse"]);
+        read.add("sse", &Stats { coverage: 130, corpus: 13, crashed: false, ..stats });
+        assert!(read.text(&targets).ends_with("| sse | 3.0 | 2000 | 130 | 13 | 1 |\n"));
+    }
+}

@@ -1,0 +1,56 @@
+//! No unsafe code, in any package: each has to take the workspace's lints, which forbid it, or to forbid it itself.
+
+use std::fs;
+
+use cargo_metadata::Metadata;
+use toml::{Table, Value};
+
+use crate::{Outcome, workspace};
+
+/// The manifests that do not forbid unsafe code.
+pub(crate) fn problems(metadata: &Metadata) -> Outcome<Vec<String>> {
+    let root = workspace::root();
+    let manifests = metadata.packages.iter().map(|package| package.manifest_path.clone().into_std_path_buf());
+    let mut found = Vec::new();
+    for path in manifests.chain([root.join("Cargo.toml"), root.join("fuzz/Cargo.toml")]) {
+        let name = path.strip_prefix(&root).unwrap_or(&path).display();
+        let text = fs::read_to_string(&path).map_err(|error| format!("{name}: {error}"))?;
+        if !forbids_unsafe(&text.parse().map_err(|error| format!("{name}: {error}"))?) {
+            found.push(format!("{name}: `unsafe_code` is not forbidden: expected `[lints] workspace = true`"));
+        }
+    }
+    Ok(found)
+}
+
+/// Whether a manifest forbids unsafe code, for its own package or for a workspace's, or leaves it to its workspace.
+fn forbids_unsafe(manifest: &Table) -> bool {
+    let at = |path: &[&str]| {
+        let (first, rest) = path.split_first()?;
+        rest.iter().try_fold(manifest.get(*first)?, |value, name| value.get(name))
+    };
+    let own = [&["lints", "rust", "unsafe_code"][..], &["workspace", "lints", "rust", "unsafe_code"]];
+    let level = |value: &Value| value.get("level").unwrap_or(value).as_str() == Some("forbid");
+    at(&["lints", "workspace"]).is_some_and(|workspace| workspace.as_bool() == Some(true))
+        || own.iter().any(|path| at(path).is_some_and(level))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_package_may_be_unsafe() {
+        assert_eq!(problems(&workspace::metadata().unwrap()), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn unsafe_code_is_forbidden_here_or_by_the_workspace() {
+        let forbids = |text: &str| forbids_unsafe(&text.parse().unwrap());
+        assert!(forbids("[lints]\nworkspace = true\n"));
+        assert!(forbids("[lints.rust]\nunsafe_code = \"forbid\"\n"));
+        assert!(forbids("[workspace.lints.rust]\nunsafe_code = { level = \"forbid\", priority = 1 }\n"));
+        assert!(!forbids("[package]\nname = \"a\"\n"));
+        assert!(!forbids("[lints.rust]\nunsafe_code = \"deny\"\n"));
+        assert!(!forbids("[lints]\nworkspace = false\n"));
+    }
+}
