@@ -62,6 +62,21 @@ fn an_event_of_just_the_limit_passes_in_one_piece_and_in_many() {
 }
 
 #[test]
+fn a_later_event_in_one_piece_has_the_same_limits() {
+    let long = "x".repeat(30);
+    for (event, limits, told) in [
+        (format!("data: {long}\n\n"), (20, 100), DecodeError::LineTooLong { limit: 20 }),
+        (format!("event: {long}\ndata: x\n\n"), (20, 100), DecodeError::LineTooLong { limit: 20 }),
+        (format!("event: {long}\ndata: {long}\n\n"), (100, 50), DecodeError::EventTooLong { limit: 50 }),
+    ] {
+        let mut decoder = Decoder::with_limits(Limits { line: limits.0, event: limits.1 });
+        decoder.feed(Bytes::from(format!("data: first\n\n{event}")));
+        assert_eq!(decoder.poll().unwrap().unwrap().data(), "first");
+        assert_eq!(decoder.poll().unwrap().map(|event| event.data().into_owned()), Err(told), "{event:?}");
+    }
+}
+
+#[test]
 fn what_lies_in_one_chunk_is_shared_with_it() {
     let chunk = Bytes::from_static(b": hi\nevent: e\ndata: one\n\ndata: two\n\n");
     let within = chunk.as_ptr_range();
