@@ -119,3 +119,28 @@ impl Head {
         self.width as u64 * self.height as u64
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the header of a PNG of this size says.
+    fn png(width: u32, height: u32) -> Result<Head, Unreadable> {
+        let sizes = [width.to_be_bytes(), height.to_be_bytes()].concat();
+        Head::read(&[b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR".as_slice(), &sizes, b"\x08\x06\0\0\0\0\0\0\0"].concat())
+    }
+
+    #[test]
+    fn each_limit_stands_alone() {
+        assert_eq!(png(MAX_SIDE, 4089), Ok(Head { format: Format::Png, width: MAX_SIDE, height: 4089 }));
+        for (width, height) in [(MAX_SIDE + 1, 1), (1, MAX_SIDE + 1), (MAX_SIDE, 4090)] {
+            let too_large = Unreadable::TooLarge { width: width as usize, height: height as usize };
+            assert_eq!(png(width, height), Err(too_large));
+        }
+    }
+
+    #[test]
+    fn a_picture_without_pixels_is_damaged() {
+        assert_eq!([png(0, 1), png(1, 0)], [Err(Unreadable::Damaged); 2]);
+    }
+}
