@@ -258,6 +258,13 @@ mod tests {
         assert_eq!(name(9, 2), Err(Denied::Invalid));
     }
 
+    #[test]
+    fn a_key_with_a_list_opens_the_models_of_its_list_alone() {
+        let listed = Entry { models: Some(vec!["alt-*".parse().unwrap(), "one".parse().unwrap()]), ..entry("a", 1) };
+        assert!(listed.may_use("alt-flash") && listed.may_use("one") && !listed.may_use("two"));
+        assert!(entry("b", 2).may_use("two"));
+    }
+
     /// There is no ring without keys.
     #[test]
     fn a08_no_keys_is_an_error() {
