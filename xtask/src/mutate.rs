@@ -26,11 +26,13 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
         chosen.iter().for_each(|mutation| println!("{:<40} {}", mutation.name, mutation.why));
         return Ok(());
     }
-    let verdicts = judge(&chosen, plan.jobs)?;
+    let mut page = Page::read(&all)?;
+    let verdicts = judge(&chosen, plan.jobs, |name, verdict| {
+        page.note(name, verdict);
+        // At once: nobody wants to lose hours of trials with the last.
+        if plan.write { page.write(&all) } else { Ok(()) }
+    })?;
     print!("{}", page::summary(&chosen, &verdicts));
-    if plan.write {
-        Page::read(&all)?.with(&verdicts).write(&all)?;
-    }
     let wrong: Vec<_> = chosen.iter().filter_map(|mutation| verdicts[&mutation.name].wrong(mutation)).collect();
     if wrong.is_empty() { Ok(()) } else { Err(format!("mutations:\n  {}", wrong.join("\n  "))) }
 }
@@ -43,8 +45,8 @@ pub(crate) fn problems() -> Outcome<Vec<String>> {
 /// What came of each mutation, by its name.
 type Verdicts = BTreeMap<String, Verdict>;
 
-/// Tries one after another.
-fn judge(chosen: &[&Mutation], jobs: Option<u16>) -> Outcome<Verdicts> {
+/// Tries one after another, and tells each verdict as it comes.
+fn judge(chosen: &[&Mutation], jobs: Option<u16>, mut tell: impl FnMut(&str, Verdict) -> Outcome) -> Outcome<Verdicts> {
     let copy = Copy::open()?;
     let mut trials = Trials::new(&copy, jobs);
     let mut verdicts = Verdicts::new();
@@ -52,6 +54,7 @@ fn judge(chosen: &[&Mutation], jobs: Option<u16>) -> Outcome<Verdicts> {
         print!("{number}/{} {}: ", chosen.len(), mutation.name);
         let verdict = trials.run(mutation)?;
         println!("{verdict}");
+        tell(&mutation.name, verdict)?;
         verdicts.insert(mutation.name.clone(), verdict);
     }
     Ok(verdicts)

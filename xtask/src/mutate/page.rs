@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use super::Verdicts;
 use super::list::Mutation;
+use super::{Verdict, Verdicts};
 use crate::{Outcome, workspace};
 
 /// The results in the page, by the names of mutations.
@@ -25,10 +25,9 @@ impl Page {
         Ok(Self { results })
     }
 
-    /// The page after a run.
-    pub(super) fn with(mut self, verdicts: &Verdicts) -> Self {
-        self.results.extend(verdicts.iter().map(|(name, verdict)| (name.clone(), verdict.to_string())));
-        self
+    /// Takes in what came of a mutation.
+    pub(super) fn note(&mut self, name: &str, verdict: Verdict) {
+        self.results.insert(name.to_owned(), verdict.to_string());
     }
 
     pub(super) fn write(&self, all: &[Mutation]) -> Outcome {
@@ -60,7 +59,7 @@ pub(super) fn summary(tried: &[&Mutation], verdicts: &Verdicts) -> String {
     let width = tried.iter().map(|mutation| mutation.name.len()).max().unwrap_or(0);
     let lines = tried.iter().map(|mutation| format!("{:width$}  {}\n", mutation.name, verdicts[&mutation.name]));
     let caught = verdicts.values().filter(|verdict| verdict.is_caught()).count();
-    let survived = verdicts.values().filter(|verdict| **verdict == super::Verdict::Survived).count();
+    let survived = verdicts.values().filter(|verdict| **verdict == Verdict::Survived).count();
     format!("\n{}\n{}\n", lines.collect::<String>(), share(caught, survived))
 }
 
@@ -89,7 +88,6 @@ const PAGE: &str = "tests/MUTATIONS.md";
 
 #[cfg(test)]
 mod tests {
-    use super::super::Verdict;
     use super::*;
 
     fn mutation(name: &str) -> Mutation {
@@ -110,12 +108,13 @@ mod tests {
     #[test]
     fn a_page_keeps_what_was_not_tried_again() {
         let all = ["one", "two", "three", "four"].map(mutation);
-        let tried =
-            |pairs: &[(&str, Verdict)]| pairs.iter().map(|(name, verdict)| ((*name).to_owned(), *verdict)).collect();
-        let page = Page { results: BTreeMap::new() };
-        let first =
-            page.with(&tried(&[("one", Verdict::Survived), ("two", Verdict::Hung), ("three", Verdict::Survived)]));
-        let again = Page { results: results(&first.text(&all)) }.with(&tried(&[("one", Verdict::Caught)])).text(&all);
+        let mut page = Page { results: BTreeMap::new() };
+        for (name, verdict) in [("one", Verdict::Survived), ("two", Verdict::Hung), ("three", Verdict::Survived)] {
+            page.note(name, verdict);
+        }
+        let mut page = Page { results: results(&page.text(&all)) };
+        page.note("one", Verdict::Caught);
+        let again = page.text(&all);
         assert_eq!(
             again.strip_prefix(OPENING).unwrap(),
             format!(
