@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
 mod fixtures;
+mod grammar;
 mod laws;
 mod rules;
 
