@@ -1,7 +1,7 @@
 //! Memory: what is held is bounded, and what can be shared is.
 
 use bytes::Bytes;
-use sluicegate_sse::{DecodeError, Decoder, Limits};
+use sluicegate_sse::{DecodeError, Decoder, Limits, Truncated};
 
 /// Feeds `piece` for ever, or until the decoder gives up; the most that it held.
 fn endless(first: &'static [u8], piece: &'static [u8], limit: usize) -> (Option<DecodeError>, usize) {
@@ -73,6 +73,7 @@ fn a_later_event_in_one_piece_has_the_same_limits() {
         decoder.feed(Bytes::from(format!("data: first\n\n{event}")));
         assert_eq!(decoder.poll().unwrap().unwrap().data(), "first");
         assert_eq!(decoder.poll().unwrap().map(|event| event.data().into_owned()), Err(told), "{event:?}");
+        assert_eq!(decoder.finish(), Err(Truncated), "what has failed did not end well");
     }
 }
 
