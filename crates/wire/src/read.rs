@@ -169,6 +169,7 @@ mod tests {
         assert!(told(&deep(64))[0].contains("more than 64 deep"));
         assert!(told(&"[".repeat(1_000_000))[0].contains("more than 64 deep"));
         assert!(read::<Request>(br#"{"model":"[[[\"[","input":""}"#).is_ok());
+        assert!(read::<Request>(format!(r#"{{"model":"\"{}","input":""}}"#, "[".repeat(100)).as_bytes()).is_ok());
     }
 
     /// What nests to the limit is read on a small stack, and what goes beyond it is refused there.
