@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::io::{self, BufRead as _, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 
 use cargo_metadata::Message;
 
@@ -56,13 +56,20 @@ pub(crate) fn build() -> Outcome<Roots> {
 }
 
 /// Runs `cargo test`, its output going where ours goes, and keeps which tests passed.
-pub(crate) fn run(mut command: Command, roots: &Roots) -> Outcome {
-    let told = |error: io::Error| format!("the output of `cargo test` cannot be read: {error}");
+pub(crate) fn run(command: Command, roots: &Roots) -> Outcome {
+    let shown = process::shown(&command);
+    let (status, passed) = listen(command, roots, io::stdout())?;
+    keep(&passed)?;
+    if status.success() { Ok(()) } else { Err(format!("`{shown}` ended with {status}")) }
+}
+
+/// Runs a command to its end, its output going to `out`, and hears which tests passed.
+fn listen(mut command: Command, roots: &Roots, mut out: impl Write) -> Outcome<(ExitStatus, BTreeSet<Passed>)> {
+    let told = |error: io::Error| format!("the output of `cargo test` cannot be passed on: {error}");
     // One pipe for both, since the tests of a binary stand between the lines of cargo.
     let (output, input) = io::pipe().map_err(told)?;
     let child = command.stdout(input.try_clone().map_err(told)?).stderr(input).spawn();
     let mut child = child.map_err(|error| process::not_started(&command, &error))?;
-    let shown = process::shown(&command);
     // It holds the other end of the pipe too.
     drop(command);
     let mut listener = Listener::new(roots);
@@ -70,11 +77,9 @@ pub(crate) fn run(mut command: Command, roots: &Roots) -> Outcome {
         let mut line = line.map_err(told)?;
         listener.take(&String::from_utf8_lossy(&line));
         line.push(b'\n');
-        io::stdout().write_all(&line).map_err(told)?;
+        out.write_all(&line).map_err(told)?;
     }
-    let status = child.wait().map_err(told)?;
-    keep(&listener.passed)?;
-    if status.success() { Ok(()) } else { Err(format!("`{shown}` ended with {status}")) }
+    Ok((child.wait().map_err(told)?, listener.passed))
 }
 
 /// The root file of each test binary, by the binary's name with its hash.
@@ -166,6 +171,17 @@ test crates/sse/src/lib.rs - Decoder (line 3) ... ok
         let expected =
             [lib("lines::tests::one"), lib("lines::tests::two"), Passed::new("crates/sse/tests/it/main.rs", "five")];
         assert_eq!(listener.passed, expected.into());
+    }
+
+    #[test]
+    fn what_a_command_says_is_passed_on_and_heard_in_its_order() {
+        let roots = [("it-1".to_owned(), "tests/it/main.rs".to_owned())].into();
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo 'Running tests/it/main.rs (it-1)' >&2; echo 'test a::b ... ok'; exit 3"]);
+        let mut out = Vec::new();
+        let (status, passed) = listen(command, &roots, &mut out).unwrap();
+        assert_eq!((status.code(), passed), (Some(3), [Passed::new("tests/it/main.rs", "a::b")].into()));
+        assert_eq!(out, b"Running tests/it/main.rs (it-1)\ntest a::b ... ok\n");
     }
 
     #[test]
