@@ -92,16 +92,17 @@ fn roots(messages: &str) -> Outcome<Roots> {
         let message = message.map_err(|error| format!("what cargo says of its build cannot be read: {error}"))?;
         let Message::CompilerArtifact(artifact) = message else { continue };
         let Some(binary) = artifact.executable.as_deref().filter(|_| artifact.profile.test) else { continue };
-        let root = within_workspace(artifact.target.src_path.as_std_path());
+        let root = within_workspace(artifact.target.src_path.as_std_path())?;
         roots.extend(binary.file_name().map(|name| (name.to_owned(), root)));
     }
     Ok(roots)
 }
 
-/// A path from the root of the repository.
-fn within_workspace(path: &Path) -> String {
-    let root = workspace::root();
-    path.strip_prefix(&root).unwrap_or(path).to_string_lossy().replace('\\', "/")
+/// A path from the root of the repository; that of a target may go up and down again.
+fn within_workspace(path: &Path) -> Outcome<String> {
+    let real = |path: &Path| path.canonicalize().map_err(|error| format!("{}: {error}", path.display()));
+    let (root, path) = (real(&workspace::root())?, real(path)?);
+    Ok(path.strip_prefix(&root).unwrap_or(&path).to_string_lossy().replace('\\', "/"))
 }
 
 fn keep(passed: &BTreeSet<Passed>) -> Outcome {
@@ -202,13 +203,13 @@ test crates/sse/src/lib.rs - Decoder (line 3) ... ok
 
     #[test]
     fn what_cargo_built_has_roots() {
-        let root = workspace::root().join("crates/sse/src/lib.rs");
+        let root = workspace::root().join("crates/server/../../tests/faults/main.rs");
         let artifact = |test: bool| {
             format!(
                 r#"{{"reason":"compiler-artifact","package_id":"path+file:///a#sluicegate-sse@0.1.0","manifest_path":"/a/Cargo.toml","target":{{"kind":["lib"],"crate_types":["lib"],"name":"sse","src_path":{root:?},"edition":"2024","doc":true,"doctest":true,"test":true}},"profile":{{"opt_level":"0","debuginfo":2,"debug_assertions":true,"overflow_checks":true,"test":{test}}},"features":[],"filenames":[],"executable":"/a/target/debug/deps/sse-{test}","fresh":true}}"#
             )
         };
         let messages = format!("{}\n{}\n", artifact(true), artifact(false));
-        assert_eq!(roots(&messages), Ok([("sse-true".to_owned(), "crates/sse/src/lib.rs".to_owned())].into()));
+        assert_eq!(roots(&messages), Ok([("sse-true".to_owned(), "tests/faults/main.rs".to_owned())].into()));
     }
 }
