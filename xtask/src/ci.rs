@@ -4,8 +4,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::tools::DENY;
-use crate::{Outcome, campaign, deps, fuzz, process, schemathesis, test, tidy, workspace};
-use crate::{Outcome, deps, faults, fuzz, process, schemathesis, test, tidy, workspace};
+use crate::{Outcome, campaign, deps, faults, fuzz, process, schemathesis, test, tidy, workspace};
 
 /// Runs every step and stops at the first that fails.
 pub(crate) fn run() -> Outcome {

@@ -134,8 +134,9 @@ fn whole<D: Dialect>(request: &D::Request, events: &[TextEvent]) -> Vec<u8> {
 }
 
 proptest! {
+    /// Whatever a model does is told in each protocol so that the same is read back.
     #[test]
-    fn a_stream_of_ours_is_read_back(events in doings()) {
+    fn s16_a_stream_of_ours_is_read_back(events in doings()) {
         let streams = [
             (Protocol::Responses, stream::<Responses>(&responses_request(), &events)),
             (Protocol::Chat, stream::<Chat>(&chat_request(), &events)),
@@ -159,8 +160,9 @@ proptest! {
         }
     }
 
+    /// Any events in any order come to one end or to a failure, and to nothing behind it.
     #[test]
-    fn any_events_have_at_most_one_end(
+    fn s16_any_events_have_at_most_one_end(
         protocol in prop::sample::select(ALL.to_vec()),
         picks in vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<u8>()), 0..40),
     ) {

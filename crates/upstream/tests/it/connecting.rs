@@ -47,8 +47,9 @@ async fn nobody_at_an_address_is_waited_for_as_long_as_said() {
     assert!((Duration::from_millis(4_990)..Duration::from_millis(5_010)).contains(&waited), "{waited:?}");
 }
 
+/// A name that nobody answers about is given up after two seconds.
 #[tokio::test(start_paused = true)]
-async fn a_name_that_is_not_found_in_two_seconds_is_given_up() {
+async fn u03_a_name_that_is_not_found_in_two_seconds_is_given_up() {
     let world = World::default();
     world.name("a.example", Name::Stalls);
     let begun = Instant::now();
@@ -58,8 +59,9 @@ async fn a_name_that_is_not_found_in_two_seconds_is_given_up() {
     assert_eq!(world.dials(), 0);
 }
 
+/// A name without an address is told as a failure of the upstream.
 #[tokio::test]
-async fn a_name_without_addresses_fails() {
+async fn u03_a_name_without_addresses_fails() {
     let world = World::default();
     assert_unreachable(&failure(&world, options()).await, Stage::Connect);
     world.name("a.example", Name::At(Vec::new()));
@@ -80,8 +82,9 @@ async fn a_dead_address_keeps_the_next_one_waiting_for_a_moment_only() {
     assert!(begun.elapsed() < Duration::from_millis(300), "{:?}", begun.elapsed());
 }
 
+/// Of a hundred addresses sixteen are tried.
 #[tokio::test(start_paused = true)]
-async fn of_a_hundred_addresses_sixteen_are_tried_and_both_families() {
+async fn u03_of_a_hundred_addresses_sixteen_are_tried_and_both_families() {
     let world = World::default();
     let v4 = (0..50).map(|at| format!("198.51.100.{at}:80").parse().unwrap());
     let v6 = (0..50).map(|at| format!("[2001:db8::{at}]:80").parse().unwrap());
@@ -123,8 +126,9 @@ async fn a_host_that_the_operator_trusts_is_asked() {
     assert_eq!(world.dials(), 1);
 }
 
+/// A host without a certificate that is trusted, in date and of its name is not asked.
 #[tokio::test]
-async fn a_host_that_nobody_vouches_for_is_not_asked() {
+async fn u04_a_host_that_nobody_vouches_for_is_not_asked() {
     let ca = Ca::new();
     for certificate in [Certificate::Expired, Certificate::OfAnotherName, Certificate::SelfSigned] {
         let world = secured(&ca, certificate);
@@ -137,8 +141,9 @@ async fn a_host_that_nobody_vouches_for_is_not_asked() {
     assert_unreachable(&failure(&secured(&ca, Certificate::Good), public_alone).await, Stage::Tls);
 }
 
+/// A handshake that stalls is given up at the deadline of the connection, and nothing is sent in plain.
 #[tokio::test(start_paused = true)]
-async fn a_handshake_that_stalls_is_within_the_deadline_of_the_connection() {
+async fn u04_a_handshake_that_stalls_is_within_the_deadline_of_the_connection() {
     let ca = Ca::new();
     let world = World::default();
     let is_plain = Arc::new(AtomicBool::new(false));
@@ -158,8 +163,9 @@ async fn a_handshake_that_stalls_is_within_the_deadline_of_the_connection() {
     assert!(!is_plain.load(Ordering::Relaxed));
 }
 
+/// A handshake that breaks off is a failure of the upstream.
 #[tokio::test]
-async fn a_handshake_that_breaks_off_fails() {
+async fn u04_a_handshake_that_breaks_off_fails() {
     let ca = Ca::new();
     // Nothing; an alert, as a server of TLS 1.1 alone sends it; plain HTTP.
     for said in [&b""[..], b"\x15\x03\x01\x00\x02\x02\x46", b"HTTP/1.1 400 Bad Request\r\n\r\n"] {

@@ -358,8 +358,9 @@ async fn cancel_at_random(upstream: Upstream, seed: u64, rounds: u64) -> u64 {
     answered
 }
 
+/// Requests that are dropped at any moment leave nothing behind: no answer reaches another request.
 #[tokio::test]
-async fn no_answer_reaches_another_request() {
+async fn u22_c08_no_answer_reaches_another_request() {
     let (world, upstream) = one(echo);
     let mut tasks = Vec::new();
     for seed in 0..4 {
@@ -374,8 +375,9 @@ async fn no_answer_reaches_another_request() {
     assert!(world.dials() < 10_000, "{}", world.dials());
 }
 
+/// The same over sockets.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_answer_reaches_another_request_over_tcp() {
+async fn u22_no_answer_reaches_another_request_over_tcp() {
     let upstream = tcp(false, echo).await;
     let one = tokio::spawn(cancel_at_random(upstream.clone(), 1 << 32, 1_000));
     let other = tokio::spawn(cancel_at_random(upstream, 2 << 32, 1_000));
