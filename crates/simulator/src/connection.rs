@@ -85,7 +85,7 @@ async fn refuse(socket: &mut impl Socket) -> End {
 /// Plays a play, while it watches whether the peer is still there. `None` when the connection goes on.
 async fn perform(play: &Play, socket: &mut impl Socket, input: &mut BytesMut, gates: &Semaphore) -> Option<End> {
     let (reader, writer) = split(socket);
-    let mut stage = Stage { writer, gates, framing: Framing::Bare, out: Vec::new() };
+    let mut stage = Stage { writer, gates, framing: Framing::Bare, out: Vec::new(), joins: false };
     tokio::select! {
         biased;
         end = stage.play(play) => end,
@@ -137,12 +137,16 @@ struct Stage<'a, S> {
     framing: Framing,
     /// What goes out with the next write.
     out: Vec<u8>,
+    /// Whether another answer follows at once: both go out in one write, so that nobody can come in between.
+    joins: bool,
 }
 
 impl<S: Socket> Stage<'_, S> {
     /// Plays it all; `None` when the connection goes on.
     async fn play(&mut self, play: &Play) -> Option<End> {
-        for step in play.in_order() {
+        let mut steps = play.in_order().peekable();
+        while let Some(step) = steps.next() {
+            self.joins = matches!(steps.peek(), Some(Step::Head(..)));
             match self.step(step).await {
                 Ok(None) => {}
                 Ok(Some(end)) => return Some(end),
@@ -166,9 +170,9 @@ impl<S: Socket> Stage<'_, S> {
             Step::Body(bytes) => self.body(bytes).await?,
             Step::End if self.framing == Framing::Chunked => {
                 self.out.extend_from_slice(b"0\r\n\r\n");
-                self.flush().await?;
+                self.leave().await?;
             }
-            Step::End => self.flush().await?,
+            Step::End => self.leave().await?,
             Step::Pause(duration) => tokio::time::sleep(*duration).await,
             Step::Gate => self.gate().await,
             Step::Hold => std::future::pending().await,
@@ -197,7 +201,7 @@ impl<S: Socket> Stage<'_, S> {
             self.out.extend_from_slice(bytes);
             self.out.extend_from_slice(b"\r\n");
         }
-        self.flush().await
+        self.leave().await
     }
 
     async fn gate(&mut self) {
@@ -205,6 +209,11 @@ impl<S: Socket> Stage<'_, S> {
         if let Ok(permit) = self.gates.acquire().await {
             permit.forget();
         }
+    }
+
+    /// Writes what is there, unless it goes out with the next answer.
+    async fn leave(&mut self) -> io::Result<()> {
+        if self.joins { Ok(()) } else { self.flush().await }
     }
 
     async fn flush(&mut self) -> io::Result<()> {
