@@ -24,8 +24,9 @@ pub enum EngineError {
         /// Whole sentences that say what was found and what is accepted.
         reason: String,
     },
-    /// The other side refused the request itself: the caller's.
-    #[error("the upstream refused the request: {message}")]
+    /// The other side refused the request itself: the caller's. What it said is for the caller alone, whose own words
+    /// may be in it.
+    #[error("the upstream refused {why}")]
     Rejected {
         /// What is wrong with it.
         why: Rejection,
@@ -66,15 +67,19 @@ pub enum EngineError {
     Internal(String),
 }
 
-/// What an upstream found wrong with a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What an upstream found wrong with a request. Its `Display` completes "the upstream refused ".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Rejection {
     /// A field or a value.
+    #[error("the request")]
     Invalid,
     /// The prompt is longer than the model's context.
+    #[error("the length of the prompt")]
     ContextLength,
     /// What it asks for is against a policy.
+    #[error("what is asked for")]
     ContentPolicy,
     /// It is larger than is taken.
+    #[error("the size of the request")]
     TooLarge,
 }

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use engine::EngineError;
 use tokio::time::{Instant, timeout_at};
 use translate::relay::End;
+use upstream::Upstream;
 use upstream::relay::Relay;
 
 use crate::body::manner::Manner;
@@ -84,6 +85,15 @@ impl Fallen {
         Self { refusal: Box::new(plain::refuse(&error)), may_fall_back: !is_callers }
     }
 
+    /// The same without the key that this upstream was shown, which some repeat.
+    fn without_key(mut self, upstream: &Upstream) -> Self {
+        let Refusal { error, cause, .. } = &mut *self.refusal;
+        for text in [Some(&mut error.message), error.param.as_mut(), cause.as_mut()].into_iter().flatten() {
+            upstream.redact(text);
+        }
+        self
+    }
+
     /// A target that cannot be asked this: what it has no words for another may have.
     pub(crate) fn here(refusal: impl Into<Refusal>) -> Self {
         Self { refusal: Box::new(refusal.into()), may_fall_back: true }
@@ -133,7 +143,10 @@ async fn ask<A: Asking>(asking: &mut A, target: &Chosen, turn: Turn) -> Begins<A
     match &target.place {
         // Boxed, because it is large with the fetching of pictures in it: every request would have room for it.
         Place::Embedded => Box::pin(asking.embedded(turn)).await,
-        Place::Upstream(server) => asking.upstream(server, target, turn).await,
+        Place::Upstream(server) => {
+            let begins = asking.upstream(server, target, turn).await;
+            begins.map_err(|fallen| fallen.without_key(&server.upstream))
+        }
     }
 }
 

@@ -22,6 +22,8 @@ pub struct Upstream {
 struct Inner {
     name: String,
     error_body: usize,
+    /// Its key.
+    key: Option<Box<str>>,
     /// In the order in which they are asked.
     hosts: Vec<Arc<Host>>,
     budget: Mutex<Budget>,
@@ -56,7 +58,9 @@ impl Upstream {
         let host = |origin| Arc::new(Host::new(origin, &options, Arc::clone(&connector)));
         let hosts = origins.into_iter().map(host).collect();
         let budget = Mutex::new(Budget::new());
-        Ok(Self { inner: Arc::new(Inner { name: options.name, error_body: options.error_body, hosts, budget }) })
+        let Options { name, error_body, credential, .. } = options;
+        let key = credential.map(|credential| credential.key);
+        Ok(Self { inner: Arc::new(Inner { name, error_body, key, hosts, budget }) })
     }
 
     /// Its name.
@@ -69,6 +73,19 @@ impl Upstream {
     #[must_use]
     pub fn error_body(&self) -> usize {
         self.inner.error_body
+    }
+
+    /// Takes the upstream's own key out of a text that it had a say in: servers repeat what they were shown. The text may
+    /// have been cut in the middle of it.
+    pub fn redact(&self, text: &mut String) {
+        let Some(key) = &self.inner.key else { return };
+        if text.contains(&**key) {
+            *text = text.replace(&**key, REDACTED);
+        }
+        if let Some(begun) = (TELLING..key.len()).rev().find(|length| text.ends_with(&key[..*length])) {
+            text.truncate(text.len() - begun);
+            text.push_str(REDACTED);
+        }
     }
 
     /// Whether no host of it would be asked at `now`.
@@ -174,3 +191,7 @@ const RETRIED: [u16; 4] = [500, 502, 503, 529];
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// A deadline for who has none; the limits of the upstream end everything long before.
 const FAR: Duration = Duration::from_secs(24 * 60 * 60);
+/// What stands in the place of a key.
+const REDACTED: &str = "[key]";
+/// So many characters of a key tell something of it.
+const TELLING: usize = 4;

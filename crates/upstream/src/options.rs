@@ -46,6 +46,8 @@ pub struct Options {
 pub struct Credential {
     pub(crate) name: HeaderName,
     pub(crate) value: HeaderValue,
+    /// The key alone.
+    pub(crate) key: Box<str>,
 }
 
 /// What is wrong with [`Options`], in sentences for the operator.
@@ -186,7 +188,7 @@ impl Credential {
         }
         let mut value = HeaderValue::try_from(value).map_err(|_| OptionsError::Credential)?;
         value.set_sensitive(true);
-        Ok(Self { name, value })
+        Ok(Self { name, value, key: key.into() })
     }
 }
 

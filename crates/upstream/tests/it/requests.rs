@@ -157,6 +157,23 @@ fn secrets_are_not_shown() {
     assert!(!shown.contains("canary"), "{shown}");
 }
 
+/// What an upstream says is told without its own key, whole or cut.
+#[test]
+fn p07_a_key_that_is_repeated_is_taken_out() {
+    let credential = Some(Credential::bearer("their-secret").unwrap());
+    let upstream = Upstream::new(Options { credential, ..options() }).unwrap();
+    let redacted = |text: &str| {
+        let mut text = text.to_owned();
+        upstream.redact(&mut text);
+        text
+    };
+    assert_eq!(redacted("Not Bearer their-secret, their-secret!"), "Not Bearer [key], [key]!");
+    assert_eq!(redacted("It was their-secr"), "It was [key]");
+    for harmless in ["", "It was the", "their secret"] {
+        assert_eq!(redacted(harmless), harmless);
+    }
+}
+
 #[test]
 fn what_is_wrong_with_options_is_said() {
     let said = |options: Options| Upstream::new(options).err().map(|error| error.to_string());
