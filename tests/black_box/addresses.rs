@@ -64,3 +64,20 @@ fn f14_fetching_can_be_off_or_for_some_hosts_alone() {
         assert_eq!(fetches(&server, outcome), 6.0);
     }
 }
+
+/// More addresses than are fetched for one request are 400 before any is fetched.
+#[test]
+fn f11_too_many_addresses_are_refused_before_any_is_fetched() {
+    let server = Server::configured("");
+    let part = |number: usize| {
+        let url = format!("https://pictures.example/{number}.png");
+        json!({"type": "input_image", "image_url": url})
+    };
+    let parts: Vec<_> = (0..17).map(part).collect();
+    let body = json!({"model": "model-5.5", "input": [{"role": "user", "content": parts}]});
+    let response = server.post(TEXT, "/v1/responses", &body);
+    assert_eq!(response.status, 400, "{}", response.text());
+    assert!(response.text().contains("at most 16 are fetched"), "{}", response.text());
+    let metrics = Request::get("/metrics").send(server.admin.expect("an admin address"));
+    assert!(!metrics.text().contains("sluicegate_fetches_total{"), "nothing was fetched");
+}

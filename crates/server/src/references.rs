@@ -26,27 +26,32 @@ pub(crate) async fn picture(url: &str, param: Option<&str>, key: &str, gateway: 
 /// Puts bytes in the place of every address in a conversation.
 ///
 /// # Errors
-/// As [`picture`].
+/// As [`picture`], and 400 before anything is fetched when there are too many.
 pub(crate) async fn inline(request: &mut TextRequest, key: &str, gateway: &Gateway) -> Result<(), Refusal> {
-    let parts = request.turns.iter_mut().flat_map(|turn| match turn {
-        Turn::User(parts) => parts.iter_mut(),
-        Turn::Tool(result) => result.content.iter_mut(),
-        _ => [].iter_mut(),
-    });
-    let mut fetched = 0;
-    for part in parts {
-        let UserPart::Image { source, .. } = part else { continue };
+    if addresses(request).nth(MAX_ADDRESSES).is_some() {
+        let sentence = format!("Too many image URLs: at most {MAX_ADDRESSES} are fetched for one request.");
+        return Err(ApiError::new(ErrorKind::InvalidRequest, "invalid_value", sentence).into());
+    }
+    for source in addresses(request) {
         let ImageSource::Url(url) = source else { continue };
-        fetched += 1;
-        if fetched > MAX_ADDRESSES {
-            let sentence = format!("Too many image URLs: at most {MAX_ADDRESSES} are fetched for one request.");
-            return Err(ApiError::new(ErrorKind::InvalidRequest, "invalid_value", sentence).into());
-        }
         let picture = picture(url, None, key, gateway).await?;
         let media_type = picture.head.format.media_type().to_owned();
         *source = ImageSource::Inline { media_type, data: STANDARD.encode(&picture.bytes) };
     }
     Ok(())
+}
+
+/// The pictures of a conversation that are named by address.
+fn addresses(request: &mut TextRequest) -> impl Iterator<Item = &mut ImageSource> {
+    let parts = request.turns.iter_mut().flat_map(|turn| match turn {
+        Turn::User(parts) => parts.iter_mut(),
+        Turn::Tool(result) => result.content.iter_mut(),
+        _ => [].iter_mut(),
+    });
+    parts.filter_map(|part| match part {
+        UserPart::Image { source: source @ ImageSource::Url(_), .. } => Some(source),
+        _ => None,
+    })
 }
 
 fn refuse(error: FetchError, param: Option<&str>) -> Refusal {
