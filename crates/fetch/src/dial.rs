@@ -59,4 +59,21 @@ mod tests {
         let refused = Tcp.dial(listener.local_addr().unwrap()).await.err().unwrap();
         assert_eq!(refused.to_string(), "the address is this machine's own");
     }
+
+    /// A proxy that the environment names is not asked: the address itself is dialled.
+    #[test]
+    fn f10_a_proxy_of_the_environment_is_not_asked() {
+        let proxy = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        proxy.set_nonblocking(true).unwrap();
+        let url = format!("http://{}", proxy.local_addr().unwrap());
+        // The test above once more, where there is such an environment.
+        let mut dials = std::process::Command::new(std::env::current_exe().unwrap());
+        for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"] {
+            dials.env(name, &url);
+        }
+        let dialled = dials.args(["--exact", "dial::tests::f12_the_machine_itself_is_not_talked_to"]).output().unwrap();
+        let told = String::from_utf8_lossy(&dialled.stdout);
+        assert!(dialled.status.success() && told.contains("1 passed"), "{told}");
+        assert_eq!(proxy.accept().unwrap_err().kind(), io::ErrorKind::WouldBlock, "nobody came");
+    }
 }
