@@ -123,4 +123,89 @@ mod tests {
         bytes.extend(START_OF_SCAN.repeat(MAX_SCANS));
         assert_eq!(decode(&bytes).unwrap_err(), Unreadable::Scans);
     }
+
+    /// A chunk of a PNG (ISO/IEC 15948 §5.3).
+    fn chunk(name: &[u8; 4], data: &[u8]) -> Vec<u8> {
+        let named = [name, data].concat();
+        let crc = named.iter().fold(u32::MAX, |crc, byte| {
+            (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xedb8_8320 * (crc & 1)))
+        });
+        [&u32::try_from(data.len()).unwrap().to_be_bytes()[..], &named, &(!crc).to_be_bytes()].concat()
+    }
+
+    /// Megabytes of nothing in a few kilobytes, as zlib packs it: the data of a blank picture.
+    fn bomb() -> Vec<u8> {
+        let mut blank = Cursor::new(Vec::new());
+        image::GrayImage::new(4000, 4000).write_to(&mut blank, ImageFormat::Png).unwrap();
+        let blank = blank.into_inner();
+        let (mut at, mut packed) = (8, Vec::new());
+        while at < blank.len() {
+            let length = u32::from_be_bytes(blank[at..at + 4].try_into().unwrap()) as usize;
+            if &blank[at + 4..at + 8] == b"IDAT" {
+                packed.extend_from_slice(&blank[at + 8..at + 8 + length]);
+            }
+            at += 12 + length;
+        }
+        assert!(packed.len() < 1 << 18, "{}", packed.len());
+        packed
+    }
+
+    /// What stands beside the pixels is not unpacked, however much it claims to be, and of an animation there is one
+    /// frame.
+    #[test]
+    fn i02_what_is_beside_the_pixels_is_skipped() {
+        let (whole, bomb) = (encoded(9, 5, ImageFormat::Png), bomb());
+        let packed = |name: &[u8; 4], head: &[u8]| chunk(name, &[head, &bomb].concat()).repeat(20);
+        let frames = |count: u32| {
+            let frame = [&[0; 4][..], &9_u32.to_be_bytes(), &5_u32.to_be_bytes(), &[0; 14]].concat();
+            let rest = [chunk(b"fcTL", &frame), chunk(b"fdAT", &[0; 4])].concat().repeat(count as usize);
+            [chunk(b"acTL", &[count.to_be_bytes(), [0; 4]].concat()), chunk(b"fcTL", &frame), rest].concat()
+        };
+        for (what, beside) in [
+            ("texts", chunk(b"tEXt", b"a\0b").repeat(100_000)),
+            ("packed texts", packed(b"zTXt", b"a\0\0")),
+            ("packed international texts", packed(b"iTXt", b"a\0\x01\0\0\0")),
+            ("profiles", packed(b"iCCP", b"a\0\0")),
+            ("notes of a camera", chunk(b"eXIf", &b"II*\0\x08\0\0\0".repeat(8 << 10))),
+            ("unknown chunks", chunk(b"abCd", &[0; 64]).repeat(100_000)),
+            ("frames", frames(10_000)),
+        ] {
+            let bytes = [&whole[..33], &beside, &whole[33..]].concat();
+            // Some of it may be damage to a decoder; nothing of it is more than that.
+            match decode(&bytes) {
+                Ok(picture) => assert_eq!((picture.width(), picture.height()), (9, 5), "{what}"),
+                Err(refused) => assert_eq!(refused, Unreadable::Damaged, "{what}"),
+            }
+        }
+        let text = [&whole[..33], &packed(b"zTXt", b"a\0\0"), &whole[33..]].concat();
+        assert!(decode(&text).is_ok(), "a text is no damage");
+    }
+
+    /// Of an animation the first frame is decoded, and no other.
+    #[test]
+    fn i02_an_animation_is_its_first_frame() {
+        let mut bytes = Vec::new();
+        let mut encoder = image::codecs::gif::GifEncoder::new(&mut bytes);
+        for shade in 0..200 {
+            let picture = RgbaImage::from_pixel(9, 5, Rgba([shade, 0, 0, 255]));
+            encoder.encode_frame(image::Frame::new(picture)).unwrap();
+        }
+        drop(encoder);
+        let picture = decode(&bytes).unwrap().into_rgba8();
+        assert_eq!((picture.dimensions(), picture.get_pixel(0, 0)), ((9, 5), &Rgba([0, 0, 0, 255])));
+    }
+
+    /// What is told of a picture is of a closed list of sentences, with nothing of the file in it.
+    #[test]
+    fn i08_what_is_told_is_constant() {
+        let whole = encoded(9, 5, ImageFormat::Png);
+        for at in 0..whole.len() {
+            let bent: Vec<u8> = whole.iter().enumerate().map(|(i, byte)| if i == at { !byte } else { *byte }).collect();
+            let Err(refused) = decode(&bent) else { continue };
+            let told = refused.to_string();
+            let sentences = ["it is damaged", "it is neither GIF, JPEG, PNG nor WebP"];
+            let is_size = told.ends_with("; at most 8192 a side and 33500000 pixels in all are taken");
+            assert!(is_size || sentences.contains(&told.as_str()), "byte {at}: {told}");
+        }
+    }
 }
