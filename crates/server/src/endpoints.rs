@@ -8,6 +8,8 @@ pub(crate) mod models;
 pub(crate) mod responses;
 pub(crate) mod text;
 
+use std::error::Error;
+
 use bytes::Bytes;
 use bytesize::ByteSize;
 use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
@@ -40,7 +42,7 @@ pub(crate) fn json_bytes(body: Bytes) -> Response<Body> {
 /// The body of a request that has to be JSON.
 async fn json_body<B>(request: Request<B>, limit: ByteSize, gateway: &Gateway) -> Result<Upload, Refusal>
 where
-    B: http_body::Body<Data = Bytes>,
+    B: http_body::Body<Data = Bytes, Error: Error>,
 {
     let limit = bytes(limit);
     check_length(request.headers(), limit)?;

@@ -3,6 +3,7 @@
 //! The order of the checks is the order of the functions below: what HTTP asks of a head, path, method, key, capability, then what the
 //! endpoint asks of size, media type, JSON, fields, model, and last a permit (wire-reference §0.4).
 
+use std::error::Error;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
@@ -60,7 +61,7 @@ impl Gateway {
     /// Answers one request. There is always an answer; every refusal is one.
     pub(crate) async fn answer<B>(self: &Arc<Self>, request: Request<B>) -> Response<Body>
     where
-        B: http_body::Body<Data = Bytes> + Send,
+        B: http_body::Body<Data = Bytes, Error: Error> + Send,
     {
         let id = wire::id("req", clock::random_bits());
         let style = style(request.uri().path(), request.headers());
@@ -90,7 +91,7 @@ impl Gateway {
     /// As [`Gateway::answer`], with a panic turned into a 500: the process and the connection live on.
     pub(crate) async fn answer_guarded<B>(self: &Arc<Self>, request: Request<B>) -> Response<Body>
     where
-        B: http_body::Body<Data = Bytes> + Send,
+        B: http_body::Body<Data = Bytes, Error: Error> + Send,
     {
         let style = style(request.uri().path(), request.headers());
         let mut answer = pin!(self.answer(request));
@@ -143,7 +144,7 @@ impl Gateway {
         record: &mut Option<Record>,
     ) -> Result<Response<Body>, Refusal>
     where
-        B: http_body::Body<Data = Bytes> + Send,
+        B: http_body::Body<Data = Bytes, Error: Error> + Send,
     {
         head::check(&request, &self.limits)?;
         let endpoint = Endpoint::of(request.method(), request.uri().path())?;
@@ -199,6 +200,9 @@ fn refuse_key(denied: Denied) -> Refusal {
 
 fn note(record: Option<&mut Record>, refusal: &Refusal) {
     let Some(record) = record else { return };
+    if refusal.is_of_a_client_that_left() {
+        return record.end(Outcome::ClientGone);
+    }
     record.code = Some(refusal.error.code);
     record.cause = refusal.cause.clone();
     record.end(Outcome::of_refusal(&refusal.error));

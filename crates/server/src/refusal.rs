@@ -148,6 +148,16 @@ impl Refusal {
         Self::malformed("The request body could not be read.")
     }
 
+    /// The client left before all of its body had come.
+    pub(crate) fn client_gone() -> Self {
+        Self { cause: Some(CLIENT_GONE.to_owned()), ..Self::broken_upload() }
+    }
+
+    /// Whether nobody is there any more to be told it.
+    pub(crate) fn is_of_a_client_that_left(&self) -> bool {
+        self.cause.as_deref() == Some(CLIENT_GONE)
+    }
+
     /// More is being uploaded than memory is set aside for.
     pub(crate) fn overloaded() -> Self {
         let sentence = "The service is overloaded; try again in 1s.";
@@ -219,5 +229,7 @@ fn spread(seconds: u32) -> u64 {
     u64::from(seconds) * 1000 + more
 }
 
+/// The cause of what nobody is there to be told.
+const CLIENT_GONE: &str = "the client left in the middle of its body";
 /// So much of a caller's own path is repeated to them.
 const MAX_ECHO: usize = 100;

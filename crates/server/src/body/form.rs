@@ -39,7 +39,7 @@ pub(crate) fn boundary(content_type: &str) -> Result<String, Refusal> {
 /// As [`Incoming::piece`]; 413 for a part that is too large, 400 for a form that is damaged or no edit.
 pub(crate) async fn read<B>(boundary: String, incoming: Incoming<B>, limits: &Limits) -> Result<Edit, Refusal>
 where
-    B: Body<Data = Bytes> + Send,
+    B: Body<Data = Bytes, Error: Error> + Send,
 {
     let pace = Pace::default();
     let limit = SizeLimit::new().per_field(limits.picture.as_u64());
@@ -95,7 +95,7 @@ async fn chunk(field: &mut Field<'_>, pace: &Pace) -> Result<Option<Bytes>, Refu
 /// The body as multer takes it: the next piece when it has made nothing of what it has.
 fn feed<B>(incoming: Incoming<B>, pace: Pace) -> impl Stream<Item = Result<Bytes, Broken>>
 where
-    B: Body<Data = Bytes> + Send,
+    B: Body<Data = Bytes, Error: Error> + Send,
 {
     futures_util::stream::unfold((incoming, pace), |(mut incoming, pace)| async move {
         pace.wanted().await;

@@ -1,5 +1,7 @@
 //! Reading a request's body within bounds of size, time and memory.
 
+use std::error::Error;
+use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -81,7 +83,7 @@ impl Upload {
     }
 }
 
-impl<B: Body<Data = Bytes>> Incoming<B> {
+impl<B: Body<Data = Bytes, Error: Error>> Incoming<B> {
     /// A body of at most `limit` bytes.
     pub(crate) fn new(body: B, limit: usize, limits: &Limits, budget: &Budget) -> Self {
         let now = Instant::now();
@@ -106,7 +108,7 @@ impl<B: Body<Data = Bytes>> Incoming<B> {
             let until = self.deadline.min(self.due).min(Instant::now() + self.idle);
             let frame = timeout_at(until, self.body.frame()).await.map_err(|_| Refusal::slow_upload())?;
             let Some(frame) = frame else { return Ok(None) };
-            let Ok(piece) = frame.map_err(|_| Refusal::broken_upload())?.into_data() else { continue };
+            let Ok(piece) = frame.map_err(|error| broken(&error))?.into_data() else { continue };
             self.left = self.left.checked_sub(piece.len()).ok_or_else(Refusal::too_large)?;
             self.share.grow(piece.len(), &self.budget)?;
             self.due += Duration::from_secs_f64(piece.len() as f64 / self.rate as f64);
@@ -130,6 +132,24 @@ impl<B: Body<Data = Bytes>> Incoming<B> {
         }
         Ok(Upload { bytes: pieces.join(), _share: self.share })
     }
+}
+
+/// What becomes of a request whose body fails: it is not what HTTP asks, or its client has left.
+fn broken(error: &dyn Error) -> Refusal {
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        if error.downcast_ref().is_some_and(is_of_the_socket) {
+            return Refusal::client_gone();
+        }
+        cause = error.source();
+    }
+    Refusal::broken_upload()
+}
+
+/// Whether the connection is at fault, and not what came over it.
+fn is_of_the_socket(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected, TimedOut, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected | TimedOut | UnexpectedEof)
 }
 
 /// What the budget is counted in.
@@ -165,7 +185,11 @@ mod tests {
         }
     }
 
-    async fn code(body: impl Body<Data = Bytes>, limit: usize, budget: &Budget) -> Result<Bytes, &'static str> {
+    async fn code(
+        body: impl Body<Data = Bytes, Error: Error>,
+        limit: usize,
+        budget: &Budget,
+    ) -> Result<Bytes, &'static str> {
         let limits = Limits { body_idle: Duration::from_secs(1), ..Limits::default() };
         let whole = Incoming::new(body, limit, &limits, budget).whole().await;
         whole.map(|upload| upload.bytes).map_err(|refusal| refusal.error.code)

@@ -1,5 +1,7 @@
 //! `POST /v1/messages/count_tokens` — wire-reference §3.6.
 
+use std::error::Error;
+
 use bytes::Bytes;
 use catalog::Protocol;
 use http::{HeaderMap, HeaderValue, Response};
@@ -21,7 +23,7 @@ use crate::{ask, references};
 /// Counts the tokens of a prompt, as the answer's usage would: by whoever would answer.
 pub(crate) async fn answer<B>(caller: Caller<'_>, request: http::Request<B>) -> Result<Response<Body>, Refusal>
 where
-    B: http_body::Body<Data = Bytes>,
+    B: http_body::Body<Data = Bytes, Error: Error>,
 {
     let deadline = Instant::now() + caller.gateway.limits.request_timeout;
     let Caller { gateway, policy, key, record } = caller;

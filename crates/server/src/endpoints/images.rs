@@ -5,6 +5,7 @@ mod read;
 mod tell;
 mod whole;
 
+use std::error::Error;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -24,7 +25,7 @@ use crate::refusal::Refusal;
 /// Answers a request for generations.
 pub(crate) async fn generate<B>(caller: Caller<'_>, request: Request<B>) -> Result<Response<Body>, Refusal>
 where
-    B: http_body::Body<Data = Bytes>,
+    B: http_body::Body<Data = Bytes, Error: Error>,
 {
     let deadline = Instant::now() + caller.gateway.limits.request_timeout;
     let asked = read::generation(request, &caller).await?;
@@ -34,7 +35,7 @@ where
 /// Answers a request for edits.
 pub(crate) async fn edit<B>(caller: Caller<'_>, request: Request<B>) -> Result<Response<Body>, Refusal>
 where
-    B: http_body::Body<Data = Bytes> + Send,
+    B: http_body::Body<Data = Bytes, Error: Error> + Send,
 {
     let deadline = Instant::now() + caller.gateway.limits.request_timeout;
     let is_form = read::is_form(request.headers());

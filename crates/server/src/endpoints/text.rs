@@ -3,6 +3,7 @@
 mod asking;
 mod whole;
 
+use std::error::Error;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -81,7 +82,7 @@ pub(crate) struct Asked<D: TextEndpoint> {
 pub(crate) async fn answer<D, B>(caller: Caller<'_>, request: Request<B>) -> Result<Response<Body>, Refusal>
 where
     D: TextEndpoint,
-    B: http_body::Body<Data = Bytes>,
+    B: http_body::Body<Data = Bytes, Error: Error>,
 {
     let deadline = Instant::now() + caller.gateway.limits.request_timeout;
     let Caller { gateway, policy, key, record } = caller;

@@ -1,5 +1,7 @@
 //! Reading requests for pictures. An edit comes as JSON or as a form; once it was read, nobody can tell which it was.
 
+use std::error::Error;
+
 use bytes::Bytes;
 use catalog::{DEFAULT_IMAGE_MODEL, Model, Protocol};
 use http::header::CONTENT_TYPE;
@@ -49,7 +51,7 @@ pub(super) fn protocol(operation: Operation) -> Protocol {
 /// Reads a request for generations.
 pub(super) async fn generation<B>(request: Request<B>, caller: &Caller<'_>) -> Result<Asked, Refusal>
 where
-    B: http_body::Body<Data = Bytes>,
+    B: http_body::Body<Data = Bytes, Error: Error>,
 {
     let upload = json_body(request, caller.gateway.limits.json_body, caller.gateway).await?;
     let generation = Generation::read(&upload.bytes).map_err(ApiError::from)?;
@@ -70,7 +72,7 @@ pub(super) fn is_form(headers: &HeaderMap) -> bool {
 /// Reads a request for edits.
 pub(super) async fn edit<B>(request: Request<B>, caller: &Caller<'_>) -> Result<Asked, Refusal>
 where
-    B: http_body::Body<Data = Bytes> + Send,
+    B: http_body::Body<Data = Bytes, Error: Error> + Send,
 {
     let gateway = caller.gateway;
     let limit = bytes(gateway.limits.edit_body);
