@@ -52,9 +52,21 @@ where
             return form.finish().map_err(|found| ApiError::from(found).into());
         };
         pace.end_head();
+        check_head(&field)?;
         take(field, &mut form, &pace).await?;
     }
     Err(damaged(&format!("it has more than {MAX_PARTS} parts")))
+}
+
+/// Refuses a head that is too large though it came in few pieces, which are not counted.
+fn check_head(field: &Field<'_>) -> Result<(), Refusal> {
+    let headers = field.headers();
+    let size: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+    match (size > pace::MAX_HEAD, headers.len() > MAX_HEADERS) {
+        (true, _) => Err(damaged("the head of a part is too long")),
+        (_, true) => Err(damaged(&format!("a part has more than {MAX_HEADERS} headers"))),
+        _ => Ok(()),
+    }
 }
 
 async fn take(field: Field<'_>, form: &mut Form, pace: &Pace) -> Result<(), Refusal> {
@@ -150,6 +162,8 @@ fn too_large(name: Option<&str>) -> Refusal {
 const MAX_ECHO: usize = 64;
 /// The longest boundary (RFC 2046 §5.1.1).
 const MAX_BOUNDARY: usize = 70;
+/// The most headers of a part.
+const MAX_HEADERS: usize = 16;
 /// The most parts of a form.
 const MAX_PARTS: usize = 64;
 /// The longest text, in bytes.

@@ -72,6 +72,6 @@ impl Pace {
 }
 
 /// The longest head of a part, its boundary included; the last piece of it is not counted.
-const MAX_HEAD: usize = 8 * 1024;
+pub(super) const MAX_HEAD: usize = 8 * 1024;
 /// No head is being looked for.
 const IN_DATA: usize = usize::MAX;

@@ -115,6 +115,22 @@ async fn m04_a_head_without_an_end_is_given_up_early() {
     }
 }
 
+/// A head that is too long, or has too many lines, is 400 even when it comes in one piece.
+#[tokio::test]
+async fn m04_a_head_in_one_piece_is_held_to_its_limits() {
+    let with = |headers: &str| {
+        format!("--sgb\r\nContent-Disposition: form-data; name=\"prompt\"\r\n{headers}\r\nx\r\n--sgb--").into_bytes()
+    };
+    let told = async |headers: String| {
+        let form = with(&headers);
+        read_pieces(pieces(&form, form.len())).await.unwrap_err().error.message
+    };
+    assert!(told(format!("X-Long: {}\r\n", "x".repeat(8 << 10))).await.contains("head of a part is too long"));
+    let lines = |count: usize| (0..count).map(|i| format!("X-{i}: x\r\n")).collect::<String>();
+    assert!(told(lines(16)).await.contains("more than 16 headers"));
+    assert!(told(lines(15)).await.contains("image"), "only the picture is missing");
+}
+
 /// A part that is too large is 413 with its name.
 #[tokio::test]
 async fn m05_what_is_too_large_is_refused_by_name() {
