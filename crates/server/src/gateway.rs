@@ -14,7 +14,7 @@ use auth::{Credentials, Denied, Entry, KeyRing};
 use bytes::Bytes;
 use engine::{ImageEngine, TextEngine};
 use fetch::Fetcher;
-use http::header::{AUTHORIZATION, CONNECTION};
+use http::header::{AUTHORIZATION, CACHE_CONTROL, CONNECTION};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use tokio::time::Instant;
 
@@ -177,6 +177,7 @@ impl Gateway {
             headers.insert(HeaderName::from_static("request-id"), id);
         }
         headers.insert(HeaderName::from_static("x-content-type-options"), HeaderValue::from_static("nosniff"));
+        headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
         if self.lifecycle.is_stopping() {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
