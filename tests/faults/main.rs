@@ -29,11 +29,15 @@ mod stream;
 #[allow(dead_code, reason = "upstreams uses the rest")]
 mod told;
 
+mod auth;
 mod bounds;
+mod forms;
 mod framing;
+mod json;
 mod leaving;
 mod log;
 mod overload;
+mod private;
 mod process;
 mod raw;
 mod reload;

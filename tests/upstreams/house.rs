@@ -33,6 +33,17 @@ impl Plan {
         Self { top: format!("{KEYS}\n[limits]\n{limits}\n"), upstreams: String::new(), models: String::new() }
     }
 
+    /// A gateway before one simulator, as [`House::before`] has it.
+    pub(crate) fn before(simulator: &Simulator, theirs: &str, limits: &str, settings: &str) -> Self {
+        let mut plan = Self::new(limits);
+        for protocol in PROTOCOLS {
+            let name = word(protocol);
+            let targets = format!(r#"[{{ upstream = "{name}", model = "{theirs}" }}]"#);
+            plan = plan.upstream(name, protocol, &simulator.base_url(), settings).model(name, protocol, &targets);
+        }
+        plan
+    }
+
     /// Adds an upstream, with settings of its own as lines of TOML.
     pub(crate) fn upstream(mut self, name: &str, protocol: Protocol, base_url: &str, settings: &str) -> Self {
         let protocol = word(protocol);
@@ -40,6 +51,14 @@ impl Plan {
             "[[upstreams]]\nname = \"{name}\"\nprotocol = \"{protocol}\"\nbase_url = \"{base_url}\"\n\
              api_key = {{ file = \"KEY_FILE\" }}\n{settings}\n",
         );
+        self
+    }
+
+    /// Adds an upstream that has no key.
+    pub(crate) fn keyless(mut self, name: &str, protocol: Protocol, base_url: &str) -> Self {
+        let protocol = word(protocol);
+        self.upstreams +=
+            &format!("[[upstreams]]\nname = \"{name}\"\nprotocol = \"{protocol}\"\nbase_url = \"{base_url}\"\n");
         self
     }
 
@@ -75,13 +94,7 @@ impl House {
     /// A gateway in front of one simulator, which is an upstream of each protocol: model `P` of [`word`] is the model
     /// `theirs` of the upstream that speaks P.
     pub(crate) fn before(simulator: &Simulator, theirs: &str, limits: &str, settings: &str) -> Self {
-        let mut plan = Plan::new(limits);
-        for protocol in PROTOCOLS {
-            let name = word(protocol);
-            let targets = format!(r#"[{{ upstream = "{name}", model = "{theirs}" }}]"#);
-            plan = plan.upstream(name, protocol, &simulator.base_url(), settings).model(name, protocol, &targets);
-        }
-        plan.start()
+        Plan::before(simulator, theirs, limits, settings).start()
     }
 
     /// The sum of a counter over its labels: of all lines of the metrics that begin so.

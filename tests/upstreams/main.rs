@@ -16,6 +16,7 @@ mod server;
 #[allow(dead_code, reason = "black_box uses the rest")]
 mod stream;
 
+#[allow(dead_code, reason = "faults uses the rest")]
 mod house;
 mod law;
 mod question;

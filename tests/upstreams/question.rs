@@ -261,7 +261,7 @@ fn capped(protocol: Protocol, mut body: Value) -> Value {
 
 const PARIS: &str = r#"{"city":"Paris"}"#;
 /// A red square.
-const RED: &str =
+pub(crate) const RED: &str =
     "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAFklEQVR42mP4z8BAEmIY1TCqYfhqAACQ+f8B8u7oVwAAAABJRU5ErkJggg==";
 
 pub(crate) const TEXT: [Protocol; 3] = [Protocol::Responses, Protocol::Chat, Protocol::Messages];

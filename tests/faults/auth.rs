@@ -1,0 +1,142 @@
+//! A: who is let in, and for how long.
+
+use std::fs;
+
+use serde_json::Value;
+use simulator::{Play, Protocol, Request as Asked, Simulator, Step, honest};
+
+use crate::client::{Connection, Request};
+use crate::house::{self, CLIENT_KEY, House, PROTOCOLS, word};
+use crate::question::ask;
+use crate::server::{await_that, binary};
+
+/// Every route that the gateway describes asks for a key before it does anything else.
+#[test]
+fn a07_every_route_that_is_described_asks_for_a_key() {
+    let (house, simulator) = honest_house();
+    let described = binary().arg("openapi").output().unwrap();
+    let document: Value = serde_json::from_slice(&described.stdout).unwrap();
+    let mut routes = 0;
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        let path = path.replace("{id}", "chat");
+        for method in ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"] {
+            let is_served = operations[method.to_lowercase()].is_object();
+            let ask = |key: Option<&str>| {
+                let request = Request::post_bytes(&path, b"{}").method(method);
+                let request = key.into_iter().fold(request, Request::bearer);
+                let mut connection = Connection::open(house.address());
+                connection.send(&request.bytes());
+                let (status, headers) = connection.head();
+                (status, headers.iter().any(|header| *header == ("www-authenticate".into(), "Bearer".into())))
+            };
+            for key in [None, Some("sg_nobody")] {
+                let owed = if is_served { (401, true) } else { (405, false) };
+                assert_eq!(ask(key), owed, "{method} {path}");
+            }
+            routes += usize::from(is_served);
+        }
+    }
+    assert_eq!(routes, 8);
+    assert!(simulator.requests().is_empty(), "nobody is asked anything");
+}
+
+/// A flood of wrong keys is refused key by key, takes no permit, and holds up nobody who has a right one.
+#[test]
+fn a09_a_flood_of_wrong_keys_holds_up_nobody() {
+    let (house, simulator) = honest_house();
+    let flood = || {
+        let mut connection = Connection::open(house.address());
+        for number in 0..FLOOD {
+            let wrong = Request::get("/v1/models").bearer(&format!("sg_wrong_{number}"));
+            connection.send(&wrong.bytes());
+            assert_eq!(connection.response().status, 401);
+        }
+    };
+    let served = std::thread::scope(|scope| {
+        let floods: Vec<_> = (0..4).map(|_| scope.spawn(flood)).collect();
+        let mut served = 0;
+        while served < 10 || floods.iter().any(|flood| !flood.is_finished()) {
+            let response = house.ask(Protocol::Chat, &ask(Protocol::Chat, "chat", "Hello.", false));
+            assert_eq!(response.status, 200, "{}", response.text());
+            served += 1;
+        }
+        served
+    });
+    assert_eq!(simulator.requests().len(), served);
+    house.gateway.await_quiet();
+    let refused = "sluicegate_requests_total{route=\"other\",status=\"401\",code=\"invalid_api_key\"}";
+    await_that("each was counted", || house.sum(refused) == (4 * FLOOD) as f64);
+}
+
+/// A key that is taken out of the file opens nothing any more, and the streams that it opened come to their end.
+#[test]
+fn a10_a_revoked_key_opens_nothing_and_its_streams_end_well() {
+    let simulator = Simulator::start(hesitant).unwrap();
+    let house = House::before(&simulator, "their-model", "", "");
+    let mut streams: Vec<_> = PROTOCOLS.map(|protocol| open(&house, protocol)).into();
+    let path = house.gateway.config_path();
+    let before = fs::read_to_string(path).unwrap();
+    fs::write(path, before.replace("557bedf7", "00000000")).unwrap();
+    let status = || Request::get("/v1/models").bearer(CLIENT_KEY).send(house.address()).status;
+    await_that("the key is gone", || status() == 401);
+    simulator.release_all();
+    for (stream, protocol) in streams.iter_mut().zip(PROTOCOLS) {
+        let mut told = Vec::new();
+        while let Some(chunk) = stream.chunk().filter(|chunk| !chunk.is_empty()) {
+            told.extend(chunk);
+        }
+        let told = String::from_utf8(told).unwrap();
+        let end = match protocol {
+            Protocol::Responses => "response.completed",
+            Protocol::Chat => "data: [DONE]",
+            Protocol::Messages => "message_stop",
+            Protocol::Images => "image_generation.completed",
+        };
+        assert!(told.contains(end) && !told.contains("error\":{"), "{protocol:?}: {told}");
+    }
+    house.gateway.await_quiet();
+}
+
+/// What operators are told is not told to clients, whatever they show and however they ask.
+#[test]
+fn a11_nothing_of_the_operators_is_on_the_clients_address() {
+    let (house, _simulator) = honest_house();
+    for path in ["/metrics", "/livez", "/readyz", "/healthz", "/debug", "/debug/pprof", "/admin", "/v1/metrics", "/"] {
+        for method in ["GET", "HEAD", "POST", "OPTIONS"] {
+            let mut connection = Connection::open(house.address());
+            connection.send(&Request::get(path).method(method).bearer(CLIENT_KEY).bytes());
+            assert_eq!(connection.head().0, 404, "{method} {path}");
+        }
+    }
+    let admin = house.gateway.admin.unwrap();
+    assert!(admin.ip().is_loopback() && admin != house.address());
+    for path in ["/v1/models", "/debug", "/"] {
+        assert_eq!(Request::get(path).bearer(CLIENT_KEY).send(admin).status, 404, "{path}");
+    }
+}
+
+fn honest_house() -> (House, Simulator) {
+    let simulator = Simulator::honest().unwrap();
+    (House::before(&simulator, "their-model", "", ""), simulator)
+}
+
+/// A stream that has begun.
+fn open(house: &House, protocol: Protocol) -> Connection {
+    let mut stream = Connection::open(house.address());
+    stream.send(&house::request(protocol, &ask(protocol, word(protocol), "Hello, you there.", true)).bytes());
+    assert_eq!(stream.head().0, 200);
+    stream
+}
+
+/// Stops in the middle of an answer until it is let go on.
+fn hesitant(request: &Asked) -> Play {
+    let mut play = Play::stream();
+    for (place, piece) in honest::answer(request).pieces().enumerate() {
+        play = if place == 2 { play.gate() } else { play };
+        play = play.body(piece.clone());
+    }
+    play.step(Step::End)
+}
+
+/// The wrong keys of one client.
+const FLOOD: usize = 1000;

@@ -1,0 +1,260 @@
+//! M: multipart forms that are damaged, or not what they should be.
+
+use std::net::Shutdown;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+use simulator::{Protocol, Simulator};
+
+use crate::client::{Connection, Request, Response};
+use crate::house::{CLIENT_KEY, House, Plan};
+use crate::question::RED;
+use crate::server::await_that;
+
+/// A boundary that is missing, empty, too long, of other characters, or not the one of the body is 400.
+#[test]
+fn m01_boundaries_that_are_none() {
+    let scene = Scene::new("");
+    let whole = edit().bytes();
+    let long = "b".repeat(71);
+    for parameter in [
+        "",
+        "; boundary",
+        "; boundary=",
+        "; boundary=\"\"",
+        &format!("; boundary={long}"),
+        "; boundary=\"s\\gb\"",
+        "; boundary=sg{b}",
+        "; boundary=SGB",
+        "; boundary=\"sgb",
+        "; charset=sgb",
+    ] {
+        let told = scene.send(&whole, &format!("multipart/form-data{parameter}"));
+        assert_eq!(told.status, 400, "{parameter:?}: {}", told.text());
+        assert_eq!(told.json()["error"]["type"], "invalid_request_error");
+    }
+    scene.nobody_was_asked();
+    for kind in ["multipart/form-data; boundary=\"sgb\"", "Multipart/Form-Data; charset=utf-8; Boundary=sgb"] {
+        assert_eq!(scene.send(&whole, kind).status, 200, "{kind}");
+    }
+}
+
+/// Settings and masks that come twice are 400 by name, pictures under any of their names are taken, and parts of an
+/// unknown name are let go.
+#[test]
+fn m06_parts_that_come_twice_or_are_unknown() {
+    let scene = Scene::new("");
+    for (name, value) in [("prompt", "y"), ("model", "images"), ("size", "64x64"), ("stream", "false")] {
+        let told = scene.post(edit().text(name, value).text(name, value));
+        assert_eq!((told.status, &told.json()["error"]["param"]), (400, &json!(name)), "{}", told.text());
+    }
+    let told = scene.post(edit().file("mask", "m.png", &png()).file("mask", "m.png", &png()));
+    assert_eq!((told.status, &told.json()["error"]["param"]), (400, &json!("mask")), "{}", told.text());
+    let told = scene.post(edit().part("filename=\"a.png\"", b"nameless"));
+    assert_eq!(told.status, 400, "{}", told.text());
+    scene.nobody_was_asked();
+    let mixed = edit().file("image[]", "b.png", &png()).file("image", "c.png", &png());
+    let told = scene.post(mixed.text("unknown", "x").file("other", "x.bin", b"\0\xff"));
+    assert_eq!(told.status, 200, "{}", told.text());
+    let asked = scene.asked();
+    assert_eq!(asked.matches("name=\"image[]\"").count(), 3, "{asked}");
+    assert!(!asked.contains("unknown") && !asked.contains("other"), "{asked}");
+}
+
+/// The name that a client gives to a file is nowhere used, logged or handed on: an upstream gets a name of ours.
+#[test]
+fn m07_names_of_files_are_of_no_use() {
+    let scene = Scene::new("");
+    for name in [
+        "filename=\"../../canary.png\"",
+        "filename=\"/etc/canary\"",
+        "filename=\"C:\\\\canary.exe\"",
+        "filename=\"a\\\"; name=\\\"mask\\\"; canary=\\\"b\"",
+        "filename=\"canary\u{202e}gnp.%1b[31m\"",
+        "filename*=UTF-8''..%2f..%2fcanary%00.png",
+        "filename=\"plain\"; filename*=UTF-8''canary",
+        "filename=\"\"",
+    ] {
+        let form = Form::new().text("prompt", "x").text("model", "images");
+        let told = scene.post(form.part(&format!("name=\"image\"; {name}"), &png()));
+        assert_eq!(told.status, 200, "{name}: {}", told.text());
+        assert!(!told.text().contains("canary"));
+        let asked = scene.asked();
+        assert!(asked.contains("name=\"image\"; filename=\"picture.png\"") && !asked.contains("canary"), "{asked}");
+    }
+    for name in [&"a".repeat(64 << 10), "\u{1b}[31m", "a\0b", "a\nb"] {
+        let told = scene.post(edit().part(&format!("name=\"image\"; filename=\"{name}canary\""), &png()));
+        assert_eq!(told.status, 400, "{name:.20}: {}", told.text());
+        let id = told.header("x-request-id").unwrap().to_owned();
+        await_that("it is logged", || scene.house.gateway.log.lock().unwrap().contains(&id));
+    }
+    assert!(!scene.house.gateway.log.lock().unwrap().contains("canary"));
+}
+
+/// What a part says of its own coding is not heeded: bytes are bytes, text is UTF-8, and a form within a form is no
+/// picture.
+#[test]
+fn m08_codings_of_parts_are_not_heeded() {
+    let scene = Scene::new("");
+    let image = |headers: &str, data: &[u8]| {
+        let form = Form::new().text("prompt", "x").text("model", "images");
+        scene.post(form.part(&format!("name=\"image\"; filename=\"a\"\r\n{headers}"), data))
+    };
+    for headers in [
+        "Content-Transfer-Encoding: base64",
+        "Content-Transfer-Encoding: quoted-printable\r\nContent-Type: image/png",
+        "Content-Encoding: gzip",
+        "Content-Type: text/html",
+    ] {
+        assert_eq!(image(headers, &png()).status, 200, "{headers}: the bytes are a picture");
+    }
+    let nested = b"--inner\r\nContent-Disposition: file; filename=\"a.png\"\r\n\r\nx\r\n--inner--";
+    for (headers, data) in [
+        ("Content-Transfer-Encoding: base64", RED.as_bytes()),
+        ("Content-Type: multipart/mixed; boundary=inner", nested),
+    ] {
+        let told = image(headers, data);
+        assert_eq!((told.status, &told.json()["error"]["param"]), (400, &json!("image")), "{}", told.text());
+    }
+    let latin = |data: &[u8]| {
+        let head = "name=\"prompt\"\r\nContent-Type: text/plain; charset=iso-8859-1";
+        scene.post(Form::new().part(head, data).text("model", "images").file("image", "a", &png())).status
+    };
+    assert_eq!((latin(b"caf\xe9"), latin("caf\u{e9}".as_bytes())), (400, 200));
+}
+
+/// What stands before the first boundary and behind the last is no part of a form, and boundaries may have spaces
+/// behind them.
+#[test]
+fn m10_what_is_around_a_form_is_left_alone() {
+    let scene = Scene::new("");
+    let whole = edit().bytes();
+    let text = String::from_utf8_lossy(&whole).into_owned();
+    let padded: Vec<u8> = {
+        let place = text.find("--sgb\r\n").unwrap() + "--sgb".len();
+        [&whole[..place], b" \t", &whole[place..]].concat()
+    };
+    for form in [[b"This is a form.\r\n", &whole[..]].concat(), [&whole[..], b"And that was it.\r\n"].concat(), padded]
+    {
+        let told = scene.send(&form, KIND);
+        assert_eq!(told.status, 200, "{:.80}: {}", String::from_utf8_lossy(&form), told.text());
+    }
+}
+
+/// A form that does not come is 408, and nobody is asked.
+#[test]
+fn m11_a_form_that_does_not_come_is_given_up() {
+    let scene = Scene::new("body_idle = \"200ms\"");
+    let form = edit().bytes();
+    let whole = request(&form, KIND).bytes();
+    for left in [10, 40, form.len()] {
+        let mut connection = Connection::open(scene.house.address());
+        connection.send(&whole[..whole.len() - left]);
+        let told = connection.response();
+        assert_eq!((told.status, &told.json()["error"]["code"]), (408, &json!("request_timeout")), "{}", told.text());
+        assert!(connection.is_closed());
+    }
+    scene.nobody_was_asked();
+}
+
+/// A client that leaves in the middle of its form is counted as gone, nobody is asked, and its memory comes back.
+#[test]
+fn m12_a_client_that_leaves_in_the_middle_of_its_form() {
+    // There is room for one form at a time.
+    let scene = Scene::new("edit_body = \"64KiB\"\njson_body = \"64KiB\"\nbody_memory = \"64KiB\"");
+    let large = edit().text("unknown", &"x".repeat(40 << 10));
+    let whole = request(&large.bytes(), KIND).bytes();
+    for how in [Shutdown::Both, Shutdown::Write] {
+        let before = scene.house.sum(GONE);
+        let mut connection = Connection::open(scene.house.address());
+        connection.send(&whole[..whole.len() - 10]);
+        connection.vanish(how);
+        await_that("it is counted", || scene.house.sum(GONE) == before + 1.0);
+    }
+    scene.nobody_was_asked();
+    assert_eq!(scene.post(edit().text("unknown", &"x".repeat(40 << 10))).status, 200, "there is room again");
+}
+
+/// A gateway before an honest server, which gets edits as forms.
+struct Scene {
+    house: House,
+    simulator: Simulator,
+}
+
+impl Scene {
+    fn new(limits: &str) -> Self {
+        let simulator = Simulator::honest().unwrap();
+        let plan =
+            Plan::new(limits).upstream("images", Protocol::Images, &simulator.base_url(), "edits = \"multipart\"");
+        let house = plan.model("images", Protocol::Images, r#"[{ upstream = "images" }]"#).start();
+        Self { house, simulator }
+    }
+
+    fn send(&self, form: &[u8], kind: &str) -> Response {
+        request(form, kind).send(self.house.address())
+    }
+
+    fn post(&self, form: Form) -> Response {
+        self.send(&form.bytes(), KIND)
+    }
+
+    /// The body of the last request that the upstream got.
+    fn asked(&self) -> String {
+        String::from_utf8_lossy(&self.simulator.requests().pop().unwrap().body).into_owned()
+    }
+
+    #[track_caller]
+    fn nobody_was_asked(&self) {
+        assert!(self.simulator.requests().is_empty());
+        self.house.gateway.await_quiet();
+        assert_eq!(self.house.gateway.metric("sluicegate_panics_total"), 0.0);
+    }
+}
+
+fn request(form: &[u8], kind: &str) -> Request {
+    Request::post_bytes("/v1/images/edits", form).bearer(CLIENT_KEY).header("content-type", kind)
+}
+
+/// A form, part by part.
+struct Form(Vec<u8>);
+
+impl Form {
+    fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// A part whose disposition, and whatever headers come behind it, are these.
+    fn part(mut self, head: &str, data: &[u8]) -> Self {
+        self.0.extend(format!("--sgb\r\nContent-Disposition: form-data; {head}\r\n\r\n").bytes());
+        self.0.extend(data);
+        self.0.extend(b"\r\n");
+        self
+    }
+
+    fn text(self, name: &str, value: &str) -> Self {
+        self.part(&format!("name=\"{name}\""), value.as_bytes())
+    }
+
+    fn file(self, name: &str, file: &str, data: &[u8]) -> Self {
+        self.part(&format!("name=\"{name}\"; filename=\"{file}\""), data)
+    }
+
+    fn bytes(mut self) -> Vec<u8> {
+        self.0.extend(b"--sgb--\r\n");
+        self.0
+    }
+}
+
+/// An edit that keeps every rule.
+fn edit() -> Form {
+    Form::new().text("prompt", "x").text("model", "images").file("image", "a.png", &png())
+}
+
+fn png() -> Vec<u8> {
+    STANDARD.decode(RED).unwrap()
+}
+
+const KIND: &str = "multipart/form-data; boundary=sgb";
+/// The requests whose clients left.
+const GONE: &str = "sluicegate_requests_total{route=\"image_edits\",status=\"499\"";

@@ -1,0 +1,392 @@
+//! J: JSON bodies that are none, or not what they should be.
+
+use serde_json::{Value, json};
+use simulator::{Protocol, Simulator};
+
+use crate::client::{Connection, Request, Response, changed};
+use crate::house::{self, CLIENT_KEY, House, PROTOCOLS, UPSTREAM_KEY, path, word};
+use crate::question::ask;
+
+/// A body that breaks off at any byte is 400 with the place, and nothing of it is repeated.
+#[test]
+fn j01_a_body_that_breaks_off_at_any_byte() {
+    let scene = Scene::new();
+    for protocol in PROTOCOLS {
+        let whole = question(protocol, "canary-of-the-prompt").to_string();
+        let mut connection = Connection::open(scene.house.address());
+        for cut in 0..whole.len() {
+            connection.send(&raw(protocol, &whole.as_bytes()[..cut]).bytes());
+            let told = connection.response();
+            assert_refused(protocol, &told, "invalid_json");
+            assert!(told.text().contains("(line 1, column "), "{}", told.text());
+            assert!(!told.text().contains("canary"), "{}", told.text());
+        }
+    }
+    scene.nobody_was_asked();
+}
+
+/// What is no JSON in UTF-8, or more than one document, is 400.
+#[test]
+fn j01_what_is_no_document_in_utf_8() {
+    let scene = Scene::new();
+    for protocol in PROTOCOLS {
+        let whole = question(protocol, "Hello.").to_string();
+        let with = |member: &str| format!("{},{member}}}", &whole[..whole.len() - 1]).into_bytes();
+        let utf_16: Vec<u8> = whole.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        for body in [
+            Vec::new(),
+            b" \n".to_vec(),
+            format!("{whole}{whole}").into_bytes(),
+            format!("{whole} x").into_bytes(),
+            format!("{whole}\0").into_bytes(),
+            format!("\u{feff}{whole}").into_bytes(),
+            utf_16,
+            with("\"x\":\"\u{fffd}\"")
+                .iter()
+                .flat_map(|byte| if *byte == 0xef { vec![0xff] } else { vec![*byte] })
+                .collect(),
+            with("\"x\":\"\\ud800\""),
+            [&with("\"x\":\"")[..whole.len() + 4], b"\xc0\xaf\"}"].concat(),
+            with("\"x\":NaN"),
+            with("\"x\":-Infinity"),
+            with("\"x\":01"),
+            with("\"x\":'y'"),
+            with("/* y */\"x\":1"),
+            with("\"x\":1,"),
+            with("\"x\":\"a\nb\""),
+        ] {
+            let told = scene.send(&raw(protocol, &body));
+            assert_refused(protocol, &told, "invalid_json");
+        }
+        let fine = with("\"x\":[1.50,\"\\u0000\"]");
+        assert_eq!(scene.send(&raw(protocol, &fine)).status, 200, "what was added is not what is wrong");
+    }
+}
+
+/// Nesting beyond the limit is 400 on every route, however deep it goes.
+#[test]
+fn j02_what_nests_too_deep_is_refused_on_every_route() {
+    let scene = Scene::new();
+    for protocol in PROTOCOLS {
+        let whole = question(protocol, "Hello.").to_string();
+        let nested = |open: &str, close: &str, depth: usize| {
+            let value = format!("{}1{}", open.repeat(depth), close.repeat(depth));
+            raw(protocol, format!("{},\"x\":{value}}}", &whole[..whole.len() - 1]).as_bytes())
+        };
+        for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
+            assert_eq!(scene.send(&nested(open, close, 63)).status, 200);
+            for depth in [64, 128, 1_000_000] {
+                assert_refused(protocol, &scene.send(&nested(open, close, depth)), "invalid_json");
+            }
+        }
+    }
+}
+
+/// Numbers that pass through keep their spelling to the digit; those that a field cannot hold are 400.
+#[test]
+fn j03_numbers_keep_their_spelling_or_are_refused() {
+    let scene = Scene::new();
+    for protocol in TEXT {
+        let whole = question(protocol, "Hello.").to_string();
+        let with = |member: &str| format!("{},{member}}}", &whole[..whole.len() - 1]);
+        let odd = "\"x\":[-0,1.0,1.50e0,1E+2,9007199254740993,0.1000000000000000055511151231257827,1e-400]";
+        let told = scene.send(&raw(protocol, with(odd).as_bytes()));
+        assert_eq!(told.status, 200, "{}", told.text());
+        let asked = scene.simulator.requests();
+        let body = std::str::from_utf8(&asked.last().unwrap().body).unwrap();
+        assert!(body.contains(odd), "{body}");
+        let cap = cap(protocol);
+        for number in ["1e400", "1.5", "9223372036854775808", "1e19", &"9".repeat(100_000)] {
+            let body = changed(question(protocol, "Hello."), &json!({cap: "number"}));
+            let told = scene.send(&raw(protocol, body.to_string().replace("\"number\"", number).as_bytes()));
+            assert_eq!(told.status, 400, "{cap} {number:.20}: {}", told.text());
+        }
+        for number in ["16.0", "1.6e1", "16"] {
+            let body = changed(question(protocol, "Hello."), &json!({cap: "number"}));
+            scene.send(&raw(protocol, body.to_string().replace("\"number\"", number).as_bytes()));
+            // Whether it likes the spelling is for the upstream to say.
+            let asked = scene.simulator.requests().pop().unwrap();
+            let spelled = format!("\"{cap}\":{number}");
+            assert!(std::str::from_utf8(&asked.body).unwrap().contains(&spelled), "{protocol:?} {number}");
+        }
+    }
+}
+
+/// A field that is given twice is 400 wherever the gateway reads it, so that nobody can read another one than it did.
+#[test]
+fn j04_a_field_that_is_given_twice_is_refused() {
+    let scene = Scene::new();
+    for protocol in PROTOCOLS {
+        let whole = question(protocol, "Hello.").to_string();
+        for twice in ["\"model\":\"other\"", "\"stream\":true", "\"mod\\u0065l\":\"other\""] {
+            let body = format!("{},{twice}}}", &whole[..whole.len() - 1]);
+            assert_refused(protocol, &scene.send(&raw(protocol, body.as_bytes())), "invalid_json");
+        }
+    }
+    for protocol in TEXT {
+        let whole = question(protocol, "Hello.").to_string();
+        let nested = whole.replace("\"role\":\"user\"", "\"role\":\"user\",\"role\":\"assistant\"");
+        assert_ne!(nested, whole);
+        assert_eq!(scene.send(&raw(protocol, nested.as_bytes())).status, 400, "{protocol:?}");
+    }
+    scene.nobody_was_asked();
+}
+
+/// Values of a wrong type, and null where something is required, are 400 with the field.
+#[test]
+fn j05_values_of_a_wrong_type_are_refused_by_name() {
+    let scene = Scene::new();
+    let refused = |protocol: Protocol, field: &str, value: Value| {
+        let body = changed(question(protocol, "Hello."), &json!({field: value}));
+        let told = scene.send(&raw(protocol, body.to_string().as_bytes()));
+        assert_eq!(told.status, 400, "{protocol:?} {body}: {}", told.text());
+        let error = told.json()["error"].clone();
+        let names_it = error["message"].as_str().unwrap().contains(field);
+        assert!(names_it && (protocol == Protocol::Messages || error["param"] == field), "{body}: {error}");
+    };
+    for protocol in PROTOCOLS {
+        for value in [json!("true"), json!(1), json!([]), json!({})] {
+            refused(protocol, "stream", value);
+        }
+        for value in [json!(7), json!([]), json!({}), json!(true)] {
+            refused(protocol, "model", value);
+        }
+        let content = if protocol == Protocol::Responses { "input" } else { "messages" };
+        let content = if protocol == Protocol::Images { "prompt" } else { content };
+        for value in [json!(null), json!(7), json!({}), json!(true)] {
+            refused(protocol, content, value);
+        }
+    }
+    for protocol in TEXT {
+        refused(protocol, "model", json!(null));
+        refused(protocol, "temperature", json!("warm"));
+        refused(protocol, "tools", json!("all"));
+    }
+    scene.nobody_was_asked();
+}
+
+/// Fields that nobody knows are taken; none that names a host, a key or headers has any effect on where a request goes.
+#[test]
+fn j07_unknown_fields_change_nothing() {
+    let scene = Scene::new();
+    let elsewhere = Simulator::honest().unwrap();
+    let url = elsewhere.base_url();
+    for protocol in PROTOCOLS {
+        let unknown = json!({
+            "api_base": url, "base_url": url, "api_key": "sk-stolen", "api_type": "azure", "organization": "theirs",
+            "headers": {"authorization": "Bearer sk-stolen", "x-added": "1"}, "extra_headers": {"x-added": "1"},
+            "extra_body": {"model": "other"}, "extra_query": {"a": "b"}, "proxy": url, "callback_url": url,
+            "webhook": url, "timeout": 0, "fallbacks": [{"api_base": url}], "custom_llm_provider": "other",
+            "mock_response": "mocked",
+        });
+        let body = changed(question(protocol, "Hello."), &unknown);
+        let told = scene.send(&raw(protocol, body.to_string().as_bytes()));
+        assert_eq!(told.status, 200, "{protocol:?}: {}", told.text());
+        let asked = scene.simulator.requests().pop().unwrap();
+        assert_eq!(asked.path, path(protocol), "no query is added");
+        assert!(asked.headers.iter().all(|(name, value)| name != "x-added" && !value.contains("stolen")));
+        assert!(asked.headers.iter().any(|(_, value)| value.contains(UPSTREAM_KEY)));
+        assert_eq!(asked.model(), "their-model");
+    }
+    assert_eq!(elsewhere.connections(), 0, "nobody is asked whom a request names");
+}
+
+/// Bodies of very many or very strange members are read in steps that grow with their length, and not with its square,
+/// which is more than the guard of any test; more values than a million are 400.
+#[test]
+fn j08_many_members_are_read_in_time() {
+    let scene = Scene::new();
+    for (client, upstream) in TEXT.into_iter().zip(TEXT.into_iter().cycle().skip(1)) {
+        let mut whole = question(client, "Hello.");
+        whole["model"] = word(upstream).into();
+        let whole = whole.to_string();
+        let with = |member: String| format!("{},{member}}}", &whole[..whole.len() - 1]);
+        let keys: Vec<String> = (0..50_000).map(|key| format!("\"the_same_prefix_{key}\":0")).collect();
+        for body in [with(keys.join(",")), with(format!("\"x\":\"{}\"", "\\u0000".repeat(500_000)))] {
+            let told = scene.send(&raw(client, body.as_bytes()));
+            assert_eq!(told.status, 200, "{client:?} before {upstream:?}: {:.300}", told.text());
+        }
+    }
+    for protocol in PROTOCOLS {
+        let whole = question(protocol, "Hello.").to_string();
+        let items = |count: usize| format!("[{}0]", "0,".repeat(count));
+        let with = |count: usize| format!("{},\"x\":{}}}", &whole[..whole.len() - 1], items(count));
+        assert_eq!(scene.send(&raw(protocol, with(300_000).as_bytes())).status, 200);
+        assert_refused(protocol, &scene.send(&raw(protocol, with(1_000_000).as_bytes())), "invalid_json");
+        let content = if protocol == Protocol::Responses { "input" } else { "messages" };
+        let content = if protocol == Protocol::Images { "prompt" } else { content };
+        let told = scene.send(&raw(protocol, format!("{{\"{content}\":{}}}", items(300_000)).as_bytes()));
+        assert_eq!(told.status, 400);
+        assert!(told.body.len() < 4 << 10, "{} bytes tell what is wrong", told.body.len());
+    }
+}
+
+/// NUL, line separators and every other character are relayed as they were written; half a surrogate is 400.
+#[test]
+fn j09_characters_are_relayed_as_they_were_written() {
+    let scene = Scene::new();
+    for protocol in TEXT {
+        let whole = question(protocol, "TEXT").to_string();
+        let written =
+            "\\u0000 \u{2028}\u{2029}\\u2028 \u{7f}\u{85}\u{feff}\u{10ffff}\\ud83d\\ude00 \\/ \u{202e}\\u0041";
+        let told = scene.send(&raw(protocol, whole.replace("TEXT", written).as_bytes()));
+        assert_eq!(told.status, 200, "{protocol:?}: {}", told.text());
+        let asked = scene.simulator.requests().pop().unwrap();
+        assert!(std::str::from_utf8(&asked.body).unwrap().contains(written), "as it was written");
+        for half in ["\\ud800", "\\udc00", "\\ud800\\ud800", "\\ud800x"] {
+            let told = scene.send(&raw(protocol, whole.replace("TEXT", half).as_bytes()));
+            assert_refused(protocol, &told, "invalid_json");
+        }
+    }
+}
+
+/// A body of another type is 415; one without a type is JSON, and the parameters of a type do not matter.
+#[test]
+fn j10_a_body_of_another_type_is_refused() {
+    let scene = Scene::new();
+    for protocol in PROTOCOLS {
+        let body = question(protocol, "Hello.").to_string();
+        let send = |kind: &str| {
+            let request = Request::post_bytes(path(protocol), body.as_bytes()).bearer(CLIENT_KEY);
+            scene.send(&request.header("content-type", kind))
+        };
+        for kind in [
+            "text/plain",
+            "text/json",
+            "application/x-www-form-urlencoded",
+            "multipart/form-data; boundary=b",
+            "application/octet-stream",
+            "application/jsonl",
+            "json",
+            ";",
+            "*/*",
+        ] {
+            assert_refused(protocol, &send(kind), "unsupported_media_type");
+        }
+        for kind in ["application/json", "Application/JSON ; charset=latin1", "application/vnd.a+json"] {
+            assert_eq!(send(kind).status, 200, "{protocol:?} {kind}");
+        }
+        let untyped = Request::post_bytes(path(protocol), body.as_bytes()).bearer(CLIENT_KEY);
+        assert_eq!(scene.send(&untyped).status, 200);
+        let latin: Vec<u8> = body.bytes().map(|byte| if byte == b'.' { 0xe9 } else { byte }).collect();
+        let latin =
+            Request::post_bytes(path(protocol), &latin).header("content-type", "application/json; charset=latin1");
+        assert_refused(protocol, &scene.send(&latin.bearer(CLIENT_KEY)), "invalid_json");
+    }
+}
+
+/// Counts out of their range are 400 with the field, and nothing is set aside for them.
+#[test]
+fn j11_counts_out_of_range_are_refused_by_name() {
+    let scene = Scene::new();
+    let refused = |protocol: Protocol, field: &str, value: Value| {
+        let body = changed(question(protocol, "Hello."), &json!({field: value}));
+        let told = scene.send(&raw(protocol, body.to_string().as_bytes()));
+        assert_eq!(told.status, 400, "{protocol:?} {field} {value}: {}", told.text());
+        assert!(told.json()["error"]["message"].as_str().unwrap().contains(field), "{}", told.text());
+    };
+    for value in [json!(0), json!(-1), json!(i64::MIN), json!(-1.0)] {
+        for protocol in TEXT {
+            refused(protocol, cap(protocol), value.clone());
+        }
+        refused(Protocol::Images, "n", value.clone());
+        refused(Protocol::Chat, "n", value);
+    }
+    for value in [json!(11), json!(1_000_000_000), json!(1e18), json!(i64::MAX)] {
+        refused(Protocol::Images, "n", value);
+    }
+    for value in [json!(129), json!(1_000_000_000), json!(i64::MAX)] {
+        refused(Protocol::Chat, "n", value);
+    }
+    for (field, value) in
+        [("partial_images", json!(4)), ("partial_images", json!(1e9)), ("output_compression", json!(101))]
+    {
+        refused(Protocol::Images, field, value);
+    }
+    scene.nobody_was_asked();
+    for protocol in TEXT {
+        // No memory is set aside by a cap: what an upstream takes is its own affair.
+        let body = changed(question(protocol, "Hello."), &json!({cap(protocol): 1_000_000_000_000_000_000_i64}));
+        assert_eq!(scene.send(&raw(protocol, body.to_string().as_bytes())).status, 200, "{protocol:?}");
+    }
+}
+
+/// The schema of a tool is not interpreted: one that refers to itself is relayed byte for byte.
+#[test]
+fn j12_a_schema_that_refers_to_itself_is_relayed() {
+    let scene = Scene::new();
+    let schema = json!({
+        "type": "object", "$ref": "#", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}},
+        "properties": {"x": {"$ref": "#"}, "y": {"$ref": "https://127.0.0.1:1/schema.json"}},
+    });
+    for client in TEXT {
+        let tool = match client {
+            Protocol::Responses => json!({"type": "function", "name": "f", "parameters": schema, "strict": false}),
+            Protocol::Chat => json!({"type": "function", "function": {"name": "f", "parameters": schema}}),
+            _ => json!({"name": "f", "input_schema": schema}),
+        };
+        for upstream in TEXT {
+            let mut body = changed(question(client, "Hello."), &json!({"tools": [tool]}));
+            body["model"] = word(upstream).into();
+            let told = scene.send(&raw(client, body.to_string().as_bytes()));
+            assert_eq!(told.status, 200, "{client:?} before {upstream:?}: {}", told.text());
+            let asked = scene.simulator.requests().pop().unwrap();
+            let said = std::str::from_utf8(&asked.body).unwrap();
+            assert!(said.contains(&schema.to_string()), "{client:?} before {upstream:?}: {said}");
+        }
+    }
+}
+
+/// A gateway before an honest server.
+struct Scene {
+    house: House,
+    simulator: Simulator,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let simulator = Simulator::honest().unwrap();
+        Self { house: House::before(&simulator, "their-model", "", ""), simulator }
+    }
+
+    fn send(&self, request: &Request) -> Response {
+        request.send(self.house.address())
+    }
+
+    /// What is wrong is found before anybody is asked.
+    #[track_caller]
+    fn nobody_was_asked(&self) {
+        assert!(self.simulator.requests().is_empty());
+        assert_eq!(self.house.gateway.metric("sluicegate_panics_total"), 0.0);
+    }
+}
+
+/// A plain question to an upstream of the client's own protocol.
+fn question(protocol: Protocol, text: &str) -> Value {
+    ask(protocol, word(protocol), text, false)
+}
+
+/// A request of this body.
+fn raw(protocol: Protocol, body: &[u8]) -> Request {
+    Request::post_bytes(path(protocol), body).bearer(CLIENT_KEY).header("content-type", "application/json")
+}
+
+/// It is an error of the request, of this code where the protocol has codes.
+#[track_caller]
+fn assert_refused(protocol: Protocol, told: &Response, code: &str) {
+    let status = if code == "unsupported_media_type" { 415 } else { 400 };
+    assert_eq!(told.status, status, "{protocol:?}: {}", told.text());
+    let error = &told.json()["error"];
+    assert_eq!(error["type"], "invalid_request_error", "{error}");
+    assert!(protocol == Protocol::Messages || error["code"] == code, "{error}");
+}
+
+/// The field that caps the output.
+fn cap(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Responses => "max_output_tokens",
+        _ => "max_tokens",
+    }
+}
+
+const TEXT: [Protocol; 3] = house::TEXT;

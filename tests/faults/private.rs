@@ -1,0 +1,361 @@
+//! P: what is told to whom, and what never travels.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use simulator::{Play, Protocol, Request as Asked, Simulator, honest};
+
+use crate::client::{Connection, Request, Response, changed};
+use crate::house::{self, CLIENT_KEY, House, PROTOCOLS, Plan, TEXT, UPSTREAM_KEY, path, word};
+use crate::question::{RED, ask};
+use crate::server::{await_that, binary};
+
+/// An upstream sees exactly these headers, whatever a client sends.
+#[test]
+fn p01_an_upstream_sees_a_stated_set_of_headers() {
+    let simulator = Simulator::honest().unwrap();
+    let house = House::before(&simulator, "their-model", "", "");
+    for protocol in PROTOCOLS {
+        for stream in [false, true] {
+            let told = hostile(&house::request(protocol, &question(protocol, stream))).send(house.address());
+            assert_eq!(told.status, 200, "{}", told.text());
+            assert_eq!(seen(&simulator), owed(protocol, stream, true), "{protocol:?}, stream {stream}");
+        }
+    }
+}
+
+/// An upstream without a key of its own sees none, and nobody else's.
+#[test]
+fn p02_an_upstream_without_a_key_sees_no_key() {
+    let simulator = Simulator::honest().unwrap();
+    let plan = PROTOCOLS.into_iter().fold(Plan::new(""), |plan, protocol| {
+        let targets = format!("[{{ upstream = \"{}\" }}]", word(protocol));
+        plan.keyless(word(protocol), protocol, &simulator.base_url()).model(word(protocol), protocol, &targets)
+    });
+    let house = plan.start();
+    for protocol in PROTOCOLS {
+        let told = hostile(&house::request(protocol, &question(protocol, false))).send(house.address());
+        assert_eq!(told.status, 200, "{}", told.text());
+        assert_eq!(seen(&simulator), owed(protocol, false, false), "{protocol:?}");
+    }
+}
+
+/// Nothing that a client sends becomes a header or a line of its own.
+#[test]
+fn p03_nothing_breaks_out_into_a_header() {
+    let simulator = Simulator::honest().unwrap();
+    let house = House::before(&simulator, "their-model", "", "");
+    let evil = "x\r\nset-cookie: a=b\r\n\r\n<script>";
+    let mut requests = vec![
+        Request::get("/v1/models/%0d%0aset-cookie:a=b").bearer(CLIENT_KEY),
+        Request::get("/v1/%0d%0aset-cookie:a=b").bearer(CLIENT_KEY),
+        Request::get("/v1/models?after=%0d%0aset-cookie:a=b").bearer(CLIENT_KEY),
+    ];
+    for client in TEXT {
+        for upstream in TEXT {
+            let mut body =
+                changed(question(client, false), &json!({evil: evil, "user": evil, "metadata": {evil: evil}}));
+            body["model"] = word(upstream).into();
+            requests.push(house::request(client, &body));
+        }
+    }
+    for protocol in PROTOCOLS {
+        let body = changed(question(protocol, true), &json!({"model": evil}));
+        requests.push(house::request(protocol, &body));
+        requests.push(house::request(protocol, &question(protocol, true)).header("x-request-id", "a\tset-cookie:a=b"));
+    }
+    for request in requests {
+        let told = request.send(house.address());
+        assert!(told.status < 500, "{}: {request:?}", told.text());
+        for (name, value) in &told.headers {
+            assert!(TOLD.contains(&name.as_str()), "{name}: {value}");
+            assert!(!value.contains("cookie") && value.bytes().all(|byte| (b' '..=b'~').contains(&byte)), "{value}");
+        }
+    }
+}
+
+/// Whatever goes wrong and whatever is written down of it, no secret is in the log, in the metrics or in an error; and
+/// each line of the log is one object of JSON without control characters.
+#[test]
+fn p04_p05_i09_no_secret_is_told() {
+    let simulator = Simulator::start(indiscreet).unwrap();
+    let plan = Plan::before(&simulator, "their-model", "json_body = \"256KiB\"", "");
+    let mut command = binary();
+    command.env("SLUICEGATE_LOG", "trace").env("CANARY", "canary-of-the-environment");
+    let house = plan.start_by(command);
+    let told: Vec<Response> = bundle().iter().map(|request| request.send(house.address())).collect();
+    let last = told.last().unwrap().header("x-request-id").unwrap().to_owned();
+    await_that("the last is logged", || house.gateway.log.lock().unwrap().contains(&last));
+    house.gateway.await_quiet();
+
+    let statuses: BTreeSet<_> = told.iter().map(|response| response.status).collect();
+    assert!([200, 400, 401, 404, 405, 413, 415, 502].iter().all(|status| statuses.contains(status)), "{statuses:?}");
+    for response in &told {
+        // A client may be told what it said itself.
+        assert_private("an answer", &String::from_utf8_lossy(&response.body), &KEYS);
+        response.headers.iter().for_each(|(_, value)| assert_private("a header", value, &ALL));
+    }
+    let metrics = Request::get("/metrics").send(house.gateway.admin.unwrap());
+    assert_private("the metrics", metrics.text(), &ALL);
+    let log = house.gateway.log.lock().unwrap();
+    assert!(log.lines().count() > told.len(), "{log}");
+    for line in log.lines() {
+        assert_private("the log", line, &ALL);
+        assert!(serde_json::from_str::<Value>(line).is_ok_and(|line| line.is_object()), "{line}");
+        assert!(!line.contains(|c: char| c.is_control() || c == '\u{202e}'), "{line:?}");
+    }
+}
+
+/// The series of the metrics are of closed lists: names of models, keys and paths make no new ones.
+#[test]
+fn p06_the_number_of_series_is_bounded() {
+    let simulator = Simulator::honest().unwrap();
+    let house = House::before(&simulator, "their-model", "", "");
+    let mut connection = Connection::open(house.address());
+    let mut ask_all = |number: usize| {
+        let model = json!({"model": format!("model-{number}"), "messages": [{"role": "user", "content": "Hi."}]});
+        for request in [
+            house::request(Protocol::Chat, &model),
+            Request::get("/v1/models").bearer(&format!("sg_key_{number}")),
+            Request::get(&format!("/v1/path_{number}")),
+            Request::get(&format!("/v1/models/model_{number}")).bearer(CLIENT_KEY),
+            Request::get("/v1/models").method(&format!("M{number}")),
+            Request::get("/v1/models").bearer(CLIENT_KEY).header("x-request-id", &format!("id-{number}")),
+        ] {
+            connection.send(&request.bytes());
+            let told = connection.response();
+            if told.header("connection") == Some("close") {
+                connection = Connection::open(house.address());
+            }
+        }
+    };
+    let series = || {
+        let metrics = Request::get("/metrics").send(house.gateway.admin.unwrap());
+        metrics.text().lines().filter(|line| !line.starts_with('#')).count()
+    };
+    ask_all(0);
+    let counted = |count: usize| house.sum("sluicegate_requests_total{") == (6 * count) as f64;
+    await_that("all are counted", || counted(1));
+    let before = series();
+    (1..ROUNDS).for_each(&mut ask_all);
+    await_that("all are counted", || counted(ROUNDS));
+    assert_eq!(series(), before);
+}
+
+/// Every answer says that it is to be taken for what it says and not to be stored, and a stream that it is not to be
+/// gathered on its way.
+#[test]
+fn p08_answers_are_neither_stored_nor_gathered() {
+    let simulator = Simulator::honest().unwrap();
+    let house = House::before(&simulator, "their-model", "", "");
+    let owed = |told: &Response, caching: &str, gathering: Option<&str>| {
+        let of = |name: &str| told.header(name);
+        assert_eq!(of("x-content-type-options"), Some("nosniff"), "{}", told.text());
+        assert_eq!((of("cache-control"), of("x-accel-buffering")), (Some(caching), gathering), "{}", told.text());
+    };
+    for protocol in PROTOCOLS {
+        owed(&house.ask(protocol, &question(protocol, false)), "no-store", None);
+        owed(&house.ask(protocol, &question(protocol, true)), "no-cache", Some("no"));
+        owed(&house.ask(protocol, &json!({})), "no-store", None);
+    }
+    for path in ["/v1/models", "/v1/models/chat", "/v1/models/none", "/none"] {
+        owed(&Request::get(path).bearer(CLIENT_KEY).send(house.address()), "no-store", None);
+    }
+    owed(&Request::get("/v1/models").send(house.address()), "no-store", None);
+}
+
+fn question(protocol: Protocol, stream: bool) -> Value {
+    ask(protocol, word(protocol), "Hello.", stream)
+}
+
+/// A request with headers that are nobody else's business.
+fn hostile(request: &Request) -> Request {
+    let private = [
+        ("cookie", "session=private"),
+        ("proxy-authorization", "Basic private"),
+        ("x-api-key", "sg_private"),
+        ("api-key", "private"),
+        ("x-forwarded-for", "203.0.113.9"),
+        ("x-forwarded-host", "private.example"),
+        ("forwarded", "for=203.0.113.9"),
+        ("via", "1.1 private"),
+        ("x-real-ip", "203.0.113.9"),
+        ("connection", "keep-alive, x-private"),
+        ("x-private", "private"),
+        ("te", "trailers"),
+        ("user-agent", "private/1.0"),
+        ("referer", "https://private.example/"),
+        ("origin", "https://private.example"),
+        ("accept", "private/*"),
+        ("accept-encoding", "gzip"),
+        ("accept-language", "de"),
+        ("openai-organization", "org-private"),
+        ("idempotency-key", "private"),
+        ("traceparent", "00-private"),
+        ("x-request-id", "private"),
+        ("x-stainless-os", "private"),
+    ];
+    private.iter().fold(request.clone(), |request, (name, value)| request.header(name, value))
+}
+
+/// The headers of the last request that an upstream got.
+fn seen(simulator: &Simulator) -> Vec<String> {
+    let asked = simulator.requests().pop().unwrap();
+    let shown = |(name, value): &(String, String)| match name.as_str() {
+        "content-length" => format!("{name}: {}", *value == asked.body.len().to_string()),
+        "host" => format!("{name}: {}", *value == simulator.address().to_string()),
+        _ => format!("{name}: {value}"),
+    };
+    let mut headers: Vec<_> = asked.headers.iter().map(shown).collect();
+    headers.sort_unstable();
+    headers
+}
+
+/// The headers that an upstream gets.
+fn owed(protocol: Protocol, stream: bool, key: bool) -> Vec<String> {
+    let mut headers = vec![
+        format!("accept: {}", if stream { "text/event-stream" } else { "application/json" }),
+        "accept-encoding: identity".to_owned(),
+        "content-length: true".to_owned(),
+        "content-type: application/json".to_owned(),
+        "host: true".to_owned(),
+        format!("user-agent: sluicegate/{}", env!("CARGO_PKG_VERSION")),
+    ];
+    match (key, protocol) {
+        (false, _) => {}
+        (true, Protocol::Messages) => headers.push(format!("x-api-key: {UPSTREAM_KEY}")),
+        (true, _) => headers.push(format!("authorization: Bearer {UPSTREAM_KEY}")),
+    }
+    if protocol == Protocol::Messages {
+        headers.push("anthropic-version: 2023-06-01".to_owned());
+    }
+    headers.sort_unstable();
+    headers
+}
+
+/// Requests of every protocol that go well and that go wrong, with something secret wherever there is room.
+fn bundle() -> Vec<Request> {
+    let mut all = Vec::new();
+    for protocol in PROTOCOLS {
+        for upstream in if protocol == Protocol::Images { &[Protocol::Images][..] } else { &TEXT[..] } {
+            for fault in FAULTS {
+                for stream in [false, true] {
+                    let text = format!("{fault} {PROMPT}");
+                    let mut body = changed(ask(protocol, word(*upstream), &text, stream), &json!({PROMPT: PROMPT}));
+                    body["user"] = PROMPT.into();
+                    all.push(house::request(protocol, &body).header("cookie", COOKIE).header("user-agent", COOKIE));
+                }
+            }
+        }
+        let wrong = |change: Value| house::request(protocol, &changed(question(protocol, false), &change));
+        let content = if protocol == Protocol::Responses { "input" } else { "messages" };
+        let content = if protocol == Protocol::Images { "prompt" } else { content };
+        all.extend([
+            wrong(json!({content: {PROMPT: PROMPT}})),
+            wrong(json!({content: [{"role": PROMPT, "content": PROMPT}]})),
+            wrong(json!({"stream": PROMPT})),
+            wrong(json!({"model": PROMPT})),
+            wrong(json!({"tool_choice": PROMPT, "size": PROMPT, "metadata": PROMPT})),
+            Request::post_bytes(path(protocol), PROMPT.as_bytes()).bearer(CLIENT_KEY),
+            Request::post_bytes(path(protocol), PROMPT.repeat(20_000).as_bytes()).bearer(CLIENT_KEY),
+            Request::post_bytes(path(protocol), b"{}").bearer(CLIENT_KEY).header("content-type", "text/canary-kind"),
+            Request::post_bytes(path(protocol), b"{}").bearer(WRONG_KEY),
+            Request::post_bytes(path(protocol), b"{}").header("x-api-key", WRONG_KEY),
+            Request::get(&format!("{}?key={CLIENT_KEY}&x={QUERY}", path(protocol))).bearer(CLIENT_KEY),
+        ]);
+    }
+    all.extend(["prompt", "image\"; filename=\"canary-of-the-file.png", "mask\"; filename=\"\u{202e}canary"].map(form));
+    for url in [
+        format!("https://user:{QUERY}@pictures.example/a.png"),
+        format!("https://127.0.0.1/a.png?signature={QUERY}"),
+        format!("https://localhost/a.png?signature={QUERY}"),
+        format!("data:image/png;base64,{RED}!"),
+        format!("data:image/png;base64,{}", &RED[..60]),
+    ] {
+        let edit = json!({"model": "images", "prompt": PROMPT, "images": [{"image_url": url}]});
+        all.push(Request::post("/v1/images/edits", &edit).bearer(CLIENT_KEY));
+    }
+    all.push(Request::get(&format!("/v1/models/{QUERY}")).bearer(CLIENT_KEY));
+    all.push(Request::get(&format!("/{QUERY}?{QUERY}")).bearer(CLIENT_KEY).header("x-request-id", "canary of the id"));
+    all
+}
+
+/// A form whose picture is in the part of this name.
+fn form(name: &str) -> Request {
+    let part =
+        |head: &str, data: &str| format!("--sgb\r\nContent-Disposition: form-data; name=\"{head}\"\r\n\r\n{data}\r\n");
+    let parts = [part("model", "images"), part("prompt", PROMPT), part(name, RED), part("canary-part", PROMPT)];
+    let body = parts.concat() + "--sgb--\r\n";
+    let form = Request::post_bytes("/v1/images/edits", body.as_bytes()).bearer(CLIENT_KEY);
+    form.header("content-type", "multipart/form-data; boundary=sgb")
+}
+
+/// A server that fails as the prompt says, and tells all that it knows.
+fn indiscreet(request: &Asked) -> Play {
+    let asked = String::from_utf8_lossy(&request.body).into_owned();
+    let all = format!("{PROMPT} for {UPSTREAM_KEY} of {UPSTREAM_ACCOUNT} with {RED}");
+    let error = |status: u16| {
+        let told = json!({"type": "error", "error": {"message": all, "type": "invalid_request_error", "code": "x"}});
+        Play::json(status, &told)
+    };
+    let fault = FAULTS.iter().find(|fault| asked.contains(*fault)).copied().unwrap_or_default();
+    match fault {
+        "please-refuse" => error(400),
+        "please-limit" => error(429),
+        "please-deny" => error(401),
+        "please-fail" => error(500),
+        "please-babble" => Play::answer(200, &[("content-type", "application/json"), ("x-secret", &all)], all.clone()),
+        "please-garble" => Play::sse(format!("data: {all}\n\nevent: {PROMPT}\ndata: {{\"{all}\n\n")),
+        "please-break" => {
+            let whole = honest::answer(request);
+            let length = whole.body_bytes().len();
+            whole.cut_at(length / 2, simulator::Cut::Close)
+        }
+        _ => honest::answer(request),
+    }
+}
+
+#[track_caller]
+fn assert_private(place: &str, text: &str, secrets: &[&str]) {
+    for secret in secrets {
+        assert!(!text.contains(secret), "{place} has '{secret}': {text}");
+    }
+}
+
+const FAULTS: [&str; 8] = [
+    "please-answer",
+    "please-refuse",
+    "please-limit",
+    "please-deny",
+    "please-fail",
+    "please-babble",
+    "please-garble",
+    "please-break",
+];
+const PROMPT: &str = "canary-of-the-prompt \u{1b}[31m\u{202e}\"quoted\"";
+const COOKIE: &str = "canary-of-the-headers";
+const QUERY: &str = "canary-of-the-query";
+const WRONG_KEY: &str = "sg_canary_of_a_wrong_key";
+const UPSTREAM_ACCOUNT: &str = "org-canary-of-the-account";
+/// What no client is told.
+const KEYS: [&str; 6] =
+    [CLIENT_KEY, UPSTREAM_KEY, WRONG_KEY, UPSTREAM_ACCOUNT, "canary-of-the-environment", "canary-of-the-headers"];
+/// What nobody is told: the picture by its beginning, and whatever else is called a canary.
+const ALL: [&str; 6] = [CLIENT_KEY, UPSTREAM_KEY, "canary", "quoted", "iVBORw0KGgo", "557bedf70bab3080"];
+/// What clients may see.
+const TOLD: [&str; 12] = [
+    "allow",
+    "cache-control",
+    "connection",
+    "content-length",
+    "content-type",
+    "date",
+    "request-id",
+    "transfer-encoding",
+    "x-accel-buffering",
+    "x-content-type-options",
+    "x-request-id",
+    "x-sluicegate-dropped",
+];
+/// Each has six requests with names of their own.
+const ROUNDS: usize = 1700;
