@@ -37,6 +37,7 @@ mod json;
 mod leaving;
 mod log;
 mod overload;
+mod pictures;
 mod private;
 mod process;
 mod raw;
