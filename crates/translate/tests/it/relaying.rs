@@ -176,6 +176,28 @@ fn what_comes_after_the_end_is_dropped() {
 }
 
 #[test]
+fn an_end_is_the_last_that_is_let_out() {
+    fn law<S: Speech>(stream: &[u8], speech: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
+        let (mut guard, mut out) = (Guard::new(speech(), model(stream)), Vec::new());
+        assert!(guard.feed(Bytes::copy_from_slice(stream), &mut out).unwrap().is_some());
+        let told = out.clone();
+        assert!(matches!(guard.feed(Bytes::copy_from_slice(stream), &mut out), Ok(None)));
+        guard.fail(&api_error(&EngineError::Timeout("late".to_owned())), &mut out);
+        assert!(out == told, "{}", String::from_utf8_lossy(&out[told.len()..]));
+    }
+    each_stream!(law);
+}
+
+#[test]
+fn what_is_no_utf8_is_a_failure() {
+    let mut stream = fixture("chat-stream-text.sse");
+    let names: Vec<_> = memchr::memmem::find_iter(&stream, "\"model\":\"").collect();
+    names.iter().for_each(|at| stream[at + "\"model\":\"".len()] = 0xff);
+    let (_, ended) = relayed(Chat::default(), "m", &[&stream]);
+    assert!(matches!(ended, Err(EngineError::Upstream(_))), "{ended:?}");
+}
+
+#[test]
 fn failures_of_upstreams_become_our_own() {
     for name in ["responses-stream-failed-mid.sse", "responses-upstream-error-event-flat.sse"] {
         let (out, ended) = relayed(Responses::default(), "m", &[&fixture(name)]);
