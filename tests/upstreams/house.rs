@@ -7,11 +7,10 @@ use serde_json::Value;
 use simulator::{Protocol, Simulator};
 
 use crate::client::{Request, Response};
+use crate::law::KEYS;
 pub(crate) use crate::law::{CLIENT_KEY, UPSTREAM_KEY};
 pub(crate) use crate::question::{PROTOCOLS, TEXT, path, word};
-use crate::law::KEYS;
 use crate::server::{Scratch, Server, binary};
-use crate::server::{Scratch, Server};
 
 /// A running gateway in front of upstreams. Each test has its own, so that nothing of another is seen.
 pub(crate) struct House {

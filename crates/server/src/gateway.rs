@@ -124,7 +124,7 @@ impl Gateway {
         record: &mut Option<Record>,
     ) -> Result<Response<Body>, Refusal>
     where
-        B: http_body::Body<Data = Bytes> + Send,
+        B: http_body::Body<Data = Bytes, Error: Error> + Send,
     {
         tokio::select! {
             biased;

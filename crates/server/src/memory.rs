@@ -43,7 +43,8 @@ struct Taken {
 impl Scene {
     /// The gateway that needs no file, with these engines.
     fn new(engines: Engines) -> Self {
-        let (policy, keys) = Policy::read(&Config::default(), false, upstream::Network::default()).expect("the built-in policy");
+        let (policy, keys) =
+            Policy::read(&Config::default(), false, upstream::Network::default()).expect("the built-in policy");
         Self { gateway: Arc::new(assemble(Config::default(), policy, engines, &[])), keys }
     }
 
