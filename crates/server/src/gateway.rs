@@ -217,3 +217,57 @@ fn client_id(headers: &HeaderMap) -> Option<String> {
 }
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::pin::Pin;
+    use std::task::Context;
+
+    use http_body::Frame;
+    use http_body_util::BodyExt as _;
+
+    use super::*;
+    use crate::config::Config;
+    use crate::start::{Engines, assemble};
+
+    /// A body whose reading panics.
+    struct Injected;
+
+    impl http_body::Body for Injected {
+        type Data = Bytes;
+        type Error = Infallible;
+
+        fn poll_frame(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+            panic!("injected");
+        }
+    }
+
+    /// A panic before the answer has begun is a 500 in the protocol's shape, without its cause; it is counted, once, and
+    /// the next request is answered.
+    #[tokio::test]
+    async fn c07_a_panic_before_the_answer_is_a_500() {
+        let config = Config::default();
+        let (policy, made) = Policy::read(&config, false).unwrap();
+        let gateway = Arc::new(assemble(config, policy, Engines::default(), &[]));
+        let key = format!("Bearer {}", made[0].key.expose());
+        let request = Request::post("/v1/responses").header(AUTHORIZATION, &key);
+        let request = request.header("content-type", "application/json").body(Injected).unwrap();
+        let response = gateway.answer_guarded(request).await;
+        assert_eq!(response.status(), 500);
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        let body = std::str::from_utf8(&body).unwrap();
+        assert!(body.contains("\"server_error\"") && !body.contains("injected"), "{body}");
+
+        let models = Request::get("/v1/models").header(AUTHORIZATION, &key).body(Injected).unwrap();
+        assert_eq!(gateway.answer_guarded(models).await.status(), 200);
+        let metrics = gateway.render_metrics();
+        for line in [
+            "sluicegate_panics_total 1",
+            "sluicegate_in_flight 0",
+            "sluicegate_requests_total{route=\"responses\",status=\"500\",code=\"server_error\"} 1",
+        ] {
+            assert!(metrics.lines().any(|found| found == line), "{line}: {metrics}");
+        }
+    }
+}

@@ -34,7 +34,7 @@ pub(crate) struct Record {
     pub(crate) served: Arc<OnceLock<String>>,
     /// Whether the answer is a stream.
     pub(crate) stream: bool,
-    /// How it ended; a record dropped without one means that the client went away.
+    /// How it ended; a record dropped without one means that the client went away, or a panic.
     pub(crate) outcome: Option<Outcome>,
     /// Tokens used.
     pub(crate) usage: Option<Usage>,
@@ -83,6 +83,9 @@ impl Record {
 
 impl Drop for Record {
     fn drop(&mut self) {
+        if self.outcome.is_none() && std::thread::panicking() {
+            (self.status, self.code, self.outcome) = (500, Some("server_error"), Some(Outcome::EngineError));
+        }
         let outcome = self.outcome.unwrap_or(Outcome::ClientGone);
         let status = if outcome == Outcome::ClientGone { 499 } else { self.status };
         let took = self.started.elapsed();

@@ -141,6 +141,26 @@ fn c04_many_clients_vanish_at_once() {
     scene.end();
 }
 
+/// A client that goes in its upload gives back the memory that its body held, and nobody is asked.
+#[test]
+fn c05_gone_in_the_upload() {
+    let limits = "json_body = \"1MiB\"\nedit_body = \"1MiB\"\nbody_memory = \"1MiB\"";
+    let scene = Scene::playing(honest::answer, limits, PATIENT);
+    let lane = lanes()[0];
+    let bytes = request(lane, false, &"x".repeat(900 << 10)).bytes();
+    for _ in 0..3 {
+        let mut connection = client::Connection::open(scene.house.address());
+        connection.send(&bytes[..bytes.len() - 5]);
+        connection.vanish(Shutdown::Both);
+        await_that("there is room again", || {
+            let response = request(lane, false, &"x".repeat(900 << 10)).send(scene.house.address());
+            assert!([200, 503].contains(&response.status), "{}", response.text());
+            response.status == 200
+        });
+    }
+    assert_eq!(scene.simulator.requests().len(), 3, "nobody asked for those who went");
+}
+
 #[test]
 fn c06_gone_at_the_very_end() {
     // The outcome is one of two, and only one of them: the sum is counted.
