@@ -121,3 +121,83 @@ impl Drop for Record {
 fn milliseconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e6).round() / 1e3
 }
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    /// What a request can be told to have come to, in the words of the code.
+    const OUTCOMES: [Outcome; 4] = [Outcome::Completed, Outcome::Truncated, Outcome::Timeout, Outcome::Shutdown];
+
+    /// The lines of a counter, with their values.
+    fn counted(metrics: &Metrics, name: &str) -> Vec<(String, u64)> {
+        let text = metrics.render(0, Duration::ZERO);
+        let lines = text.lines().filter(|line| line.starts_with(&format!("sluicegate_{name}_total{{")));
+        lines.filter_map(|line| line.rsplit_once(' ')).map(|(at, n)| (at.to_owned(), n.parse().unwrap())).collect()
+    }
+
+    fn stream(metrics: &Arc<Metrics>) -> Record {
+        let mut record = Record::new(Arc::clone(metrics), "req_1".to_owned());
+        record.stream = true;
+        record.status = 200;
+        record
+    }
+
+    /// A request has one outcome, whatever is noted of it and in which order: the first that is known, or that its
+    /// client left. Nobody else can tell another, since a record has one owner and cannot be copied.
+    #[test]
+    fn c06_a_request_has_exactly_one_outcome() {
+        let orders = OUTCOMES.iter().flat_map(|first| OUTCOMES.iter().map(move |second| vec![*first, *second]));
+        for noted in orders.chain([vec![], vec![Outcome::Completed]]) {
+            let metrics = Arc::new(Metrics::new());
+            let mut record = stream(&metrics);
+            for outcome in &noted {
+                record.end(*outcome);
+            }
+            drop(record);
+            let owed = noted.first().copied().unwrap_or(Outcome::ClientGone);
+            let (streams, requests) = (counted(&metrics, "streams_ended"), counted(&metrics, "requests"));
+            assert_eq!(streams.iter().map(|(_, n)| n).sum::<u64>(), 1, "{noted:?}");
+            assert!(streams[0].0.contains(&format!("outcome=\"{}\"", owed.as_str())), "{noted:?}: {streams:?}");
+            assert_eq!(requests.iter().map(|(_, n)| n).sum::<u64>(), 1, "{noted:?}");
+            assert_eq!(requests[0].0.contains("status=\"499\""), owed == Outcome::ClientGone, "{requests:?}");
+        }
+    }
+
+    /// What requests share are the counters: with many ending at once none is lost and none counted twice.
+    #[test]
+    fn c06_outcomes_that_come_at_once_are_all_counted_once() {
+        const EACH: usize = 200;
+        let metrics = Arc::new(Metrics::new());
+        thread::scope(|scope| {
+            for place in 0..8 {
+                let metrics = &metrics;
+                scope.spawn(move || {
+                    for turn in 0..EACH {
+                        let mut record = stream(metrics);
+                        // Every other client leaves just before the end is noted.
+                        if (place + turn) % 2 == 0 {
+                            record.end(Outcome::Completed);
+                        }
+                    }
+                });
+            }
+        });
+        let streams = counted(&metrics, "streams_ended");
+        assert_eq!(streams.iter().map(|(_, n)| *n).collect::<Vec<_>>(), [4 * EACH as u64; 2], "{streams:?}");
+    }
+
+    /// A record that could be cloned could be told twice: this stands only while it cannot.
+    #[allow(dead_code, reason = "that it compiles is what is shown")]
+    fn a_record_cannot_be_cloned() {
+        trait Ambiguous<A> {
+            fn is() {}
+        }
+        impl<T> Ambiguous<()> for T {}
+        struct OfClone;
+        impl<T: Clone> Ambiguous<OfClone> for T {}
+        <Record as Ambiguous<_>>::is();
+    }
+}
