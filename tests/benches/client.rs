@@ -6,13 +6,23 @@ use std::time::Duration;
 
 use memchr::memmem;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::Instant;
 
 /// A connection that is used again for each question.
 pub(crate) struct Connection {
     socket: TcpStream,
     buffer: Vec<u8>,
+}
+
+/// An answer that was read whole.
+pub(crate) struct Answer {
+    /// Its status.
+    pub(crate) status: u16,
+    /// How long its body is.
+    pub(crate) length: usize,
+    /// Whether it says that the connection ends with it.
+    pub(crate) closes: bool,
 }
 
 /// A stream that was read to its end.
@@ -32,16 +42,46 @@ impl Connection {
         Ok(Self { socket, buffer: Vec::new() })
     }
 
+    /// Opens one whose receive buffer is as small as the system allows.
+    pub(crate) async fn narrow(address: SocketAddr) -> io::Result<Self> {
+        let socket = TcpSocket::new_v4()?;
+        socket.set_recv_buffer_size(1)?;
+        #[allow(clippy::disallowed_methods, reason = "the server under test is dialled, on loopback")]
+        let socket = socket.connect(address).await?;
+        Ok(Self { socket, buffer: Vec::new() })
+    }
+
     /// Asks and reads the whole reply; tells how long its body is.
     pub(crate) async fn ask(&mut self, request: &[u8]) -> io::Result<usize> {
+        let answer = self.answer(request).await?;
+        if answer.status == 200 { Ok(answer.length) } else { Err(broken(&format!("status {}", answer.status))) }
+    }
+
+    /// Asks and reads the whole answer, whatever it is.
+    pub(crate) async fn answer(&mut self, request: &[u8]) -> io::Result<Answer> {
         self.buffer.resize(BUFFER, 0);
         self.socket.write_all(request).await?;
         let (head, mut read) = self.head().await?;
-        let length = content_length(&self.buffer[..head]).ok_or_else(|| broken("no content-length"))?;
+        let head_bytes = &self.buffer[..head];
+        let status = status(head_bytes).ok_or_else(|| broken("no status"))?;
+        let length = content_length(head_bytes).ok_or_else(|| broken("no content-length"))?;
+        let closes = memmem::find(head_bytes, b"connection: close").is_some();
         while read < head + length {
             read += some(self.socket.read(&mut self.buffer).await?)?;
         }
-        Ok(length)
+        Ok(Answer { status, length, closes })
+    }
+
+    /// Asks, and reads nothing.
+    pub(crate) async fn ask_only(&mut self, request: &[u8]) -> io::Result<()> {
+        self.socket.write_all(request).await
+    }
+
+    /// Everything up to the end of the connection, which is an error when it is no proper one.
+    pub(crate) async fn rest(&mut self) -> io::Result<Vec<u8>> {
+        let mut rest = Vec::new();
+        self.socket.read_to_end(&mut rest).await?;
+        Ok(rest)
     }
 
     /// Asks and reads the stream to its end.
@@ -71,6 +111,9 @@ impl Connection {
         self.buffer.resize(BUFFER, 0);
         self.socket.write_all(request).await?;
         let (head, mut read) = self.head().await?;
+        if status(&self.buffer[..head]) != Some(200) {
+            return Err(broken(&String::from_utf8_lossy(&self.buffer[..read])));
+        }
         loop {
             let events = Events::of(&self.buffer[head - KEPT..read]);
             if events.count > 0 {
@@ -87,10 +130,7 @@ impl Connection {
         loop {
             read += some(self.socket.read(&mut self.buffer[read..]).await?)?;
             if let Some(end) = memmem::find(&self.buffer[..read], b"\r\n\r\n") {
-                return match self.buffer.starts_with(b"HTTP/1.1 200 ") {
-                    true => Ok((end + 4, read)),
-                    false => Err(broken(&String::from_utf8_lossy(&self.buffer[..read]))),
-                };
+                return Ok((end + 4, read));
             }
         }
     }
@@ -107,6 +147,11 @@ impl Events {
         let count = memmem::find_iter(&bytes[KEPT - 1..], b"\n\n").count();
         Self { count, ended: bytes.ends_with(b"\r\n0\r\n\r\n") }
     }
+}
+
+fn status(head: &[u8]) -> Option<u16> {
+    let code = head.strip_prefix(b"HTTP/1.1 ")?.get(..3)?;
+    std::str::from_utf8(code).ok()?.parse().ok()
 }
 
 fn content_length(head: &[u8]) -> Option<usize> {

@@ -82,19 +82,55 @@ async fn run(subject: &Subject, question: Question, connections: usize, span: Du
 
 /// Asks at a fixed rate, whatever the answers take; tells how long each took, in order of time taken.
 pub(crate) async fn fixed_rate(subject: &Subject, every: Duration, span: Duration) -> Outcome<Vec<Duration>> {
-    let request = subject.request(Question::Small);
+    let asked = open_loop(subject, Question::Small, every, MissedTickBehavior::Skip, span).await?;
+    let mut times =
+        asked.into_iter().map(|asked| asked.answered().map(|()| asked.took)).collect::<Outcome<Vec<_>>>()?;
+    times.sort_unstable();
+    Ok(times)
+}
+
+/// What came of one question.
+pub(crate) struct Asked {
+    /// The status, or why there is none.
+    pub(crate) status: std::io::Result<u16>,
+    /// How long it took.
+    pub(crate) took: Duration,
+}
+
+impl Asked {
+    /// An error where there was another answer than the one asked for, or none.
+    pub(crate) fn answered(&self) -> Outcome {
+        match &self.status {
+            Ok(200) => Ok(()),
+            Ok(status) => Err(format!("status {status}")),
+            Err(error) => Err(told(error)),
+        }
+    }
+}
+
+/// Asks at a fixed rate, whatever the answers are and take.
+pub(crate) async fn open_loop(
+    subject: &Subject,
+    question: Question,
+    every: Duration,
+    missed: MissedTickBehavior,
+    span: Duration,
+) -> Outcome<Vec<Asked>> {
+    let request = subject.request(question);
     let mut idle: Vec<Connection> = Vec::new();
     let mut tasks = JoinSet::new();
-    let mut times = Vec::new();
+    let mut all = Vec::new();
     let mut ticks = interval(every);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    ticks.set_missed_tick_behavior(missed);
     let started = Instant::now();
     while started.elapsed() < span {
         ticks.tick().await;
         while let Some(joined) = tasks.try_join_next() {
-            let (connection, took) = result(joined)?;
-            idle.push(connection);
-            times.push(took);
+            let (connection, asked): (Connection, Asked) = joined.map_err(told)?;
+            if asked.status.is_ok() {
+                idle.push(connection);
+            }
+            all.push(asked);
         }
         let connection = match idle.pop() {
             Some(connection) => connection,
@@ -103,16 +139,15 @@ pub(crate) async fn fixed_rate(subject: &Subject, every: Duration, span: Duratio
         tasks.spawn(timed(connection, request.clone()));
     }
     while let Some(joined) = bounded(GRACE, tasks.join_next()).await? {
-        times.push(result(joined)?.1);
+        all.push(joined.map_err(told)?.1);
     }
-    times.sort_unstable();
-    Ok(times)
+    Ok(all)
 }
 
-async fn timed(mut connection: Connection, request: Bytes) -> std::io::Result<(Connection, Duration)> {
+async fn timed(mut connection: Connection, request: Bytes) -> (Connection, Asked) {
     let asked = Instant::now();
-    connection.ask(&request).await?;
-    Ok((connection, asked.elapsed()))
+    let status = connection.answer(&request).await.map(|answer| answer.status);
+    (connection, Asked { status, took: asked.elapsed() })
 }
 
 /// Streams one after another; tells how long the first event of each took, in order of time taken.

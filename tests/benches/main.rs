@@ -1,10 +1,13 @@
 //! The gateway in front of an upstream, against a bare proxy in its place. Run by `cargo xtask bench`.
 
 mod cells;
+#[allow(dead_code, reason = "the soak uses the rest")]
 mod client;
 mod load;
+#[allow(dead_code, reason = "the soak uses the rest")]
 mod question;
 mod report;
+#[allow(dead_code, reason = "the soak uses the rest")]
 mod subject;
 mod upstream;
 

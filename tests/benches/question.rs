@@ -19,6 +19,10 @@ pub(crate) enum Question {
     Idle,
     /// A large picture.
     Picture,
+    /// As [`Question::Small`], of an upstream that takes a fixed time.
+    Service,
+    /// A stream without end, as fast as it is taken.
+    Endless,
 }
 
 /// Whose names are used.
@@ -65,16 +69,20 @@ impl Question {
             Self::Idle => {
                 ("/chat/completions", IDLE, r#""messages":[{"role":"user","content":"count to 60"}],"stream":true"#)
             }
+            Self::Service => ("/chat/completions", SERVICE, r#""messages":[{"role":"user","content":"Say hello."}]"#),
+            Self::Endless => {
+                ("/chat/completions", ENDLESS, r#""messages":[{"role":"user","content":"count on"}],"stream":true"#)
+            }
             Self::Picture => ("/images/generations", PICTURE, r#""prompt":"A lighthouse at night.""#),
         }
     }
 }
 
-/// A gateway that knows the upstream at `address`, with everything on that an operator has on.
-pub(crate) fn configuration(address: SocketAddr) -> String {
+/// A gateway that knows the upstream at `address`, with everything on that an operator has on and these limits.
+pub(crate) fn configuration(address: SocketAddr, limits: &str) -> String {
     let mut config = format!(
         "listen = [\"127.0.0.1:0\"]\nadmin = \"127.0.0.1:0\"\n\
-         [limits]\nconcurrency = 20000\nconcurrency_per_key = 20000\nconnections = 20000\n\
+         [limits]\n{limits}\
          [[keys]]\nname = \"bench\"\nhash = \"sha256:{KEY_HASH}\"\nscopes = [\"text\", \"messages\", \"images\"]\n"
     );
     for protocol in ["chat", "responses", "images"] {
@@ -89,6 +97,8 @@ pub(crate) fn configuration(address: SocketAddr) -> String {
         (CHAT, "text", "chat", text),
         (RESPONSES, "text", "responses", text),
         (IDLE, "text", "chat", text),
+        (SERVICE, "text", "chat", text),
+        (ENDLESS, "text", "chat", text),
         (PICTURE, "images", "images", images),
     ] {
         config += &format!(
@@ -105,6 +115,11 @@ pub(crate) const CHAT: &str = "chat-stream";
 pub(crate) const RESPONSES: &str = "responses-stream";
 pub(crate) const IDLE: &str = "idle-stream";
 pub(crate) const PICTURE: &str = "picture";
+pub(crate) const SERVICE: &str = "service";
+pub(crate) const ENDLESS: &str = "endless";
+/// A small model that is answered only under [`OTHER_PATH`], where no other is.
+pub(crate) const OTHER: &str = "other";
+pub(crate) const OTHER_PATH: &str = "/other/v1";
 
 /// The key that the gateway knows by its hash.
 const KEY: &str = "sg_bench_key_00000000000000000000000";

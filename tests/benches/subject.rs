@@ -4,7 +4,8 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,8 +17,11 @@ use crate::question::{self, Names, Question};
 pub(crate) struct Subject {
     /// Where it listens.
     pub(crate) address: SocketAddr,
+    /// Where operators are answered; of a gateway.
+    pub(crate) admin: Option<SocketAddr>,
     names: Names,
     process: Option<Process>,
+    config: Option<Scratch>,
 }
 
 struct Process {
@@ -39,24 +43,30 @@ pub(crate) struct Programs {
 impl Programs {
     /// The upstream itself.
     pub(crate) fn direct(&self) -> Subject {
-        Subject { address: self.upstream, names: Names::Upstream, process: None }
+        Subject { address: self.upstream, admin: None, names: Names::Upstream, process: None, config: None }
     }
 
     /// Starts a bare proxy.
     pub(crate) fn bare(&self) -> Outcome<Subject> {
-        Subject::start(Command::new(&self.bare).arg(self.upstream.to_string()), Names::Upstream)
+        Subject::start(Command::new(&self.bare).arg(self.upstream.to_string()), Names::Upstream, None)
     }
 
-    /// Starts a gateway. Its log is formatted and written, to nowhere: the disk is not measured.
+    /// Starts a gateway that is measured, with room for everything.
     pub(crate) fn gateway(&self) -> Outcome<Subject> {
-        let config = Scratch::write(&question::configuration(self.upstream))?;
-        let mut command = Command::new(&self.gateway);
-        Subject::start(command.arg("serve").arg("--config").arg(&config.0).env_remove("SLUICEGATE_LOG"), Names::Gateway)
+        gateway(&self.gateway, &question::configuration(self.upstream, ROOM))
     }
 }
 
+/// Starts a gateway with this configuration. Its log is formatted and written, to nowhere: the disk is not measured.
+pub(crate) fn gateway(program: &Path, config: &str) -> Outcome<Subject> {
+    let config = Scratch::write(config)?;
+    let mut command = Command::new(program);
+    command.arg("serve").arg("--config").arg(&config.0).env_remove("SLUICEGATE_LOG");
+    Subject::start(&mut command, Names::Gateway, Some(config))
+}
+
 impl Subject {
-    fn start(command: &mut Command, names: Names) -> Outcome<Self> {
+    fn start(command: &mut Command, names: Names, config: Option<Scratch>) -> Outcome<Self> {
         let program = command.get_program().display().to_string();
         let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
         let mut child = child.map_err(|error| format!("{program} cannot be started: {error}"))?;
@@ -65,7 +75,11 @@ impl Subject {
         let mut lines = (&mut process._output).lines().map_while(Result::ok);
         let address = lines.find_map(|line| line.split_once(" listens on http://")?.1.parse().ok());
         let address = address.ok_or_else(|| format!("{program} did not start"))?;
-        Ok(Self { address, names, process: Some(process) })
+        let admin = match names {
+            Names::Upstream => None,
+            Names::Gateway => lines.next().and_then(|line| line.split(['/', ' ']).find_map(|word| word.parse().ok())),
+        };
+        Ok(Self { address, admin, names, process: Some(process), config })
     }
 
     /// A question in its own names.
@@ -90,6 +104,24 @@ impl Subject {
         kibibytes.map(|kibibytes| kibibytes * 1024.0).ok_or_else(|| "the memory of a process is not told".to_owned())
     }
 
+    /// The file that it was started with.
+    pub(crate) fn config(&self) -> Outcome<&Path> {
+        self.config.as_ref().map(|config| config.0.as_path()).ok_or_else(|| "it has no file".to_owned())
+    }
+
+    /// Sends it a signal, as `kill` would.
+    pub(crate) fn signal(&self, name: &str) -> Outcome {
+        let Some(process) = &self.process else { return Err("it has no process".to_owned()) };
+        let status = Command::new("kill").arg(format!("-{name}")).arg(process.child.id().to_string()).status();
+        status.map_err(|error| format!("kill: {error}"))?.success().then_some(()).ok_or_else(|| "no signal".to_owned())
+    }
+
+    /// How it ended, if it has.
+    pub(crate) fn ended(&mut self) -> Outcome<Option<ExitStatus>> {
+        let Some(process) = &mut self.process else { return Err("it has no process".to_owned()) };
+        process.child.try_wait().map_err(|error| error.to_string())
+    }
+
     fn read(&self, file: &str) -> Outcome<Option<String>> {
         let Some(process) = &self.process else { return Ok(None) };
         let path = format!("/proc/{}/{file}", process.child.id());
@@ -110,7 +142,9 @@ struct Scratch(PathBuf);
 
 impl Scratch {
     fn write(text: &str) -> Outcome<Self> {
-        let path = std::env::temp_dir().join(format!("sluicegate-bench-{}.toml", std::process::id()));
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let unique = format!("sluicegate-bench-{}-{}.toml", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(unique);
         fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(Self(path))
     }
@@ -127,5 +161,7 @@ pub(crate) fn beside(program: &Path, name: &str) -> PathBuf {
     program.with_file_name(name)
 }
 
+/// Limits that nothing comes near.
+pub(crate) const ROOM: &str = "concurrency = 20000\nconcurrency_per_key = 20000\nconnections = 20000\n";
 /// In what the system counts processor time.
 const TICK: Duration = Duration::from_millis(10);

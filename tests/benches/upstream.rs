@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use memchr::memmem;
@@ -11,15 +12,15 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::yield_now;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
-use crate::question::{CHAT, IDLE, PICTURE, RESPONSES, SMALL};
+use crate::question::{CHAT, ENDLESS, IDLE, OTHER, OTHER_PATH, PICTURE, RESPONSES, SERVICE, SMALL};
 
 /// A running upstream. Its connections live as long as the runtime.
 pub(crate) struct Upstream {
     /// Where it listens.
     pub(crate) address: SocketAddr,
-    /// When idle streams were left by whoever asked for them.
+    /// When idle and endless streams were left by whoever asked for them.
     pub(crate) left: UnboundedReceiver<Instant>,
 }
 
@@ -47,16 +48,27 @@ async fn serve(mut socket: TcpStream, answers: &Answers, tell: &UnboundedSender<
     let mut buffer = BytesMut::with_capacity(4096);
     loop {
         let Some(length) = request(&mut socket, &mut buffer).await? else { return Ok(()) };
-        let model = model(&buffer[..length]).to_owned();
+        let model = match is_of_its_path(&buffer[..length]) {
+            true => model(&buffer[..length]).to_owned(),
+            false => String::new(),
+        };
         buffer.clear();
+        if model == SERVICE {
+            sleep(SERVICE_TIME).await;
+        }
         for piece in answers.of(&model) {
             socket.write_all(piece).await?;
             // A model takes its time; here, as much as the others need to take their turn.
             yield_now().await;
         }
+        if model == ENDLESS {
+            while socket.write_all(&answers.more).await.is_ok() {}
+        }
         if model == IDLE {
             // Nothing more is asked on this connection: what can be read is its end.
             let _ = socket.read_u8().await;
+        }
+        if model == IDLE || model == ENDLESS {
             let _ = tell.send(Instant::now());
             return Ok(());
         }
@@ -88,6 +100,12 @@ fn whole_length(message: &[u8]) -> Option<usize> {
     Some(head + body.unwrap_or(0))
 }
 
+/// Whether a request asks at the path of its model.
+fn is_of_its_path(request: &[u8]) -> bool {
+    let line = request.split(|byte| *byte == b'\r').next().unwrap_or_default();
+    memmem::find(line, OTHER_PATH.as_bytes()).is_some() == (model(request) == OTHER)
+}
+
 /// The model that a request asks for.
 fn model(request: &[u8]) -> &str {
     let from = memmem::find(request, MODEL).map_or(request.len(), |at| at + MODEL.len());
@@ -101,6 +119,8 @@ struct Answers {
     chat: Vec<Bytes>,
     responses: Vec<Bytes>,
     idle: Vec<Bytes>,
+    /// What comes over and over after the beginning of an endless stream.
+    more: Bytes,
     picture: Vec<Bytes>,
     unknown: Vec<Bytes>,
 }
@@ -119,6 +139,7 @@ impl Answers {
         Self {
             small: whole(&small.body_bytes()),
             idle: chat.iter().take(1).cloned().collect(),
+            more: chat.get(1).cloned().unwrap_or_default().repeat(64).into(),
             chat,
             responses: streamed(responses.pieces()),
             picture: whole(picture().as_bytes()),
@@ -128,10 +149,10 @@ impl Answers {
 
     fn of(&self, model: &str) -> &[Bytes] {
         match model {
-            SMALL => &self.small,
+            SMALL | SERVICE | OTHER => &self.small,
             CHAT => &self.chat,
             RESPONSES => &self.responses,
-            IDLE => &self.idle,
+            IDLE | ENDLESS => &self.idle,
             PICTURE => &self.picture,
             _ => &self.unknown,
         }
@@ -178,6 +199,9 @@ fn streamed<'a>(events: impl Iterator<Item = &'a Bytes>) -> Vec<Bytes> {
 
 /// How a picture's base64 is sized: what a picture of 1024 × 1024 takes.
 const PICTURE_SIZE: usize = 2_500_000;
+
+/// How long an answer of the upstream takes whose time is fixed.
+pub(crate) const SERVICE_TIME: Duration = Duration::from_millis(100);
 
 const MODEL: &[u8] = br#""model":""#;
 const OK: &str = "HTTP/1.1 200 OK\r\ndate: Tue, 14 Nov 2023 22:13:20 GMT\r\nserver: bench\r\n";

@@ -17,6 +17,7 @@ mod lockfile;
 mod mutate;
 mod passed;
 mod process;
+mod programs;
 mod python;
 mod schemathesis;
 mod serve;
@@ -55,6 +56,7 @@ fn chore(mut args: Vec<OsString>) -> Outcome {
         Some("fetch-model") => nothing(&args).and_then(|()| fetch_model::run()),
         Some("bench") => bench::run(&args),
         Some("campaign") => campaign::run(&args),
+        Some("soak") => programs::run("soak", "SOAK.md", &args),
         Some("fuzz") => fuzz::run(&args),
         Some("openapi") => nothing(&args).and_then(|()| serve::openapi()),
         Some("schemathesis") => schemathesis::run(&args),
@@ -95,6 +97,11 @@ usage: cargo xtask <chore>
                       measure the release build in front of an upstream against a bare proxy: everything, or a CELL
                       such as 'requests'; --write puts the table into tests/benches/RESULTS.md
   fuzz [--minutes N] [--keep] [--log] [TARGET]
+  soak [--quick] [--cycles N] [--write] [CELL…]
+                      hold the release build against loads that it has to outlast: idle streams, clients that do not
+                      read, overload, restarts and reloads, or a CELL of these such as 'overload'; --cycles is how often
+                      it is stopped under load; --write puts the table into tests/benches/SOAK.md
+  fuzz [--minutes N] [--keep] [TARGET]
                       fuzz every target in turn, or one, for N minutes each (1); --keep adds to the corpus what
                       reached new code, --log adds the run to fuzz/LOG.md
   campaign [--seed N] [--faults N] [--write] [--only N]

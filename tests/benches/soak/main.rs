@@ -1,0 +1,127 @@
+//! The gateway under loads that it has to outlast. Run by `cargo xtask soak`.
+//!
+//! Each cell starts gateways of its own in front of the scripted upstream, and holds what it finds against what is owed.
+
+#[path = "../client.rs"]
+#[allow(dead_code, reason = "the benches use the rest")]
+mod client;
+#[path = "../load.rs"]
+#[allow(dead_code, reason = "the benches use the rest")]
+mod load;
+mod operator;
+mod overload;
+#[path = "../question.rs"]
+#[allow(dead_code, reason = "the benches use the rest")]
+mod question;
+mod readers;
+mod reloads;
+mod restarts;
+mod streams;
+#[path = "../subject.rs"]
+#[allow(dead_code, reason = "the benches use the rest")]
+mod subject;
+#[path = "../upstream.rs"]
+mod upstream;
+mod verdict;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::load::told;
+use crate::upstream::Upstream;
+use crate::verdict::{Check, table};
+
+/// What something comes to: its error is a whole message for a person.
+type Outcome<T = ()> = Result<T, String>;
+
+/// Holds the gateway against loads that it has to outlast.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// A short run: less of everything.
+    #[arg(long)]
+    quick: bool,
+    /// How often the gateway is stopped under load.
+    #[arg(long, value_name = "N")]
+    cycles: Option<usize>,
+    /// Write the table to this file too.
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
+    /// What is done; everything without it.
+    cells: Vec<String>,
+}
+
+/// What a cell works with.
+struct Ground {
+    /// The release build of the gateway.
+    gateway: PathBuf,
+    /// What it stands in front of.
+    upstream: Upstream,
+    quick: bool,
+    cycles: usize,
+}
+
+const CELLS: [&str; 5] = ["streams", "readers", "overload", "restarts", "reloads"];
+
+fn main() -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    match runtime.map_err(told).and_then(|runtime| runtime.block_on(run(Arguments::parse()))) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("soak: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(arguments: Arguments) -> Outcome {
+    let own = std::env::current_exe().map_err(told)?;
+    let mut ground = Ground {
+        gateway: subject::beside(&own, "sluicegate"),
+        upstream: Upstream::start().await.map_err(told)?,
+        quick: arguments.quick,
+        cycles: arguments.cycles.unwrap_or(if arguments.quick { 10 } else { 200 }),
+    };
+    let chosen = match &arguments.cells[..] {
+        [] => CELLS.map(str::to_owned).to_vec(),
+        some => some.to_vec(),
+    };
+    let mut checks = Vec::new();
+    for name in chosen {
+        eprintln!("soaking: {name}");
+        checks.extend(cell(&name, &mut ground).await.map_err(|error| format!("{name}: {error}"))?);
+    }
+    println!("{}", table(&checks));
+    if let Some(path) = arguments.write {
+        std::fs::write(&path, page(&checks, arguments.quick))
+            .map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    match checks.iter().filter(|check| check.holds == Some(false)).count() {
+        0 => Ok(()),
+        failed => Err(format!("{failed} of what is owed does not hold")),
+    }
+}
+
+async fn cell(name: &str, ground: &mut Ground) -> Outcome<Vec<Check>> {
+    match name {
+        "streams" => streams::run(ground).await,
+        "readers" => readers::run(ground).await,
+        "overload" => overload::run(ground).await,
+        "restarts" => restarts::run(ground).await,
+        "reloads" => reloads::run(ground).await,
+        _ => Err(format!("there is nothing called so: choose of {}", CELLS.join(", "))),
+    }
+}
+
+/// The findings as a page.
+fn page(checks: &[Check], quick: bool) -> String {
+    let amount = if quick { " --quick" } else { "" };
+    format!(
+        "# The gateway under load that lasts\n\n\
+         Written by `cargo xtask soak{amount} --write`. The release build without embedded engines stands in front of \
+         a scripted\nupstream on the same machine, which makes the load too: what is owed holds or does not, and the \
+         figures are rough.\n\n{}",
+        table(checks)
+    )
+}

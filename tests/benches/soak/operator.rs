@@ -1,0 +1,81 @@
+//! The operator's side of a gateway.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::Outcome;
+use crate::client::Connection;
+use crate::load::{bounded, told};
+use crate::subject::Subject;
+
+/// What the operator's address of a gateway tells.
+pub(crate) struct Operator<'a> {
+    subject: &'a Subject,
+}
+
+impl<'a> Operator<'a> {
+    pub(crate) fn of(subject: &'a Subject) -> Self {
+        Self { subject }
+    }
+
+    /// The sum of a metric over its labels: of all lines that begin so and have this in them.
+    pub(crate) async fn sum(&self, beginning: &str, part: &str) -> Outcome<f64> {
+        let text = self.get("/metrics").await?;
+        let lines = text.lines().filter(|line| line.starts_with(beginning) && line.contains(part));
+        Ok(lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum())
+    }
+
+    /// How many permits are out.
+    pub(crate) async fn in_flight(&self) -> Outcome<f64> {
+        self.sum("sluicegate_in_flight ", "").await
+    }
+
+    /// Waits until a sum is so much; how long that took, if it was within the time.
+    pub(crate) async fn await_sum(
+        &self,
+        beginning: &str,
+        part: &str,
+        owed: f64,
+        within: Duration,
+    ) -> Outcome<Option<Duration>> {
+        let started = Instant::now();
+        let reached = async {
+            while self.sum(beginning, part).await? != owed {
+                sleep(GLANCE).await;
+            }
+            Ok(started.elapsed())
+        };
+        timeout(within, reached).await.ok().transpose()
+    }
+
+    /// Asks for a page over and over until this is dropped or `span` is over; how long each answer took, in order.
+    pub(crate) async fn poll(&self, path: &str, span: Duration) -> Outcome<Vec<Duration>> {
+        let started = Instant::now();
+        let mut times = Vec::new();
+        while started.elapsed() < span {
+            let asked = Instant::now();
+            self.get(path).await?;
+            times.push(asked.elapsed());
+            sleep(GLANCE).await;
+        }
+        times.sort_unstable();
+        Ok(times)
+    }
+
+    async fn get(&self, path: &str) -> Outcome<String> {
+        let admin = self.subject.admin.ok_or_else(|| "the gateway has no admin address".to_owned())?;
+        let request = format!("GET {path} HTTP/1.1\r\nhost: {admin}\r\nconnection: close\r\n\r\n");
+        let asked = async {
+            let mut connection = Connection::open(admin).await?;
+            connection.ask_only(request.as_bytes()).await?;
+            connection.rest().await
+        };
+        let answer = bounded(GRACE, asked).await?.map_err(told)?;
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        if answer.starts_with("HTTP/1.1 200 ") { Ok(answer) } else { Err(format!("{path}: {answer}")) }
+    }
+}
+
+const GLANCE: Duration = Duration::from_millis(20);
+const GRACE: Duration = Duration::from_secs(20);

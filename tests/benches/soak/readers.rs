@@ -1,0 +1,75 @@
+//! Clients that ask for streams without end and read nothing of them.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use crate::client::Connection;
+use crate::load::{fixed_rate, percentile, told};
+use crate::operator::Operator;
+use crate::question::Question;
+use crate::streams::seconds;
+use crate::subject::Subject;
+use crate::verdict::Check;
+use crate::{Ground, Outcome, question, subject};
+
+pub(crate) async fn run(ground: &mut Ground) -> Outcome<Vec<Check>> {
+    let count = if ground.quick { 50 } else { 1000 };
+    let limits = format!("{}write_stall = \"{} s\"\n", subject::ROOM, STALL.as_secs());
+    let config = question::configuration(ground.upstream.address, &limits);
+    let gateway = subject::gateway(&ground.gateway, &config)?;
+    let operator = Operator::of(&gateway);
+    fixed_rate(&gateway, EVERY, Duration::from_secs(1)).await?;
+    while ground.upstream.left.try_recv().is_ok() {}
+
+    let before = gateway.memory()?;
+    let (opened, peak, others) =
+        tokio::join!(open(&gateway, count), peak(&gateway, STALL * 2), fixed_rate(&gateway, EVERY, STALL * 2));
+    let (opened, peak, others) = (opened?, peak?, others?);
+    let ended = operator.await_sum(ENDED, "slow_reader", count as f64, STALL * 4).await?;
+    let told_so = operator.sum(ENDED, "slow_reader").await?;
+    let freed = operator.await_sum("sluicegate_in_flight ", "", 0.0, STALL).await?;
+    let mut left = 0;
+    while ground.upstream.left.try_recv().is_ok() {
+        left += 1;
+    }
+    drop(opened);
+    Ok(vec![
+        Check::at_most(format!("readers: memory that {count} add"), (peak - before) / MIB, 200.0, "MiB"),
+        Check::told("readers: that is, each", format!("{:.0} KiB", (peak - before) / 1024.0 / count as f64)),
+        Check::is("readers: others who were answered", &others.iter().len(), &others.len()),
+        Check::at_most("readers: their p99", percentile(&others, 0.99) / 1e3, 250.0, "ms"),
+        Check::is("readers: ended as `slow_reader`", &told_so, &(count as f64)),
+        Check::at_most("readers: all ended, after their stall", seconds(ended), 4.0 * STALL.as_secs_f64(), "s"),
+        Check::at_most("readers: permits back then", seconds(freed), STALL.as_secs_f64(), "s"),
+        Check::is("readers: upstreams let go", &left, &count),
+    ])
+}
+
+/// Asks for so many streams, and reads nothing.
+async fn open(gateway: &Subject, count: usize) -> Outcome<Vec<Connection>> {
+    let request = gateway.request(Question::Endless);
+    let mut open = Vec::new();
+    for _ in 0..count {
+        let mut connection = Connection::narrow(gateway.address).await.map_err(told)?;
+        connection.ask_only(&request).await.map_err(told)?;
+        open.push(connection);
+    }
+    Ok(open)
+}
+
+/// The most memory that is in use over a while.
+async fn peak(gateway: &Subject, span: Duration) -> Outcome<f64> {
+    let started = Instant::now();
+    let mut most = 0.0_f64;
+    while started.elapsed() < span {
+        most = most.max(gateway.memory()?);
+        sleep(EVERY).await;
+    }
+    Ok(most)
+}
+
+const STALL: Duration = Duration::from_secs(3);
+const EVERY: Duration = Duration::from_millis(20);
+const ENDED: &str = "sluicegate_streams_ended_total{";
+const MIB: f64 = 1024.0 * 1024.0;

@@ -1,0 +1,72 @@
+//! A configuration that changes all the time, and is often wrong.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use crate::load::{closed_loop, told};
+use crate::operator::Operator;
+use crate::question::{OTHER, OTHER_PATH, Question, SMALL};
+use crate::subject::Subject;
+use crate::verdict::Check;
+use crate::{Ground, Outcome, question, subject};
+
+pub(crate) async fn run(ground: &Ground) -> Outcome<Vec<Check>> {
+    let span = Duration::from_secs(if ground.quick { 5 } else { 30 });
+    let first = question::configuration(ground.upstream.address, subject::ROOM);
+    // The upstream answers this model at this path alone, and the others at theirs: a mix would be an error.
+    let target = |model: &str| format!("model = \"{model}\" }}]");
+    let second = first
+        .replace(&format!("{}/v1", ground.upstream.address), &format!("{}{OTHER_PATH}", ground.upstream.address))
+        .replace(&target(SMALL), &target(OTHER));
+    let gateway = subject::gateway(&ground.gateway, &first)?;
+    let operator = Operator::of(&gateway);
+    let (asked, changed) =
+        tokio::join!(closed_loop(&gateway, Question::Small, CLIENTS, span), change(&gateway, [&first, &second], span));
+    let changes = changed?;
+    let (taken, refused) = (
+        operator.sum("sluicegate_config_reloads_total{", "taken").await?,
+        operator.sum("sluicegate_config_reloads_total{", "refused").await?,
+    );
+    let failed = operator.sum("sluicegate_upstream_failures_total{", "").await?;
+    let lost = asked.as_ref().err().cloned().unwrap_or_else(|| "none".to_owned());
+    Ok(vec![
+        Check::told("reloads: files put in place", changes),
+        Check::at_least("reloads: taken", taken, changes as f64 / 6.0, ""),
+        Check::at_least("reloads: refused, as torn or wrong", refused, changes as f64 / 6.0, ""),
+        Check::told("reloads: requests meanwhile", asked.map_or(0, |done| done.answers)),
+        Check::is("reloads: lost", &lost, &"none".to_owned()),
+        Check::is("reloads: answered by a mix", &failed, &0.0),
+    ])
+}
+
+/// Puts right, torn and wrong files in place, in turn; how many.
+async fn change(gateway: &Subject, right: [&str; 2], span: Duration) -> Outcome<usize> {
+    let path = gateway.config()?;
+    let torn = &right[1][..right[1].len() - 10];
+    let wrong = right[0].replace("[limits]", "[limits]\ncolour = \"red\"");
+    let files = [right[1], torn, right[0], &wrong];
+    let started = Instant::now();
+    let mut count = 0;
+    while started.elapsed() < span {
+        let text = files[count % files.len()];
+        // Every other time in place, as editors do it.
+        let is_there = if count % 8 < 4 { put(path, text) } else { fs::write(path, text).map_err(told) };
+        is_there?;
+        gateway.signal("HUP")?;
+        count += 1;
+        sleep(EVERY).await;
+    }
+    put(path, right[0])?;
+    Ok(count)
+}
+
+fn put(path: &Path, text: &str) -> Outcome {
+    let next = path.with_extension("next");
+    fs::write(&next, text).and_then(|()| fs::rename(&next, path)).map_err(told)
+}
+
+const CLIENTS: usize = 8;
+const EVERY: Duration = Duration::from_millis(60);

@@ -1,0 +1,59 @@
+//! As many idle streams as there are descriptors for: what each takes, and that it stays so.
+
+use std::fs;
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use crate::load::{open_streams, told};
+use crate::operator::Operator;
+use crate::verdict::Check;
+use crate::{Ground, Outcome, question, subject};
+
+pub(crate) async fn run(ground: &Ground) -> Outcome<Vec<Check>> {
+    let most = if ground.quick { 500 } else { 10_000 };
+    let count = most.min(descriptors()?.saturating_sub(SPARE) / 2);
+    let config = question::configuration(ground.upstream.address, subject::ROOM);
+    let gateway = subject::gateway(&ground.gateway, &config)?;
+    let operator = Operator::of(&gateway);
+    // What the first ones bring along is the process's, not theirs.
+    drop(open_streams(&gateway, 64).await?);
+    operator.await_sum("sluicegate_in_flight ", "", 0.0, BACK).await?;
+    let before = gateway.memory()?;
+    let open = open_streams(&gateway, count).await?;
+    let first = gateway.memory()?;
+    sleep(if ground.quick { SHORT } else { LONG }).await;
+    let second = gateway.memory()?;
+    let alive = operator.in_flight().await?;
+    drop(open);
+    let back = operator.await_sum("sluicegate_in_flight ", "", 0.0, BACK).await?;
+    let each = |memory: f64| (memory - before) / 1024.0 / count as f64;
+    Ok(vec![
+        Check::is("streams: open after a while", &alive, &(count as f64)),
+        Check::at_most("streams: memory of each", each(first), 32.0, "KiB"),
+        Check::at_most("streams: the same after a while", each(second), 32.0, "KiB"),
+        Check::at_most("streams: growth meanwhile", (second - first) / first * 100.0, 3.0, "%"),
+        Check::at_most("streams: permits back after all have left", seconds(back), 10.0, "s"),
+    ])
+}
+
+/// A time in seconds; for ever where there is none.
+pub(crate) fn seconds(time: Option<Duration>) -> f64 {
+    time.map_or(f64::INFINITY, |time| time.as_secs_f64())
+}
+
+/// How many files this process may open, as those that it starts.
+fn descriptors() -> Outcome<usize> {
+    let limits = fs::read_to_string("/proc/self/limits").map_err(told)?;
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
+    let soft = line.and_then(|line| line.split_ascii_whitespace().next()?.parse().ok());
+    // What is no number is no limit.
+    Ok(soft.unwrap_or(usize::MAX))
+}
+
+/// For everything but the streams, of which each has two: the client's and the upstream's.
+const SPARE: usize = 200;
+const SHORT: Duration = Duration::from_secs(3);
+/// Longer than two keep-alives.
+const LONG: Duration = Duration::from_secs(35);
+const BACK: Duration = Duration::from_secs(30);

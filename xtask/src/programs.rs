@@ -1,0 +1,55 @@
+//! The programs of `tests/benches`, beside a gateway without engines.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use crate::{Outcome, process, workspace};
+
+/// Builds the gateway and the program `name` in release, and runs it with `args`. To `--write` the file `page` of
+/// `tests/benches` is added.
+///
+/// # Errors
+/// When something cannot be built, or the program does not succeed.
+pub(crate) fn run(name: &str, page: &str, args: &[OsString]) -> Outcome {
+    let mut command = with_descriptors(build()?.join(format!("{name}{}", std::env::consts::EXE_SUFFIX)));
+    for arg in args {
+        command.arg(arg);
+        if arg == "--write" {
+            command.arg(workspace::root().join("tests/benches").join(page));
+        }
+    }
+    println!("== {}", process::shown(&command));
+    process::run(&mut command)
+}
+
+/// Builds everything, in a folder of its own: the gateway in the usual one keeps its engines.
+fn build() -> Outcome<PathBuf> {
+    let target = workspace::target()?.join("lean");
+    // Each in a build of its own, so that neither has features on for the sake of the other. Without engines, since
+    // none is asked.
+    for package in [&["sluicegate-server", "--no-default-features"][..], &["sluicegate-benches"]] {
+        let mut command = process::cargo("build");
+        command.args(["--release", "--locked", "--target-dir"]).arg(&target).arg("--package").args(package);
+        process::run(&mut command)?;
+    }
+    Ok(target.join("release"))
+}
+
+/// Thousands of streams need more descriptors than most systems give by default: all that may be had, where there is a
+/// program that asks for them.
+fn with_descriptors(program: PathBuf) -> Command {
+    let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
+    let most = line.and_then(|line| line.split_ascii_whitespace().nth(1)?.parse::<u64>().ok());
+    let prlimit = Command::new("prlimit").arg("--version").stdout(Stdio::null()).status().is_ok();
+    match most.filter(|_| prlimit) {
+        Some(most) => {
+            let mut command = Command::new("prlimit");
+            command.arg(format!("--nofile={most}:")).arg(program);
+            command
+        }
+        None => Command::new(program),
+    }
+}
