@@ -96,12 +96,11 @@ usage: cargo xtask <chore>
   bench gateway [--quick] [--write] [CELL…]
                       measure the release build in front of an upstream against a bare proxy: everything, or a CELL
                       such as 'requests'; --write puts the table into tests/benches/RESULTS.md
-  fuzz [--minutes N] [--keep] [--log] [TARGET]
   soak [--quick] [--cycles N] [--write] [CELL…]
                       hold the release build against loads that it has to outlast: idle streams, clients that do not
                       read, overload, restarts and reloads, or a CELL of these such as 'overload'; --cycles is how often
                       it is stopped under load; --write puts the table into tests/benches/SOAK.md
-  fuzz [--minutes N] [--keep] [TARGET]
+  fuzz [--minutes N] [--keep] [--log] [TARGET]
                       fuzz every target in turn, or one, for N minutes each (1); --keep adds to the corpus what
                       reached new code, --log adds the run to fuzz/LOG.md
   campaign [--seed N] [--faults N] [--write] [--only N]

@@ -248,10 +248,10 @@ mod tests {
     #[tokio::test]
     async fn c07_a_panic_before_the_answer_is_a_500() {
         let config = Config::default();
-        let (policy, made) = Policy::read(&config, false).unwrap();
+        let (policy, made) = Policy::read(&config, false, upstream::Network::default()).unwrap();
         let gateway = Arc::new(assemble(config, policy, Engines::default(), &[]));
         let key = format!("Bearer {}", made[0].key.expose());
-        let request = Request::post("/v1/responses").header(AUTHORIZATION, &key);
+        let request = Request::post("/v1/responses").header("host", "gateway").header(AUTHORIZATION, &key);
         let request = request.header("content-type", "application/json").body(Injected).unwrap();
         let response = gateway.answer_guarded(request).await;
         assert_eq!(response.status(), 500);
@@ -259,7 +259,8 @@ mod tests {
         let body = std::str::from_utf8(&body).unwrap();
         assert!(body.contains("\"server_error\"") && !body.contains("injected"), "{body}");
 
-        let models = Request::get("/v1/models").header(AUTHORIZATION, &key).body(Injected).unwrap();
+        let models =
+            Request::get("/v1/models").header("host", "gateway").header(AUTHORIZATION, &key).body(Injected).unwrap();
         assert_eq!(gateway.answer_guarded(models).await.status(), 200);
         let metrics = gateway.render_metrics();
         for line in [
