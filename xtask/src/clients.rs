@@ -17,10 +17,13 @@ pub(crate) fn python_sdks() -> Outcome {
 /// Brings the model if it is absent, builds, and runs the Node SDKs; `args` go to `node --test`.
 pub(crate) fn node_sdks(args: &[OsString]) -> Outcome {
     fetch_model::run()?;
-    process::run(process::cargo("build").args(["--locked", "--package", "sluicegate-server"]))?;
+    let packages = ["--package", "sluicegate-server", "--package", "sluicegate-simulator"];
+    process::run(process::cargo("build").args(["--locked", "--bins"]).args(packages))?;
     let folder = installed()?;
-    let gateway = Gateway::start(&workspace::program("debug")?, Gateway::KEYS, &folder.join("gateway.log"))?;
+    let program = workspace::program("debug")?;
+    let gateway = Gateway::start(&program, Gateway::KEYS, &folder.join("gateway.log"))?;
     let mut test = npm(&folder);
+    test.env(PROGRAM, program).env(SIMULATOR, workspace::simulator("debug")?);
     test.env("SLUICEGATE_URL", gateway.url()).envs(Gateway::KEYS).args(["--silent", "test", "--"]).args(args);
     process::run(&mut test)
 }
@@ -84,7 +87,7 @@ const REQUIREMENTS: [(&str, &[&str]); 2] = [
 ];
 /// The folder of the Node tests, here and in the target folder.
 const NODE: &str = "node";
-/// Tells the Python tests which binary to run.
+/// Tells the tests which binary to run.
 const PROGRAM: &str = "SLUICEGATE_BIN";
 /// The same of the model server that they have behind it.
 const SIMULATOR: &str = "SLUICEGATE_SIMULATOR_BIN";

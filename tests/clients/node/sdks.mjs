@@ -11,7 +11,7 @@ const once = { maxRetries: 0, timeout: 120_000 };
 
 function openai(name, Client, helpers) {
   const client = (apiKey) => new Client({ baseURL: `${SLUICEGATE_URL}/v1`, apiKey, ...once });
-  return { name, text: client(SLUICEGATE_TEXT_KEY), images: client(SLUICEGATE_IMAGE_KEY), ...helpers };
+  return { name, Client, text: client(SLUICEGATE_TEXT_KEY), images: client(SLUICEGATE_IMAGE_KEY), ...helpers };
 }
 
 export const openais = [
