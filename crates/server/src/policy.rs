@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use auth::KeyRing;
 use catalog::{Catalog, Family};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::Signal;
 use tokio::time::sleep;
 use upstream::Network;
 
@@ -71,8 +71,7 @@ impl Policies {
 }
 
 /// Reads the file again on each SIGHUP and each change of it, for ever.
-pub(crate) async fn follow(path: PathBuf, policies: Arc<Policies>, metrics: Arc<Metrics>) {
-    let Ok(mut hangup) = signal(SignalKind::hangup()) else { return };
+pub(crate) async fn follow(path: PathBuf, mut hangup: Signal, policies: Arc<Policies>, metrics: Arc<Metrics>) {
     let mut seen = state(&path).ok();
     loop {
         tokio::select! {

@@ -10,7 +10,7 @@ use auth::Scope;
 use engine::{ImageEngine, TextEngine};
 use fetch::Fetcher;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use upstream::Network;
@@ -27,9 +27,10 @@ use crate::serve::{Stop, serve};
 
 /// Starts, serves until a signal comes, and stops in order.
 pub(crate) async fn run(config: Config, file: Option<PathBuf>) -> Result<(), ConfigError> {
-    // Signals are caught from the first moment on, so that a stop during the start is a stop too.
+    // Signals are caught from the first moment on, so that a stop during the start is a stop too, and a hangup no end.
     let stop = Signals::catch()?.obey();
-    let (policy, made) = Policy::read(&config, file.is_some(), Network::default())?;
+    let following = file.map(|path| catch(SignalKind::hangup()).map(|hangup| (path, hangup))).transpose()?;
+    let (policy, made) = Policy::read(&config, following.is_some(), Network::default())?;
     let listeners = bind(&config.listen).await?;
     let admin = bind(config.admin.as_slice()).await?.pop();
     let local = if policy.embeds(false) { load_local(&config).await? } else { None };
@@ -39,8 +40,10 @@ pub(crate) async fn run(config: Config, file: Option<PathBuf>) -> Result<(), Con
     let gateway = assemble(config, policy, engines, &addresses);
     greet(&addresses, admin.as_ref().and_then(|admin| admin.local_addr().ok()), &made);
     let gateway = Arc::new(gateway);
-    let following = file
-        .map(|path| tokio::spawn(policy::follow(path, Arc::clone(&gateway.policies), Arc::clone(&gateway.metrics))));
+    let following = following.map(|(path, hangup)| {
+        let (policies, metrics) = (Arc::clone(&gateway.policies), Arc::clone(&gateway.metrics));
+        tokio::spawn(policy::follow(path, hangup, policies, metrics))
+    });
     serve(gateway, listeners, admin, stop).await;
     if let Some(following) = following {
         following.abort();
@@ -132,15 +135,18 @@ async fn bind(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>, ConfigError>
     Ok(listeners)
 }
 
+fn catch(kind: SignalKind) -> Result<Signal, ConfigError> {
+    signal(kind).map_err(|error| ConfigError::one(format!("cannot catch signals: {error}")))
+}
+
 /// The signals that end the process.
 struct Signals {
-    terminate: tokio::signal::unix::Signal,
-    interrupt: tokio::signal::unix::Signal,
+    terminate: Signal,
+    interrupt: Signal,
 }
 
 impl Signals {
     fn catch() -> Result<Self, ConfigError> {
-        let catch = |kind| signal(kind).map_err(|error| ConfigError::one(format!("cannot catch signals: {error}")));
         Ok(Self { terminate: catch(SignalKind::terminate())?, interrupt: catch(SignalKind::interrupt())? })
     }
 

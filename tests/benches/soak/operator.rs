@@ -23,7 +23,7 @@ impl<'a> Operator<'a> {
     pub(crate) async fn sum(&self, beginning: &str, part: &str) -> Outcome<f64> {
         let text = self.get("/metrics").await?;
         let lines = text.lines().filter(|line| line.starts_with(beginning) && line.contains(part));
-        Ok(lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum())
+        Ok(lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).fold(0.0, |sum, value| sum + value))
     }
 
     /// How many permits are out.
