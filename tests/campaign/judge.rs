@@ -38,8 +38,8 @@ pub(crate) fn judge(fault: &Fault, seen: &Seen, log: &str) -> Verdict {
     assert_eq!(seen.left, Left::default(), "something is left over");
     assert_private("the log", log);
     seen.asked.iter().for_each(check_headers);
-    // A client that left before its request was whole may never have been heard.
-    let may_be_unheard = !seen.stayed && matches!(fault.kind, Kind::Upload(..));
+    // A client that left before it was answered may never have been heard.
+    let may_be_unheard = !seen.stayed && matches!(fault.kind, Kind::Upload(..) | Kind::Leaves(..));
     let requests = if seen.was_asked { 1.0 } else { 0.0 };
     let is_owed = seen.requests == requests || (may_be_unheard && seen.requests == 0.0);
     assert!(is_owed, "{} outcomes of {requests} requests", seen.requests);
@@ -83,7 +83,7 @@ fn verdict(fault: &Fault, seen: &Seen, response: &Response) -> Verdict {
 fn stream(fault: &Fault, seen: &Seen, response: &Response) -> Verdict {
     let spoken = told::spoken(fault.client, &response.body);
     let said = told::spoken(fault.upstream, &seen.said);
-    match told::stream(fault.client, response) {
+    match end(fault.client, response) {
         End::Reply(_) => {
             assert!(said_success(fault.upstream, &seen.said), "a false success: {}", response.text());
             check_nonce(fault, response);
@@ -99,6 +99,28 @@ fn stream(fault: &Fault, seen: &Seen, response: &Response) -> Verdict {
             Verdict::StreamFailed
         }
     }
+}
+
+/// How a stream ended, by the grammar of its protocol.
+fn end(client: Protocol, response: &Response) -> End<Value> {
+    let events = told::events(&response.body);
+    let is_stranger = |data: &String| matches!(responses::Event::read(data), Ok(responses::Event::Other(_)));
+    if client == Protocol::Responses && events.iter().any(is_stranger) {
+        return end_among_strangers(response, &events);
+    }
+    told::stream(client, response)
+}
+
+/// The same of a stream with events that its protocol does not know: they are passed on, and the grammar has none. That
+/// there is one end, and nothing behind it, holds all the same.
+fn end_among_strangers(response: &Response, events: &[String]) -> End<Value> {
+    assert!(response.complete, "the body came to its end");
+    let events: Vec<Value> = events.iter().map(|data| serde_json::from_str(data).expect("JSON")).collect();
+    let is_end = |event: &&Value| ENDS.contains(&event["type"].as_str().unwrap_or_default());
+    let ends: Vec<_> = events.iter().filter(is_end).collect();
+    let [end] = ends[..] else { panic!("{} ends: {}", ends.len(), response.text()) };
+    assert_eq!(Some(end), events.last(), "something comes after the end");
+    if is_success(Protocol::Responses, end) { End::Reply(end.clone()) } else { End::Failure(end.to_string()) }
 }
 
 /// The answer is to this request and to no other.
@@ -152,3 +174,6 @@ fn is_success(upstream: Protocol, event: &Value) -> bool {
         Protocol::Images => kind.ends_with(".completed"),
     }
 }
+
+/// The events that end a stream of Responses.
+const ENDS: [&str; 3] = ["response.completed", "response.incomplete", "response.failed"];

@@ -190,3 +190,21 @@ const WORN: usize = 500;
 const TOLD_EVERY: u64 = 10_000;
 /// So many broken promises are told in full.
 const SHOWN: usize = 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Streams that were begun end once and as they really ended, whatever goes wrong, and nothing is left over.
+    #[test]
+    fn a_thousand_faults_break_no_promise() {
+        let arguments = Arguments { seed: 5, faults: 1_000, only: None, jobs: None, write: None };
+        let key = std::env::temp_dir().join(format!("sluicegate-campaign-test-{}.key", std::process::id()));
+        std::fs::write(&key, law::UPSTREAM_KEY).unwrap();
+        let done = AtomicU64::new(0);
+        let summary = share(&arguments, 0..arguments.faults, &done, &key);
+        std::fs::remove_file(&key).unwrap();
+        assert_eq!(done.into_inner(), arguments.faults);
+        assert_eq!(summary.broken, [], "faults that broke a promise");
+    }
+}

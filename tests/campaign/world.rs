@@ -145,7 +145,12 @@ impl World {
                     // It reads nothing, and waits until the gateway has given up.
                     sleep(GIVEN_UP).await;
                 }
-                (leave(client, how, at_once).await.filter(|_| false), false, true)
+                match how {
+                    Leave::Reset => client.reset(),
+                    Leave::HalfClose => client.half_close().await,
+                    Leave::Close | Leave::Still => {}
+                }
+                (None, false, true)
             }
             Kind::Shutdown(spot) => {
                 let _ = client::write(&mut client, &request, at_once).await;

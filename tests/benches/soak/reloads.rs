@@ -34,8 +34,8 @@ pub(crate) async fn run(ground: &Ground) -> Outcome<Vec<Check>> {
     let lost = asked.as_ref().err().cloned().unwrap_or_else(|| "none".to_owned());
     Ok(vec![
         Check::told("reloads: files put in place", changes),
-        Check::at_least("reloads: taken", taken, changes as f64 / 6.0, ""),
-        Check::at_least("reloads: refused, as torn or wrong", refused, changes as f64 / 6.0, ""),
+        Check::at_least("reloads: taken", taken, (changes / 6) as f64, ""),
+        Check::at_least("reloads: refused, as torn or wrong", refused, (changes / 6) as f64, ""),
         Check::told("reloads: requests meanwhile", asked.map_or(0, |done| done.answers)),
         Check::is("reloads: lost", &lost, &"none".to_owned()),
         Check::is("reloads: answered by a mix", &failed, &0.0),
