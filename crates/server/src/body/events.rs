@@ -6,7 +6,7 @@
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ use http::{HeaderName, HeaderValue, Response};
 use http_body::{Body, Frame};
 use http_body_util::BodyExt;
 use pin_project_lite::pin_project;
+use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, Sleep, sleep_until};
 use wire::ApiError;
 
@@ -169,6 +170,8 @@ impl<T: Telling> Body for Events<T> {
                 this.permit.take();
                 return Poll::Ready(None);
             }
+            // A stream that never pauses would keep its thread to itself: each step is taken out of the task's share of time.
+            ready!(pin!(consume_budget()).poll(cx));
             ready!(self.as_mut().poll_guarded(cx));
         }
     }
