@@ -119,8 +119,13 @@ impl Server {
 
     /// The sum of a counter over its labels: of all lines of the metrics that begin so.
     pub(crate) fn sum(&self, beginning: &str) -> f64 {
+        self.sum_of(beginning, "")
+    }
+
+    /// As [`Server::sum`], of the lines that have this label.
+    pub(crate) fn sum_of(&self, beginning: &str, label: &str) -> f64 {
         let metrics = Request::get("/metrics").send(self.admin.expect("an admin address"));
-        let values = metrics.text().lines().filter(|line| line.starts_with(beginning));
+        let values = metrics.text().lines().filter(|line| line.starts_with(beginning) && line.contains(label));
         values.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
     }
 

@@ -101,6 +101,11 @@ impl House {
         self.gateway.sum(beginning)
     }
 
+    /// As [`House::sum`], of the lines that have this label.
+    pub(crate) fn sum_of(&self, beginning: &str, label: &str) -> f64 {
+        self.gateway.sum_of(beginning, label)
+    }
+
     pub(crate) fn address(&self) -> SocketAddr {
         self.gateway.address()
     }

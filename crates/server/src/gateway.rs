@@ -26,6 +26,7 @@ use crate::endpoints::{count_tokens, images, models, text};
 use crate::head;
 use crate::lifecycle::Lifecycle;
 use crate::limit::Limiter;
+use crate::line::Line;
 use crate::metrics::Metrics;
 use crate::outcome::Outcome;
 use crate::policy::{Policies, Policy};
@@ -58,14 +59,14 @@ pub(crate) struct Caller<'a> {
 }
 
 impl Gateway {
-    /// Answers one request. There is always an answer; every refusal is one.
-    pub(crate) async fn answer<B>(self: &Arc<Self>, request: Request<B>) -> Response<Body>
+    /// Answers one request that came on `line`. There is always an answer; every refusal is one.
+    pub(crate) async fn answer<B>(self: &Arc<Self>, request: Request<B>, line: &Arc<Line>) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes, Error: Error> + Send,
     {
         let id = wire::id("req", clock::random_bits());
         let style = style(request.uri().path(), request.headers());
-        let mut record = Record::new(Arc::clone(&self.metrics), id.clone());
+        let mut record = Record::new(Arc::clone(&self.metrics), Arc::clone(line), id.clone());
         record.client_id = client_id(request.headers());
         // An endpoint that streams takes the record into its body.
         let mut record = Some(record);
@@ -89,12 +90,12 @@ impl Gateway {
     }
 
     /// As [`Gateway::answer`], with a panic turned into a 500: the process and the connection live on.
-    pub(crate) async fn answer_guarded<B>(self: &Arc<Self>, request: Request<B>) -> Response<Body>
+    pub(crate) async fn answer_guarded<B>(self: &Arc<Self>, request: Request<B>, line: &Arc<Line>) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes, Error: Error> + Send,
     {
         let style = style(request.uri().path(), request.headers());
-        let mut answer = pin!(self.answer(request));
+        let mut answer = pin!(self.answer(request, line));
         let guarded = poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| answer.as_mut().poll(cx))) {
             Ok(poll) => poll.map(Some),
             Err(_) => Poll::Ready(None),
@@ -253,7 +254,7 @@ mod tests {
         let key = format!("Bearer {}", made[0].key.expose());
         let request = Request::post("/v1/responses").header("host", "gateway").header(AUTHORIZATION, &key);
         let request = request.header("content-type", "application/json").body(Injected).unwrap();
-        let response = gateway.answer_guarded(request).await;
+        let response = gateway.answer_guarded(request, &Arc::default()).await;
         assert_eq!(response.status(), 500);
         let body = response.into_body().collect().await.unwrap().to_bytes();
         let body = std::str::from_utf8(&body).unwrap();
@@ -261,7 +262,7 @@ mod tests {
 
         let models =
             Request::get("/v1/models").header("host", "gateway").header(AUTHORIZATION, &key).body(Injected).unwrap();
-        assert_eq!(gateway.answer_guarded(models).await.status(), 200);
+        assert_eq!(gateway.answer_guarded(models, &Arc::default()).await.status(), 200);
         let metrics = gateway.render_metrics();
         for line in [
             "sluicegate_panics_total 1",

@@ -9,6 +9,8 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
+use crate::outcome::Outcome;
+
 /// How far a client has been heard out, shared by all that serve its connection.
 #[derive(Debug, Default)]
 pub(crate) struct Line {
@@ -55,6 +57,14 @@ impl Line {
     /// Notes why the client is given up.
     pub(crate) fn give_up(&self, why: Parting) {
         self.given_up.get_or_init(|| why);
+    }
+
+    /// How an answer ended that was not taken to its end.
+    pub(crate) fn outcome(&self) -> Outcome {
+        match self.given_up.get() {
+            Some(Parting::SlowReader) => Outcome::SlowReader,
+            _ => Outcome::ClientGone,
+        }
     }
 
     /// Why the connection ended that was served so.
@@ -140,9 +150,9 @@ mod tests {
     #[test]
     fn what_the_socket_knows_is_why_a_connection_ended() {
         let line = Line::default();
-        assert_eq!(line.parting(&Ok(())), Parting::Done);
+        assert_eq!((line.parting(&Ok(())), line.outcome()), (Parting::Done, Outcome::ClientGone));
         line.give_up(Parting::SlowReader);
         line.give_up(Parting::NoFirstByte);
-        assert_eq!(line.parting(&Ok(())), Parting::SlowReader);
+        assert_eq!((line.parting(&Ok(())), line.outcome()), (Parting::SlowReader, Outcome::SlowReader));
     }
 }

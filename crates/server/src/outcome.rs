@@ -23,6 +23,8 @@ pub(crate) enum Outcome {
     Timeout,
     /// The client went away.
     ClientGone,
+    /// The client took nothing for too long.
+    SlowReader,
     /// Cut by the end of the process.
     Shutdown,
 }
@@ -78,6 +80,7 @@ impl Outcome {
             Self::Truncated => "truncated",
             Self::Timeout => "timeout",
             Self::ClientGone => "client_gone",
+            Self::SlowReader => "slow_reader",
             Self::Shutdown => "shutdown",
         }
     }

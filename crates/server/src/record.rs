@@ -6,6 +6,7 @@ use std::time::Duration;
 use engine::Usage;
 use tokio::time::Instant;
 
+use crate::line::Line;
 use crate::metrics::Metrics;
 use crate::outcome::{Ending, Outcome};
 
@@ -13,6 +14,8 @@ use crate::outcome::{Ending, Outcome};
 #[derive(Debug)]
 pub(crate) struct Record {
     metrics: Arc<Metrics>,
+    /// What it came on.
+    line: Arc<Line>,
     started: Instant,
     /// Our id of the request.
     pub(crate) id: String,
@@ -44,9 +47,10 @@ pub(crate) struct Record {
 
 impl Record {
     /// A request that has just come.
-    pub(crate) fn new(metrics: Arc<Metrics>, id: String) -> Self {
+    pub(crate) fn new(metrics: Arc<Metrics>, line: Arc<Line>, id: String) -> Self {
         Self {
             metrics,
+            line,
             started: Instant::now(),
             id,
             client_id: None,
@@ -86,8 +90,9 @@ impl Drop for Record {
         if self.outcome.is_none() && std::thread::panicking() {
             (self.status, self.code, self.outcome) = (500, Some("server_error"), Some(Outcome::EngineError));
         }
-        let outcome = self.outcome.unwrap_or(Outcome::ClientGone);
-        let status = if outcome == Outcome::ClientGone { 499 } else { self.status };
+        let outcome = self.outcome.unwrap_or_else(|| self.line.outcome());
+        let is_unheard = matches!(outcome, Outcome::ClientGone | Outcome::SlowReader);
+        let status = if is_unheard { 499 } else { self.status };
         let took = self.started.elapsed();
         self.metrics.request_ended(self.route, status, self.code, took);
         if self.stream {
@@ -139,7 +144,7 @@ mod tests {
     }
 
     fn stream(metrics: &Arc<Metrics>) -> Record {
-        let mut record = Record::new(Arc::clone(metrics), "req_1".to_owned());
+        let mut record = Record::new(Arc::clone(metrics), Arc::default(), "req_1".to_owned());
         record.stream = true;
         record.status = 200;
         record

@@ -191,9 +191,10 @@ pub(crate) fn connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
     let (gateway, line) = (Arc::clone(gateway), Arc::clone(line));
     let service = service_fn(move |request: Request<Incoming>| {
         let gateway = Arc::clone(&gateway);
+        let line = Arc::clone(&line);
         let request = request.map(|body| Heard::new(body, Arc::clone(&line)));
         // Boxed, so that it is gone once there is an answer: the connection would keep its place for as long as it lives.
-        Box::pin(async move { Ok::<_, Infallible>(gateway.answer_guarded(request).await) })
+        Box::pin(async move { Ok::<_, Infallible>(gateway.answer_guarded(request, &line).await) })
     });
     http1::Builder::new()
         .timer(TokioTimer::new())
