@@ -202,7 +202,7 @@ fn refuse_key(denied: Denied) -> Refusal {
 
 fn note(record: Option<&mut Record>, refusal: &Refusal) {
     let Some(record) = record else { return };
-    if refusal.is_of_a_client_that_left() {
+    if refusal.is_unheard {
         return record.end(Outcome::ClientGone);
     }
     record.code = Some(refusal.error.code);

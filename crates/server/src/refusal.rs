@@ -25,6 +25,8 @@ pub(crate) struct Refusal {
     pub(crate) allow: Option<Methods>,
     /// Whether the connection ends with it: the rest of the request is not waited for, or cannot be told from the next.
     pub(crate) closes: bool,
+    /// Whether the client has left, so that nobody is told.
+    pub(crate) is_unheard: bool,
     /// What the log says beyond that.
     pub(crate) cause: Option<String>,
 }
@@ -55,7 +57,7 @@ impl From<ApiError> for Refusal {
     fn from(error: ApiError) -> Self {
         let closes =
             [ErrorKind::TooLarge, ErrorKind::RequestTimeout, ErrorKind::MethodNotAllowed].contains(&error.kind);
-        Self { error, allow: None, closes, cause: None }
+        Self { error, allow: None, closes, is_unheard: false, cause: None }
     }
 }
 
@@ -150,12 +152,7 @@ impl Refusal {
 
     /// The client left before all of its body had come.
     pub(crate) fn client_gone() -> Self {
-        Self { cause: Some(CLIENT_GONE.to_owned()), ..Self::broken_upload() }
-    }
-
-    /// Whether nobody is there any more to be told it.
-    pub(crate) fn is_of_a_client_that_left(&self) -> bool {
-        self.cause.as_deref() == Some(CLIENT_GONE)
+        Self { is_unheard: true, ..Self::broken_upload() }
     }
 
     /// More is being uploaded than memory is set aside for.
@@ -229,7 +226,5 @@ fn spread(seconds: u32) -> u64 {
     u64::from(seconds) * 1000 + more
 }
 
-/// The cause of what nobody is there to be told.
-const CLIENT_GONE: &str = "the client left in the middle of its body";
 /// So much of a caller's own path is repeated to them.
 const MAX_ECHO: usize = 100;
