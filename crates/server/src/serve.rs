@@ -180,6 +180,7 @@ fn is_about_one_connection(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionRefused | ConnectionAborted | ConnectionReset)
 }
 
+/// A connection of a client that is still to be served: what HTTP and the limits ask of it is in here.
 pub(crate) fn connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
     gateway: &Arc<Gateway>,
     socket: S,
