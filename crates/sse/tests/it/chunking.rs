@@ -42,7 +42,7 @@ fn s01_a_million_random_chunkings_change_no_event() {
 /// Nor do any two cuts.
 #[test]
 #[ignore = "minutes of work: `cargo test -p sluicegate-sse --release -- --ignored every_two_cuts`"]
-fn s01_every_two_cuts_change_no_event() {
+fn every_two_cuts_change_no_event() {
     let (streams, next) = (streams(), AtomicUsize::new(0));
     // Each of two threads takes the longest that is left.
     let work = || {
