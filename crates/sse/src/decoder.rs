@@ -22,7 +22,7 @@ use memchr::memchr;
 
 use crate::event::Data;
 use crate::line::{self, Field};
-use crate::lines::{Lines, Plain};
+use crate::lines::{BOM, Lines, Plain};
 use crate::{DecodeError, Event, Truncated};
 
 /// Decodes one event stream: [`feed`](Self::feed) it bytes, [`poll`](Self::poll) it for events, and
@@ -181,6 +181,8 @@ impl Decoder {
             Field::Id if memchr(0, &block[value.clone()]).is_none() => self.fields.id = Some(value),
             Field::Retry => self.retry = milliseconds(&block[value]).or(self.retry),
             Field::Comment => self.comment(line.start),
+            // Ahead of all fields it sets none. Passed on as the first of a stream, its beginning would be taken away.
+            Field::Unknown if line.start == 0 && block.starts_with(BOM) => self.lines.skip(),
             Field::Id | Field::Unknown => {}
         }
         false

@@ -80,8 +80,10 @@ impl<'a> Event<'a> {
     /// The event as it came, to be passed on unchanged: its lines from the first that is no comment to the blank line
     /// at its end, with unknown fields and the comments between them.
     ///
-    /// A byte order mark before the first event is left out. So is the LF of a CRLF that ends the blank line, when
-    /// the input was cut between the two: the event was complete at the CR, and handed out.
+    /// It may be the first of another stream: lines at its beginning that begin with U+FEFF are left out. In the midst
+    /// of a stream they set nothing, and at the beginning of one the mark would be taken off them. So is the LF of a
+    /// CRLF that ends the blank line, when the input was cut between the two: the event was complete at the CR, and
+    /// handed out.
     #[must_use]
     pub fn raw(&self) -> &'a [u8] {
         self.decoder.lines.block()

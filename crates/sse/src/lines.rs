@@ -263,7 +263,8 @@ impl Lines {
     }
 }
 
-const BOM: &[u8] = "\u{feff}".as_bytes();
+/// The byte order mark, which may lead a stream.
+pub(crate) const BOM: &[u8] = "\u{feff}".as_bytes();
 
 /// Bytes that the carry keeps room for between blocks.
 const ROOM: usize = 4096;

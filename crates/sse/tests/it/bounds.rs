@@ -103,3 +103,22 @@ fn invalid_utf_8_is_replaced_and_told() {
         assert_eq!((&*event.name(), &*event.data(), event.is_replaced()), (name, data, replaced));
     }
 }
+
+/// Taken from the midst of a stream to the beginning of another, an event stays what it was.
+#[test]
+fn no_raw_event_begins_with_a_byte_order_mark() {
+    let second = "\u{feff}event: x\n: c\n\u{feff}\nid\n\u{feff}\ndata: b\n\n";
+    let stream = Bytes::from(format!("\u{feff}\u{feff}data: x\ndata: a\n\n{second}"));
+    for cut in 0..=stream.len() {
+        let (mut decoder, mut seen) = (Decoder::new(), Vec::new());
+        for piece in [stream.slice(..cut), stream.slice(cut..)] {
+            decoder.feed(piece);
+            while let Some(event) = decoder.poll() {
+                let event = event.unwrap();
+                seen.push((event.name().into_owned(), String::from_utf8(event.raw().to_vec()).unwrap()));
+            }
+        }
+        let raws = ["data: a\n\n", "id\n\u{feff}\ndata: b\n\n"];
+        assert_eq!(seen, raws.map(|raw| ("message".to_owned(), raw.to_owned())), "cut at {cut}");
+    }
+}

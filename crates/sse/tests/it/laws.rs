@@ -91,7 +91,10 @@ proptest! {
         let names_and_data = |bytes: &Bytes| -> Vec<_> {
             decode_cut(bytes, vec![]).0.into_iter().map(|(name, data, _)| (name, data)).collect()
         };
-        prop_assert_eq!(names_and_data(&raws.concat().into()), names_and_data(&stream));
+        let seen = names_and_data(&stream);
+        prop_assert_eq!(&names_and_data(&raws.concat().into()), &seen);
+        let alone: Vec<_> = raws.iter().flat_map(names_and_data).collect();
+        prop_assert_eq!(alone, seen, "each is a stream of its own");
         let mut rest = &stream[..];
         for raw in raws {
             let at = rest.windows(raw.len()).position(|window| window == raw);
