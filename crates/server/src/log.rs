@@ -1,6 +1,7 @@
 //! The log: one JSON object a line on standard error, written by a thread of its own that never holds up a request.
 
 mod line;
+mod panic;
 mod queue;
 
 use std::sync::{Arc, OnceLock};
@@ -16,13 +17,14 @@ use crate::clock;
 /// Starts the log. What is still to be written is written when the guard is dropped.
 ///
 /// `SLUICEGATE_LOG` chooses what is written, as in `warn` or `access=info`; `info` without it. Lines past a bounded
-/// queue are left out rather than waited for.
+/// queue are left out rather than waited for. Panics are lines too from here on.
 pub(crate) fn start() -> std::io::Result<Writer> {
     let filter = EnvFilter::try_from_env("SLUICEGATE_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     let queue = Arc::new(Queue::default());
     let writer = Writer::start(Arc::clone(&queue), std::io::stderr())?;
     let _ = QUEUE.set(Arc::clone(&queue));
     tracing_subscriber::registry().with(filter).with(Lines(queue)).init();
+    panic::hook();
     Ok(writer)
 }
 
@@ -32,6 +34,7 @@ pub(crate) fn lost() -> u64 {
 }
 
 /// Makes a line of each event. There are no spans.
+#[derive(Default)]
 struct Lines(Arc<Queue>);
 
 impl<S: Subscriber> Layer<S> for Lines {

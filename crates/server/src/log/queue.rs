@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use memchr::memchr_iter;
 
+use crate::clock;
+
 /// Lines that wait to be written, in bounds.
 #[derive(Default)]
 pub(super) struct Queue {
@@ -72,6 +74,12 @@ impl Queue {
         Some(std::mem::take(&mut state.left_out))
     }
 
+    /// The lines that wait, for tests.
+    #[cfg(test)]
+    pub(super) fn taken(&self) -> Vec<u8> {
+        std::mem::take(&mut self.state().lines)
+    }
+
     fn end(&self) {
         self.state().ended = true;
         self.wake.notify_one();
@@ -115,9 +123,9 @@ fn write(queue: &Queue, out: &mut impl Write) {
     let mut lines = Vec::new();
     while let Some(left_out) = queue.take(&mut lines) {
         if left_out > 0 {
+            let (at, words) = (clock::timestamp(), r#""level":"WARN","log":"log","message":"lines were left out""#);
             // Writing to memory cannot fail.
-            let _ =
-                writeln!(lines, r#"{{"level":"WARN","log":"log","message":"lines were left out","count":{left_out}}}"#);
+            let _ = writeln!(lines, r#"{{"timestamp":"{at:.6}",{words},"count":{left_out}}}"#);
         }
         // A log that cannot be written is nothing that requests should suffer from.
         if out.write_all(&lines).and_then(|()| out.flush()).is_err() {

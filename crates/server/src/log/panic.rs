@@ -1,0 +1,45 @@
+//! What the log says of a panic: where it was, and nothing of what it said, which may hold what somebody sent.
+
+use std::panic::PanicHookInfo;
+use std::thread;
+
+/// Makes every panic of the process one line of the log, instead of the free text that it would be.
+pub(super) fn hook() {
+    std::panic::set_hook(Box::new(tell));
+}
+
+fn tell(panic: &PanicHookInfo<'_>) {
+    let place = panic.location().map(ToString::to_string);
+    tracing::error!(target: "panic", place, thread = thread::current().name(), "a panic");
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::catch_unwind;
+
+    use tracing_subscriber::layer::SubscriberExt as _;
+
+    use super::*;
+    use crate::log::Lines;
+
+    /// A panic is one line of JSON with its place in the code; what it says, which may be a prompt, is left out.
+    #[test]
+    fn p04_p05_i03_a_panic_is_one_line_without_its_words() {
+        let lines = Lines::default();
+        let queue = lines.0.clone();
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(lines), || {
+            let usual = std::panic::take_hook();
+            hook();
+            let prompt = String::from("my secret\n");
+            let caught = catch_unwind(|| panic!("{prompt} cannot be cut"));
+            std::panic::set_hook(usual);
+            assert!(caught.is_err());
+        });
+        let text = String::from_utf8(queue.taken()).unwrap();
+        let line: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!((line["level"].as_str(), line["log"].as_str()), (Some("ERROR"), Some("panic")), "{text}");
+        assert!(line["place"].as_str().unwrap().starts_with(file!()), "{text}");
+        assert!(line["thread"].is_string() && !text.contains("secret"), "{text}");
+        assert_eq!(text.matches('\n').count(), 1, "{text}");
+    }
+}
