@@ -6,7 +6,7 @@
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -18,7 +18,6 @@ use http::{HeaderName, HeaderValue, Response};
 use http_body::{Body, Frame};
 use http_body_util::BodyExt;
 use pin_project_lite::pin_project;
-use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, Sleep, sleep_until};
 use wire::ApiError;
 
@@ -121,6 +120,8 @@ pin_project! {
         #[pin]
         deadline: Sleep,
         cut: Pin<Box<dyn Future<Output = ()> + Send>>,
+        // What was done since others had their turn: bytes, and something for each step.
+        turn: usize,
         record: Record,
         permit: Option<Permit>,
     }
@@ -149,6 +150,7 @@ impl<T: Telling> Events<T> {
             watch: sleep_until(now + timing.silence),
             deadline: sleep_until(timing.deadline),
             cut: Box::pin(cut.wait()),
+            turn: 0,
             record,
             permit: Some(permit),
         }
@@ -164,15 +166,24 @@ impl<T: Telling> Body for Events<T> {
             let this = self.as_mut().project();
             if !this.buffer.is_empty() {
                 let bytes = Bytes::from(std::mem::take(this.buffer));
+                *this.turn += bytes.len();
                 return Poll::Ready(Some(Ok(Frame::data(bytes))));
             }
             if this.source.is_none() {
                 this.permit.take();
                 return Poll::Ready(None);
             }
-            // A stream that never pauses would keep its thread to itself: each step is taken out of the task's share of time.
-            ready!(pin!(consume_budget()).poll(cx));
-            ready!(self.as_mut().poll_guarded(cx));
+            // A stream that never pauses would keep its thread to itself.
+            if *this.turn >= TURN {
+                *this.turn = 0;
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            *this.turn += STEP;
+            if self.as_mut().poll_guarded(cx).is_pending() {
+                *self.project().turn = 0;
+                return Poll::Pending;
+            }
         }
     }
 }
@@ -274,6 +285,11 @@ where
     headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
     response
 }
+
+/// After so much it is the turn of others: what a thread passes on in some tens of microseconds.
+const TURN: usize = 64 << 10;
+/// What a step counts beside its bytes.
+const STEP: usize = 512;
 
 #[cfg(test)]
 mod tests;

@@ -1,11 +1,13 @@
 //! Streams under a paused clock: silence, failure, and the end of client, engine and process.
 
+use std::future::poll_fn;
 use std::sync::Arc;
 
 use engine::{Stop, TextEvent, TextStream};
 use futures_util::stream::{self, StreamExt};
 use http_body_util::BodyExt;
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 use translate::inbound::{Answer, Messages, Responses, Stamp};
 
 use super::*;
@@ -167,4 +169,24 @@ async fn c07_a_panic_in_the_middle_is_told_as_a_failure() {
     assert_eq!(all.matches("event: error").count(), 1, "{all}");
     assert!(!all.contains("injected") && !all.contains("message_stop"), "{all}");
     assert_eq!((outcome, house.limiter.taken()), (Some(Outcome::EngineError), 0));
+}
+
+/// A stream that never pauses leaves its thread to others after each turn, and goes on by itself.
+#[tokio::test(start_paused = true)]
+async fn o07_a_stream_that_never_pauses_takes_turns() {
+    for (words, most) in [("a".to_owned(), TURN), ("a".repeat(TURN), 3 * TURN)] {
+        let house = House::new();
+        let mut events = Box::pin(house.responses(Box::pin(stream::repeat_with(move || text(&words)))));
+        let mut turns = Vec::new();
+        let five = poll_fn(|cx| {
+            let mut bytes = 0;
+            while let Poll::Ready(frame) = events.as_mut().poll_frame(cx) {
+                bytes += frame.expect("it is endless").expect("streams do not fail").into_data().expect("data").len();
+            }
+            turns.push(bytes);
+            if turns.len() == 5 { Poll::Ready(()) } else { Poll::Pending }
+        });
+        timeout(Duration::from_secs(1), five).await.expect("it is woken for its next turn");
+        assert!(turns.iter().all(|turn| (1..=most).contains(turn)), "{turns:?} bytes");
+    }
 }
