@@ -26,6 +26,13 @@ impl<'a> Operator<'a> {
         Ok(lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).fold(0.0, |sum, value| sum + value))
     }
 
+    /// The lines of a metric that are not zero, without its name.
+    pub(crate) async fn lines(&self, name: &str) -> Outcome<String> {
+        let text = self.get("/metrics").await?;
+        let lines = text.lines().filter_map(|line| line.strip_prefix(name)).filter(|line| !line.ends_with(" 0"));
+        Ok(lines.collect::<Vec<_>>().join(", "))
+    }
+
     /// How many permits are out.
     pub(crate) async fn in_flight(&self) -> Outcome<f64> {
         self.sum("sluicegate_in_flight ", "").await

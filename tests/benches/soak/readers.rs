@@ -35,6 +35,7 @@ pub(crate) async fn run(ground: &mut Ground) -> Outcome<Vec<Check>> {
     let ended = operator.await_sum(ENDED, "slow_reader", count as f64, STALL * 4).await?;
     let told_so = operator.sum(ENDED, "slow_reader").await?;
     let freed = operator.await_sum("sluicegate_in_flight ", "", 0.0, STALL).await?;
+    let ends = operator.lines("sluicegate_streams_ended_total").await?;
     let mut left = 0;
     while ground.upstream.left.try_recv().is_ok() {
         left += 1;
@@ -47,6 +48,7 @@ pub(crate) async fn run(ground: &mut Ground) -> Outcome<Vec<Check>> {
         Check::is("readers: of these not answered", &harmed, &0),
         Check::at_most("readers: their p99", percentile(&times, 0.99) / 1e3, 250.0, "ms"),
         Check::is("readers: ended as `slow_reader`", &told_so, &(count as f64)),
+        Check::told("readers: how all have ended", ends),
         Check::at_most("readers: all ended, after their stall", seconds(ended), 4.0 * STALL.as_secs_f64(), "s"),
         Check::at_most("readers: permits back then", seconds(freed), STALL.as_secs_f64(), "s"),
         Check::is("readers: upstreams let go", &left, &count),
