@@ -46,11 +46,18 @@ impl Policy {
     }
 
     /// The policy of a file in the place of another: upstreams that stayed the same keep their connections.
-    fn follow(config: &Config, before: &Self) -> Result<Self, ConfigError> {
+    fn follow(config: &Config, before: &Self, engines: Embedded) -> Result<Self, ConfigError> {
         let ring = keys::gather(config, true)?.ring;
         let catalog = config.catalog()?;
         let routes = Routes::follow(config, &catalog, &before.routes)?;
-        Ok(Self { keys: ring, catalog, routes })
+        let policy = Self { keys: ring, catalog, routes };
+        for (images, is_there, of) in [(false, engines.text, "text"), (true, engines.images, "images")] {
+            if policy.embeds(images) && !is_there && !before.embeds(images) {
+                let why = "no model needed it at the start: restart to load it";
+                return Err(ConfigError::one(format!("a model needs the embedded engine of {of}; {why}")));
+            }
+        }
+        Ok(policy)
     }
 }
 
@@ -70,8 +77,21 @@ impl Policies {
     }
 }
 
+/// Which embedded engines were loaded at the start; later none is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Embedded {
+    pub(crate) text: bool,
+    pub(crate) images: bool,
+}
+
 /// Reads the file again on each SIGHUP and each change of it, for ever.
-pub(crate) async fn follow(path: PathBuf, mut hangup: Signal, policies: Arc<Policies>, metrics: Arc<Metrics>) {
+pub(crate) async fn follow(
+    path: PathBuf,
+    mut hangup: Signal,
+    policies: Arc<Policies>,
+    engines: Embedded,
+    metrics: Arc<Metrics>,
+) {
     let mut seen = state(&path).ok();
     loop {
         tokio::select! {
@@ -80,7 +100,7 @@ pub(crate) async fn follow(path: PathBuf, mut hangup: Signal, policies: Arc<Poli
         }
         seen = state(&path).ok();
         let before = policies.current();
-        match Config::load(&path).and_then(|config| Policy::follow(&config, &before)) {
+        match Config::load(&path).and_then(|config| Policy::follow(&config, &before, engines)) {
             Ok(policy) => {
                 tracing::info!(keys = policy.keys.entries().count(), "keys, models and upstreams were read again");
                 policies.replace(policy);

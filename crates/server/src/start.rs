@@ -22,7 +22,7 @@ use crate::keys::Made;
 use crate::lifecycle::Lifecycle;
 use crate::limit::Limiter;
 use crate::metrics::Metrics;
-use crate::policy::{self, Policies, Policy};
+use crate::policy::{self, Embedded, Policies, Policy};
 use crate::serve::{Stop, serve};
 
 /// Starts, serves until a signal comes, and stops in order.
@@ -42,7 +42,8 @@ pub(crate) async fn run(config: Config, file: Option<PathBuf>) -> Result<(), Con
     let gateway = Arc::new(gateway);
     let following = following.map(|(path, hangup)| {
         let (policies, metrics) = (Arc::clone(&gateway.policies), Arc::clone(&gateway.metrics));
-        tokio::spawn(policy::follow(path, hangup, policies, metrics))
+        let engines = Embedded { text: gateway.local.is_some(), images: gateway.easel.is_some() };
+        tokio::spawn(policy::follow(path, hangup, policies, engines, metrics))
     });
     serve(gateway, listeners, admin, stop).await;
     if let Some(following) = following {
