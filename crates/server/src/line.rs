@@ -96,9 +96,9 @@ impl Parting {
 impl<B: Body> Heard<B> {
     /// A body that comes on `line`.
     pub(crate) fn new(body: B, line: Arc<Line>) -> Self {
-        let heard = Self { body, line };
-        heard.note_end(false);
-        heard
+        // Its head may have come with what came before it.
+        line.midway.store(!body.is_end_stream(), Ordering::Relaxed);
+        Self { body, line }
     }
 
     fn note_end(&self, ended: bool) {
