@@ -35,7 +35,7 @@ impl Inside {
     /// Serves one connection of a client to its end.
     pub async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(&self, socket: S) {
         let line = Arc::default();
-        attend(&self.gateway, &line, connection(&self.gateway, socket, &line)).await;
+        attend(&self.gateway, &line, connection(&self.gateway, socket, &line, |_| {})).await;
     }
 
     /// Begins to leave: each answer closes its connection.

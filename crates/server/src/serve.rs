@@ -125,11 +125,16 @@ async fn accept(
 fn admit(socket: TcpStream, place: OwnedSemaphorePermit, gateway: &Arc<Gateway>, graceful: &GracefulShutdown) {
     let _ = socket.set_nodelay(true);
     let (gateway, line) = (Arc::clone(gateway), Arc::<Line>::default());
-    let served = graceful.watch(connection(&gateway, socket, &line));
+    let served = graceful.watch(connection(&gateway, socket, &line, reset));
     tokio::spawn(async move {
         attend(&gateway, &line, served).await;
         drop(place);
     });
+}
+
+/// Closes a socket with what was not sent, when it is dropped.
+fn reset(socket: &TcpStream) {
+    let _ = socket.set_zero_linger();
 }
 
 /// Serves a connection to its end.
@@ -181,14 +186,16 @@ fn is_about_one_connection(error: &io::Error) -> bool {
 }
 
 /// A connection of a client that is still to be served: what HTTP and the limits ask of it is in here.
+/// `reset` is what becomes of the socket of a client that does not read.
 pub(crate) fn connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
     gateway: &Arc<Gateway>,
     socket: S,
     line: &Arc<Line>,
+    reset: fn(&S),
 ) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> + Send + 'static {
     let limits = &gateway.limits;
     let (head, buffer) = (limits.head_timeout, limits.head_bytes());
-    let socket = Guarded::new(socket, Arc::clone(line), limits.first_byte, limits.write_stall);
+    let socket = Guarded::new(socket, Arc::clone(line), limits.first_byte, limits.write_stall, reset);
     let (gateway, line) = (Arc::clone(gateway), Arc::clone(line));
     let service = service_fn(move |request: Request<Incoming>| {
         let gateway = Arc::clone(&gateway);

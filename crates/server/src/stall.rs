@@ -21,6 +21,8 @@ pub(crate) struct Guarded<S> {
     socket: S,
     line: Arc<Line>,
     stall: Duration,
+    /// Takes the socket away from its client without a goodbye.
+    reset: fn(&S),
     /// Boxed, because hyper wants to move what it writes to.
     timer: Pin<Box<Sleep>>,
     timed: Timed,
@@ -36,9 +38,10 @@ enum Timed {
 }
 
 impl<S> Guarded<S> {
-    /// Guards `socket`: for its first byte it waits as long as `first_byte`, for a write as long as `stall`.
-    pub(crate) fn new(socket: S, line: Arc<Line>, first_byte: Duration, stall: Duration) -> Self {
-        Self { socket, line, stall, timer: Box::pin(sleep(first_byte)), timed: Timed::FirstByte }
+    /// Guards `socket`: for its first byte it waits as long as `first_byte`, for a write as long as `stall`. After
+    /// that the system would keep what was not read for as long as the client is there: `reset` lets it go.
+    pub(crate) fn new(socket: S, line: Arc<Line>, first_byte: Duration, stall: Duration, reset: fn(&S)) -> Self {
+        Self { socket, line, stall, reset, timer: Box::pin(sleep(first_byte)), timed: Timed::FirstByte }
     }
 
     fn time(&mut self, what: Timed, limit: Duration) {
@@ -60,6 +63,7 @@ impl<S> Guarded<S> {
         }
         ready!(self.timer.as_mut().poll(cx));
         self.line.give_up(Parting::SlowReader);
+        (self.reset)(&self.socket);
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read")))
     }
 }
@@ -153,7 +157,7 @@ mod tests {
     /// A guarded socket with room for eight bytes on their way, what is known of its line, and the client's end.
     fn guarded() -> (Guarded<DuplexStream>, Arc<Line>, DuplexStream) {
         let ((ours, theirs), line) = (duplex(8), Arc::<Line>::default());
-        (Guarded::new(ours, Arc::clone(&line), FIRST, LIMIT), line, theirs)
+        (Guarded::new(ours, Arc::clone(&line), FIRST, LIMIT, |_| {}), line, theirs)
     }
 
     #[tokio::test(start_paused = true)]
