@@ -37,7 +37,23 @@ pub(crate) fn boundary(content_type: &str) -> Result<String, Refusal> {
 ///
 /// # Errors
 /// As [`Incoming::piece`]; 413 for a part that is too large, 400 for a form that is damaged or no edit.
-pub(crate) async fn read<B>(boundary: String, incoming: Incoming<B>, limits: &Limits) -> Result<Edit, Refusal>
+pub(crate) async fn read<B>(boundary: String, mut incoming: Incoming<B>, limits: &Limits) -> Result<Edit, Refusal>
+where
+    B: Body<Data = Bytes, Error: Error> + Send,
+{
+    let form = parts(boundary, &mut incoming, limits).await?;
+    // What follows the last boundary is nobody's, but until the body has ended nobody sees the client leave.
+    let mut rest = 0;
+    while let Some(piece) = incoming.piece().await? {
+        rest += piece.len();
+        if rest > MAX_REST {
+            return Err(damaged(&format!("more than {MAX_REST} bytes follow its last boundary")));
+        }
+    }
+    form.finish().map_err(|found| ApiError::from(found).into())
+}
+
+async fn parts<B>(boundary: String, incoming: &mut Incoming<B>, limits: &Limits) -> Result<Form, Refusal>
 where
     B: Body<Data = Bytes, Error: Error> + Send,
 {
@@ -48,9 +64,7 @@ where
     let mut form = Form::default();
     for _ in 0..=MAX_PARTS {
         pace.begin_head();
-        let Some(field) = parts.next_field().await.map_err(refuse)? else {
-            return form.finish().map_err(|found| ApiError::from(found).into());
-        };
+        let Some(field) = parts.next_field().await.map_err(refuse)? else { return Ok(form) };
         pace.end_head();
         check_head(&field)?;
         take(field, &mut form, &pace).await?;
@@ -105,11 +119,11 @@ async fn chunk(field: &mut Field<'_>, pace: &Pace) -> Result<Option<Bytes>, Refu
 }
 
 /// The body as multer takes it: the next piece when it has made nothing of what it has.
-fn feed<B>(incoming: Incoming<B>, pace: Pace) -> impl Stream<Item = Result<Bytes, Broken>>
+fn feed<B>(incoming: &mut Incoming<B>, pace: Pace) -> impl Stream<Item = Result<Bytes, Broken>>
 where
     B: Body<Data = Bytes, Error: Error> + Send,
 {
-    futures_util::stream::unfold((incoming, pace), |(mut incoming, pace)| async move {
+    futures_util::stream::unfold((incoming, pace), |(incoming, pace)| async move {
         pace.wanted().await;
         let piece = match pace.check_head() {
             Ok(()) => incoming.piece().await,
@@ -160,6 +174,8 @@ fn too_large(name: Option<&str>) -> Refusal {
 
 /// So much of a caller's own word is repeated to them.
 const MAX_ECHO: usize = 64;
+/// The most bytes that may follow the last boundary.
+const MAX_REST: usize = 1024;
 /// The longest boundary (RFC 2046 §5.1.1).
 const MAX_BOUNDARY: usize = 70;
 /// The most headers of a part.
