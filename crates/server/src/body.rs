@@ -7,18 +7,32 @@ pub(crate) mod pieces;
 pub(crate) mod plain;
 pub(crate) mod upload;
 pub(crate) mod voice;
+pub(crate) mod whole;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full};
+
+pub(crate) use self::whole::whole;
+use crate::outcome::Outcome;
 
 /// The body of any response.
 pub(crate) type Body = UnsyncBoxBody<Bytes, Aborted>;
 
 /// A body that breaks off, and its connection with it: the way to say so once a plain reply is on its way.
 #[derive(Debug)]
-pub(crate) struct Aborted;
+pub(crate) struct Aborted {
+    /// How the answer ended by it.
+    pub(crate) outcome: Outcome,
+    /// What the log says of it.
+    pub(crate) cause: String,
+}
+
+impl Aborted {
+    pub(crate) fn new(outcome: Outcome, cause: impl Into<String>) -> Self {
+        Self { outcome, cause: cause.into() }
+    }
+}
 
 impl std::fmt::Display for Aborted {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -27,11 +41,6 @@ impl std::fmt::Display for Aborted {
 }
 
 impl std::error::Error for Aborted {}
-
-/// A body that is all there.
-pub(crate) fn whole(bytes: Bytes) -> Body {
-    Full::new(bytes).map_err(|never| match never {}).boxed_unsync()
-}
 
 /// Names what could not be said to the engine.
 pub(crate) fn name_dropped(headers: &mut HeaderMap, dropped: &[String]) {

@@ -19,6 +19,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use tokio::time::Instant;
 
 use crate::body::upload::Budget;
+use crate::body::whole::{delivered, is_short};
 use crate::body::{Body, whole};
 use crate::clock;
 use crate::config::Limits;
@@ -60,20 +61,19 @@ pub(crate) struct Caller<'a> {
 
 impl Gateway {
     /// Answers one request that came on `line`. There is always an answer; every refusal is one.
-    pub(crate) async fn answer<B>(self: &Arc<Self>, request: Request<B>, line: &Arc<Line>) -> Response<Body>
+    async fn answer<B>(self: &Arc<Self>, request: Request<B>, line: &Arc<Line>, id: &str) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes, Error: Error> + Send,
     {
-        let id = wire::id("req", clock::random_bits());
         let style = style(request.uri().path(), request.headers());
-        let mut record = Record::new(Arc::clone(&self.metrics), Arc::clone(line), id.clone());
+        let mut record = Record::new(Arc::clone(&self.metrics), Arc::clone(line), id.to_owned());
         record.client_id = client_id(request.headers());
         // An endpoint that streams takes the record into its body.
         let mut record = Some(record);
         let mut response = match self.unless_cut(request, &mut record).await {
-            Ok(response) => response,
+            Ok(response) => self.accompanied(response, &mut record),
             Err(refusal) => {
-                let (status, headers, body) = refusal.render(style, &id);
+                let (status, headers, body) = refusal.render(style, id);
                 note(record.as_mut(), &refusal);
                 let mut response = Response::new(whole(body));
                 *response.status_mut() = status;
@@ -85,8 +85,19 @@ impl Gateway {
             record.status = response.status().as_u16();
             record.end(Outcome::Completed);
         }
-        self.add_common_headers(response.headers_mut(), &id);
+        self.add_common_headers(response.headers_mut(), id);
         response
+    }
+
+    /// A reply whose record ends with its last byte, if it is too long to be taken at once.
+    fn accompanied(&self, response: Response<Body>, record: &mut Option<Record>) -> Response<Body> {
+        if is_short(response.body()) {
+            return response;
+        }
+        let Some(mut record) = record.take() else { return response };
+        record.status = response.status().as_u16();
+        let deadline = record.started() + self.limits.request_timeout;
+        response.map(|body| delivered(body, record, deadline, self.lifecycle.cut()))
     }
 
     /// As [`Gateway::answer`], with a panic turned into a 500: the process and the connection live on.
@@ -95,7 +106,8 @@ impl Gateway {
         B: http_body::Body<Data = Bytes, Error: Error> + Send,
     {
         let style = style(request.uri().path(), request.headers());
-        let mut answer = pin!(self.answer(request, line));
+        let id = wire::id("req", clock::random_bits());
+        let mut answer = pin!(self.answer(request, line, &id));
         let guarded = poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| answer.as_mut().poll(cx))) {
             Ok(poll) => poll.map(Some),
             Err(_) => Poll::Ready(None),
@@ -104,7 +116,6 @@ impl Gateway {
             return response;
         }
         self.metrics.panicked();
-        let id = wire::id("req", clock::random_bits());
         let (status, headers, body) = Refusal::from(wire::ApiError::server_error()).render(style, &id);
         let mut response = Response::new(whole(body));
         *response.status_mut() = status;

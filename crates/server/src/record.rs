@@ -6,6 +6,7 @@ use std::time::Duration;
 use engine::Usage;
 use tokio::time::Instant;
 
+use crate::limit::Permit;
 use crate::line::Line;
 use crate::metrics::Metrics;
 use crate::outcome::{Ending, Outcome};
@@ -43,6 +44,8 @@ pub(crate) struct Record {
     pub(crate) usage: Option<Usage>,
     /// When the first event of the model came.
     pub(crate) first_event: Option<Instant>,
+    /// The permit that it holds: it goes back with the last byte.
+    pub(crate) permit: Option<Permit>,
 }
 
 impl Record {
@@ -65,7 +68,13 @@ impl Record {
             outcome: None,
             usage: None,
             first_event: None,
+            permit: None,
         }
+    }
+
+    /// When it came.
+    pub(crate) fn started(&self) -> Instant {
+        self.started
     }
 
     /// Notes how an answer ended that its engine brought to its end.
@@ -111,7 +120,7 @@ impl Drop for Record {
             target = self.served.get(),
             status,
             code = self.code,
-            cause = self.cause,
+            cause = self.cause.as_deref().map(|cause| &cause[..cause.floor_char_boundary(MAX_CAUSE)]),
             stream = self.stream,
             outcome = outcome.as_str(),
             input_tokens = self.usage.map(|usage| usage.input),
@@ -121,6 +130,9 @@ impl Drop for Record {
         );
     }
 }
+
+/// The most of a cause that is logged, in bytes.
+const MAX_CAUSE: usize = 1024;
 
 /// A time in milliseconds, to the microsecond.
 fn milliseconds(time: Duration) -> f64 {

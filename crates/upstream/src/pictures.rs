@@ -97,6 +97,10 @@ impl Body for Passing {
         }
     }
 
+    fn is_end_stream(&self) -> bool {
+        self.is_at_end()
+    }
+
     fn size_hint(&self) -> SizeHint {
         self.left.map(SizeHint::with_exact).unwrap_or_default()
     }

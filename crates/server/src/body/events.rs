@@ -21,9 +21,8 @@ use pin_project_lite::pin_project;
 use tokio::time::{Instant, Sleep, sleep_until};
 use wire::ApiError;
 
-use super::Aborted;
+use super::{Aborted, plain};
 use crate::lifecycle::Cut;
-use crate::limit::Permit;
 use crate::outcome::{Ending, Outcome};
 use crate::record::Record;
 use crate::refusal::Refusal;
@@ -93,7 +92,7 @@ pub(crate) struct Fault {
 impl From<EngineError> for Fault {
     fn from(error: EngineError) -> Self {
         let (told, outcome) = (translate::api_error(&error), Outcome::of_failure(&error));
-        Self { error: told, cause: Some(error.to_string()), outcome }
+        Self { error: told, cause: plain::cause(&error), outcome }
     }
 }
 
@@ -123,7 +122,6 @@ pin_project! {
         // What was done since others had their turn: bytes, and something for each step.
         turn: usize,
         record: Record,
-        permit: Option<Permit>,
     }
 }
 
@@ -138,7 +136,7 @@ pub(crate) struct Timing {
 
 impl<T: Telling> Events<T> {
     /// The stream of an answer that was begun.
-    pub(crate) fn new(source: T::Source, answer: T, timing: &Timing, cut: Cut, record: Record, permit: Permit) -> Self {
+    pub(crate) fn new(source: T::Source, answer: T, timing: &Timing, cut: Cut, record: Record) -> Self {
         let now = Instant::now();
         Self {
             source: Some(source),
@@ -152,7 +150,6 @@ impl<T: Telling> Events<T> {
             cut: Box::pin(cut.wait()),
             turn: 0,
             record,
-            permit: Some(permit),
         }
     }
 }
@@ -170,7 +167,7 @@ impl<T: Telling> Body for Events<T> {
                 return Poll::Ready(Some(Ok(Frame::data(bytes))));
             }
             if this.source.is_none() {
-                this.permit.take();
+                this.record.permit.take();
                 return Poll::Ready(None);
             }
             // A stream that never pauses would keep its thread to itself.

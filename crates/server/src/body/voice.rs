@@ -22,7 +22,6 @@ use super::plain::Steps;
 use super::{Body, name_dropped};
 use crate::attempt::{Begun, Coming};
 use crate::gateway::Gateway;
-use crate::limit::Permit;
 use crate::outcome::Ending;
 use crate::record::Record;
 use crate::refusal::Refusal;
@@ -40,7 +39,6 @@ pub(crate) async fn stream<M: Manner>(
     waiting: M::Waiting,
     gateway: &Gateway,
     record: &mut Option<Record>,
-    permit: Permit,
     deadline: Instant,
 ) -> Result<Response<Body>, Refusal> {
     let silence = gateway.limits.keep_alive;
@@ -56,7 +54,7 @@ pub(crate) async fn stream<M: Manner>(
     record.status = 200;
     let (timing, cut) = (Timing { silence, deadline }, gateway.lifecycle.cut());
     let voice = Voice::<M>::Waiting(waiting);
-    let mut response = events::response(Events::new(source, voice, &timing, cut, record, permit));
+    let mut response = events::response(Events::new(source, voice, &timing, cut, record));
     name_dropped(response.headers_mut(), &dropped);
     Ok(response)
 }

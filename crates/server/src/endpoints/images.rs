@@ -19,7 +19,6 @@ use self::tell::Drawing;
 use crate::attempt;
 use crate::body::{Body, voice};
 use crate::gateway::Caller;
-use crate::limit::Permit;
 use crate::refusal::Refusal;
 
 /// Answers a request for generations.
@@ -64,20 +63,19 @@ async fn answer(caller: Caller<'_>, asked: Asked, deadline: Instant) -> Result<R
     let streams = asked.generation.streams();
     if let Some(record) = record.as_mut() {
         (record.model, record.stream) = (Some(asked.model.clone()), streams);
+        record.permit = Some(gateway.limiter.take(&key.name).ok_or_else(ApiError::concurrency_limit)?);
     }
-    let permit = gateway.limiter.take(&key.name).ok_or_else(ApiError::concurrency_limit)?;
     let caller = Caller { gateway, policy, key, record };
     if streams {
-        stream(caller, asked, permit, deadline).await
+        stream(caller, asked, deadline).await
     } else {
-        whole::answer(caller, asked, permit, deadline).await
+        whole::answer(caller, asked, deadline).await
     }
 }
 
 async fn stream(
     caller: Caller<'_>,
     asked: Asked,
-    permit: Permit,
     deadline: Instant,
 ) -> Result<Response<Body>, Refusal> {
     let Caller { gateway, policy, key, record } = caller;
@@ -85,5 +83,5 @@ async fn stream(
     let targets = policy.routes.of(&asked.model);
     let asking = ForPictures::new(asked, gateway, &key.name, deadline);
     let attempt = Box::pin(attempt::begin(asking, targets, Arc::clone(gateway), served, deadline));
-    voice::stream::<Drawing>(attempt, (), gateway, record, permit, deadline).await
+    voice::stream::<Drawing>(attempt, (), gateway, record, deadline).await
 }

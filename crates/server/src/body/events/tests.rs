@@ -35,12 +35,12 @@ impl House {
     fn events<D: TextEndpoint>(&self, request: &D::Request, source: TextStream) -> Events<Voice<D>> {
         let stamp = Stamp { bits: 1, created_at: 0 };
         let timing = Timing { silence: SILENCE, deadline: Instant::now() + LONGEST };
-        let record = Record::new(Arc::new(Metrics::new()), Arc::default(), "req_1".to_owned());
-        let permit = self.limiter.take("key").expect("a permit is there");
+        let mut record = Record::new(Arc::new(Metrics::new()), Arc::default(), "req_1".to_owned());
+        record.permit = Some(self.limiter.take("key").expect("a permit is there"));
         let begun = Begun { dropped: Vec::new(), answer: Coming::Neutral(source, ()), patience: None };
         let source = Source::Begun(Box::new(begun));
         let voice = Voice::Waiting(Answer::new(request, &stamp));
-        Events::new(source, voice, &timing, self.lifecycle.cut(), record, permit)
+        Events::new(source, voice, &timing, self.lifecycle.cut(), record)
     }
 
     fn responses(&self, source: TextStream) -> Events<Voice<Responses>> {

@@ -1,18 +1,12 @@
 //! Answering with one reply.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use engine::EngineError;
-use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE};
-use http::{HeaderValue, Response};
-use http_body::{Body as _, Frame};
-use http_body_util::{BodyExt, StreamBody};
+use http::Response;
+use http_body_util::BodyExt;
 use images::Fold;
-use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
+use tokio::time::{Instant, timeout_at};
 use upstream::{Passing, Pictures};
 use wire::ApiError;
 
@@ -20,10 +14,10 @@ use super::asking::ForPictures;
 use super::read::Asked;
 use super::tell::Teller;
 use crate::attempt::{self, Begun, Coming};
+use crate::body::whole::{delivered, in_pieces};
 use crate::body::{Aborted, Body, plain};
-use crate::endpoints::json_bytes;
-use crate::gateway::Caller;
-use crate::limit::Permit;
+use crate::endpoints::{json_bytes, json_reply};
+use crate::gateway::{Caller, Gateway};
 use crate::outcome::Outcome;
 use crate::record::Record;
 use crate::refusal::Refusal;
@@ -32,7 +26,6 @@ use crate::refusal::Refusal;
 pub(super) async fn answer(
     caller: Caller<'_>,
     asked: Asked,
-    permit: Permit,
     deadline: Instant,
 ) -> Result<Response<Body>, Refusal> {
     let Caller { gateway, policy, key, record } = caller;
@@ -53,73 +46,21 @@ pub(super) async fn answer(
             }
             Ok(json_bytes(body))
         }
-        Coming::Whole(Pictures::Passing(passing)) => Ok(pass(passing, record.take(), permit, deadline)),
+        Coming::Whole(Pictures::Passing(passing)) => Ok(pass(passing, gateway, record, deadline)),
         // Streams are for those who asked for one.
         Coming::Relay(_) | Coming::Told(..) => Err(ApiError::server_error().into()),
     }
 }
 
 /// A long reply of an upstream, as it comes.
-fn pass(passing: Passing, mut record: Option<Record>, permit: Permit, deadline: Instant) -> Response<Body> {
-    if let Some(record) = &mut record {
-        record.status = 200;
-    }
-    let length = passing.size_hint().exact();
-    let mut response = Response::new(
-        Recorded { passing, record, permit: Some(permit), deadline: Box::pin(sleep_until(deadline)) }.boxed_unsync(),
-    );
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    if let Some(length) = length {
-        headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+fn pass(passing: Passing, gateway: &Gateway, record: &mut Option<Record>, deadline: Instant) -> Response<Body> {
+    let body = passing.map_err(|error| Aborted::new(Outcome::of_failure(&error), error.to_string())).boxed_unsync();
+    let mut response = json_reply(body);
+    if let Some(mut record) = record.take() {
+        record.status = response.status().as_u16();
+        response = response.map(|body| delivered(body, record, deadline, gateway.lifecycle.cut()));
     }
     response
-}
-
-/// A reply on its way, with the permit and the record that end with it.
-struct Recorded {
-    passing: Passing,
-    record: Option<Record>,
-    permit: Option<Permit>,
-    /// When the whole of it has to be there.
-    deadline: Pin<Box<Sleep>>,
-}
-
-impl Recorded {
-    /// Who reads it learns of a failure by a connection that breaks off: nothing was said yet that is untrue.
-    fn abort(&mut self, error: &EngineError) -> Aborted {
-        if let Some(record) = &mut self.record {
-            record.cause = Some(error.to_string());
-            record.end(Outcome::of_failure(error));
-        }
-        Aborted
-    }
-}
-
-impl http_body::Body for Recorded {
-    type Data = Bytes;
-    type Error = Aborted;
-
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
-        if self.deadline.as_mut().poll(cx).is_ready() {
-            let late = EngineError::Timeout("the reply was not whole in time".to_owned());
-            return Poll::Ready(Some(Err(self.abort(&late))));
-        }
-        let frame = ready!(Pin::new(&mut self.passing).poll_frame(cx)).transpose();
-        let frame = frame.map_err(|error| self.abort(&error));
-        if matches!(frame, Ok(None)) || self.passing.is_at_end() {
-            if let Some(record) = &mut self.record {
-                record.end(Outcome::Completed);
-            }
-            self.permit.take();
-        }
-        Poll::Ready(frame.transpose())
-    }
-
-    fn size_hint(&self) -> http_body::SizeHint {
-        self.passing.size_hint()
-    }
 }
 
 /// The fold of the stream that would have been.
@@ -158,14 +99,7 @@ fn framed(mut reply: images::Response) -> Result<Response<Body>, Refusal> {
         from = at;
     }
     frames.push(frame.slice(from..));
-    let length: usize = frames.iter().map(Bytes::len).sum();
-    let frames = frames.into_iter().map(|bytes| Ok(Frame::data(bytes)));
-    let mut response = Response::new(StreamBody::new(futures_util::stream::iter(frames)).boxed_unsync());
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
-    Ok(response)
+    Ok(json_reply(in_pieces(frames)))
 }
 
 /// Where the empty pictures of a frame are: inside of their quotation marks.

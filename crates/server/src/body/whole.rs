@@ -1,0 +1,133 @@
+//! A reply that is all there, and its way to a client that may be slow.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use http_body_util::BodyExt;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::{Aborted, Body};
+use crate::lifecycle::Cut;
+use crate::outcome::Outcome;
+use crate::record::Record;
+
+/// A body that is all there.
+pub(crate) fn whole(bytes: Bytes) -> Body {
+    Whole { first: bytes, more: VecDeque::new() }.map_err(|never| match never {}).boxed_unsync()
+}
+
+/// A body that is all there, in pieces.
+pub(crate) fn in_pieces(pieces: Vec<Bytes>) -> Body {
+    Whole { first: Bytes::new(), more: pieces.into() }.map_err(|never| match never {}).boxed_unsync()
+}
+
+/// Bytes that are handed out piece by piece, so that what a client has not taken is known to be here.
+struct Whole {
+    first: Bytes,
+    more: VecDeque<Bytes>,
+}
+
+impl HttpBody for Whole {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        while self.first.is_empty() {
+            let Some(next) = self.more.pop_front() else { return Poll::Ready(None) };
+            self.first = next;
+        }
+        let length = self.first.len().min(AT_ONCE);
+        Poll::Ready(Some(Ok(Frame::data(self.first.split_to(length)))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.first.is_empty() && self.more.iter().all(Bytes::is_empty)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let length = self.first.len() + self.more.iter().map(Bytes::len).sum::<usize>();
+        SizeHint::with_exact(length as u64)
+    }
+}
+
+/// Lets the record of a request end when its reply has been handed to the socket, with the permit that it holds. A
+/// reply that is not taken whole by the deadline, or until the process ends, breaks off.
+pub(crate) fn delivered(body: Body, record: Record, deadline: Instant, cut: Cut) -> Body {
+    Delivered { body, record: Some(record), deadline: Box::pin(sleep_until(deadline)), cut: Box::pin(cut.wait()) }
+        .boxed_unsync()
+}
+
+/// Whether a body is taken in one go, as soon as it is there.
+pub(crate) fn is_short(body: &Body) -> bool {
+    body.size_hint().upper().is_some_and(|length| length <= AT_ONCE as u64)
+}
+
+struct Delivered {
+    body: Body,
+    /// Until the last byte is out.
+    record: Option<Record>,
+    deadline: Pin<Box<Sleep>>,
+    cut: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+impl Delivered {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
+        if self.cut.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Some(Err(Aborted::new(Outcome::Shutdown, "the process ends"))));
+        }
+        if self.deadline.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Some(Err(Aborted::new(Outcome::Timeout, "the reply was not taken whole in time"))));
+        }
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+}
+
+impl HttpBody for Delivered {
+    type Data = Bytes;
+    type Error = Aborted;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
+        let frame = ready!(self.poll_next(cx));
+        match &frame {
+            Some(Ok(_)) if !self.body.is_end_stream() => {}
+            Some(Err(aborted)) => {
+                if let Some(mut record) = self.record.take() {
+                    // Who reads it learns of it by a connection that breaks off: nothing was said yet that is untrue.
+                    record.outcome = Some(aborted.outcome);
+                    record.cause = Some(aborted.cause.clone());
+                }
+            }
+            Some(Ok(_)) | None => {
+                if let Some(mut record) = self.record.take() {
+                    record.end(Outcome::Completed);
+                }
+            }
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for Delivered {
+    fn drop(&mut self) {
+        // The client went away before the end, whatever the engine had come to.
+        if let Some(record) = self.record.as_mut().filter(|record| record.code.is_none()) {
+            record.outcome = None;
+        }
+    }
+}
+
+/// So much is handed to the socket at once.
+const AT_ONCE: usize = 64 << 10;
