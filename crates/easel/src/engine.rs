@@ -10,6 +10,7 @@ use futures_core::future::BoxFuture;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::inputs::MOST_REFERENCES;
 use crate::studio::Studio;
 
 /// How the engine runs.
@@ -62,6 +63,10 @@ impl Easel {
 }
 
 impl ImageEngine for Easel {
+    fn most_references(&self) -> usize {
+        MOST_REFERENCES
+    }
+
     fn start(&self, request: ImageRequest) -> BoxFuture<'_, Result<Making, EngineError>> {
         Box::pin(async move {
             let admission = Arc::clone(&self.places.admission).try_acquire_owned().map_err(|_| EngineError::Busy)?;

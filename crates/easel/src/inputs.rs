@@ -191,7 +191,7 @@ fn mask(file: File, output: Pixels) -> Result<Mask, EngineError> {
     Ok(Mask::new(&held(decoded, output)))
 }
 
-const MOST_REFERENCES: usize = 2;
+pub(crate) const MOST_REFERENCES: usize = 2;
 const MIN_SIDE: u32 = 16;
 /// Pixels of a reference for each pixel of the output.
 const MOST_BY_OUTPUT: u64 = 8;

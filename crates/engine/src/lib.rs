@@ -56,6 +56,9 @@ pub trait ImageEngine: Send + Sync {
     /// It resolves when the request is known to be one that can be answered: its pictures to start from are decoded,
     /// its size is settled.
     fn start(&self, request: ImageRequest) -> BoxFuture<'_, Result<Making, EngineError>>;
+
+    /// The most pictures that one request may start from. More need not be fetched.
+    fn most_references(&self) -> usize;
 }
 
 /// A request for pictures that was accepted.

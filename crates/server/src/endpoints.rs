@@ -33,7 +33,12 @@ pub(crate) fn json(value: &impl Serialize) -> Result<Response<Body>, Refusal> {
 
 /// A reply of status 200 whose body is this JSON.
 pub(crate) fn json_bytes(body: Bytes) -> Response<Body> {
-    let mut response = Response::new(whole(body));
+    json_reply(whole(body))
+}
+
+/// A reply of status 200 whose body is JSON.
+pub(crate) fn json_reply(body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
@@ -75,6 +80,6 @@ fn is_json(media_type: &str) -> bool {
     media_type == "application/json" || media_type.ends_with("+json")
 }
 
-fn bytes(size: ByteSize) -> usize {
+pub(crate) fn bytes(size: ByteSize) -> usize {
     usize::try_from(size.as_u64()).unwrap_or(usize::MAX)
 }

@@ -1,24 +1,64 @@
 //! Pictures that a request names by address become bytes, before an engine that cannot dial sees it.
 //!
-//! Every endpoint that takes an address comes through here, and from here through [`fetch`] alone.
+//! Every endpoint that takes an address comes through here, and from here through [`fetch`] alone. What goes to an
+//! upstream with its addresses in it is judged here too: nobody is sent to look around in a network that is not theirs.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use engine::{ImageSource, TextRequest, Turn, UserPart};
+use fetch::target::{NotAllowed, Target};
 use fetch::{FetchError, Picture};
-use wire::{ApiError, ErrorKind};
+use wire::{ApiError, ErrorKind, Path};
 
+use crate::body::upload::Share;
+use crate::endpoints::bytes;
 use crate::gateway::Gateway;
 use crate::refusal::Refusal;
 
-/// The picture behind an address, for the key of that name. `param` is the field that held the address.
+/// Refuses an address that nobody may be sent to, as far as it says so itself: an upstream that looks its name up has
+/// to see to what it finds.
 ///
 /// # Errors
-/// 400 when it may not be fetched or what is there is no picture, 429 when the key fetches too many at once. What went
+/// 400 with the field at `path`.
+pub(crate) fn judge(path: &Path<'_>, url: &str) -> Result<(), Refusal> {
+    let why = |why: NotAllowed| refuse(why.into(), Some(&path.to_string()));
+    Target::parse(url).map(|_| ()).map_err(why)
+}
+
+/// As [`judge`], for each address that `addresses` tells.
+///
+/// # Errors
+/// As [`judge`], for the first that is refused.
+pub(crate) fn judge_all(addresses: impl FnOnce(&mut dyn FnMut(&Path<'_>, &str))) -> Result<(), Refusal> {
+    let mut judged = Ok(());
+    addresses(&mut |path, url| {
+        if judged.is_ok() {
+            judged = judge(path, url);
+        }
+    });
+    judged
+}
+
+/// The picture behind an address, for the key of that name. `param` is the field that held the address; what the
+/// picture takes is added to `share`.
+///
+/// # Errors
+/// 400 when it may not be fetched or what is there is no picture, 429 when the key fetches too many at once, 503 when
+/// there is no memory for one more. What went
 /// wrong on the way is not told, so that nobody can look around in our network by it.
-pub(crate) async fn picture(url: &str, param: Option<&str>, key: &str, gateway: &Gateway) -> Result<Picture, Refusal> {
+pub(crate) async fn picture(
+    url: &str,
+    param: Option<&str>,
+    key: &str,
+    gateway: &Gateway,
+    share: &Share,
+) -> Result<Picture, Refusal> {
     let _place = gateway.fetches.take(key).ok_or_else(ApiError::concurrency_limit)?;
+    // Nobody knows how large it is before it is there.
+    let most = bytes(gateway.limits.picture);
+    share.grow(most, &gateway.budget)?;
     let fetched = gateway.fetcher.fetch(url).await;
+    share.shrink(most.saturating_sub(fetched.as_ref().map_or(0, |picture| picture.bytes.len())));
     gateway.metrics.fetched(fetched.as_ref().err().map_or("fetched", |error| error.reason()));
     fetched.map_err(|error| refuse(error, param))
 }
@@ -27,16 +67,23 @@ pub(crate) async fn picture(url: &str, param: Option<&str>, key: &str, gateway: 
 ///
 /// # Errors
 /// As [`picture`], and 400 before anything is fetched when there are too many.
-pub(crate) async fn inline(request: &mut TextRequest, key: &str, gateway: &Gateway) -> Result<(), Refusal> {
+pub(crate) async fn inline(
+    request: &mut TextRequest,
+    key: &str,
+    gateway: &Gateway,
+    share: &Share,
+) -> Result<(), Refusal> {
     if addresses(request).nth(MAX_ADDRESSES).is_some() {
         let sentence = format!("Too many image URLs: at most {MAX_ADDRESSES} are fetched for one request.");
         return Err(ApiError::new(ErrorKind::InvalidRequest, "invalid_value", sentence).into());
     }
     for source in addresses(request) {
         let ImageSource::Url(url) = source else { continue };
-        let picture = picture(url, None, key, gateway).await?;
+        let picture = picture(url, None, key, gateway, share).await?;
         let media_type = picture.head.format.media_type().to_owned();
-        *source = ImageSource::Inline { media_type, data: STANDARD.encode(&picture.bytes) };
+        let data = STANDARD.encode(&picture.bytes);
+        share.grow(data.len() - picture.bytes.len(), &gateway.budget)?;
+        *source = ImageSource::Inline { media_type, data };
     }
     Ok(())
 }

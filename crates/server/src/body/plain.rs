@@ -55,5 +55,10 @@ async fn next<S>(steps: &mut Steps<S>, patience: Option<Duration>) -> Result<S, 
 
 /// What a client is told of an engine's failure before an answer has begun.
 pub(crate) fn refuse(error: &EngineError) -> Refusal {
-    Refusal { cause: Some(error.to_string()), ..translate::api_error(error).into() }
+    Refusal { cause: cause(error), ..translate::api_error(error).into() }
+}
+
+/// What the log says of an engine's failure. What is not served is told in words that may be the client's own.
+pub(crate) fn cause(error: &EngineError) -> Option<String> {
+    (!matches!(error, EngineError::Unsupported { .. })).then(|| error.to_string())
 }

@@ -35,7 +35,7 @@ struct Held {
 pub(crate) struct Upload {
     /// The bytes.
     pub(crate) bytes: Bytes,
-    _share: Share,
+    share: Share,
 }
 
 /// A body that is being read, piece by piece.
@@ -62,7 +62,10 @@ impl Budget {
 
 impl Share {
     /// Takes so many bytes more out of `budget`.
-    fn grow(&self, bytes: usize, budget: &Budget) -> Result<(), Refusal> {
+    ///
+    /// # Errors
+    /// 503 when it has no more.
+    pub(crate) fn grow(&self, bytes: usize, budget: &Budget) -> Result<(), Refusal> {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let missing = (held.bytes + bytes).div_ceil(BLOCK) - held.bytes.div_ceil(BLOCK);
         let blocks = u32::try_from(missing).map_err(|_| Refusal::too_large())?;
@@ -74,12 +77,26 @@ impl Share {
         }
         Ok(())
     }
+
+    /// Gives so many bytes back.
+    pub(crate) fn shrink(&self, bytes: usize) {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = held.bytes.saturating_sub(bytes);
+        let blocks = held.bytes.div_ceil(BLOCK) - left.div_ceil(BLOCK);
+        held.bytes = left;
+        drop(held.permit.as_mut().and_then(|permit| permit.split(blocks)));
+    }
 }
 
 impl Upload {
+    /// What it holds of the budget.
+    pub(crate) fn share(&self) -> &Share {
+        &self.share
+    }
+
     /// The bytes, and what they hold of the budget.
     pub(crate) fn into_parts(self) -> (Bytes, Share) {
-        (self.bytes, self._share)
+        (self.bytes, self.share)
     }
 }
 
@@ -130,7 +147,7 @@ impl<B: Body<Data = Bytes, Error: Error>> Incoming<B> {
         while let Some(piece) = self.piece().await? {
             pieces.push(piece);
         }
-        Ok(Upload { bytes: pieces.join(), _share: self.share })
+        Ok(Upload { bytes: pieces.join(), share: self.share })
     }
 }
 

@@ -4,7 +4,7 @@ use catalog::{Model, Protocol};
 use chat::{Request, Rules, ValidRequest};
 use translate::inbound::Chat;
 use translate::{outbound, relay};
-use wire::ApiError;
+use wire::{ApiError, Path};
 
 use super::text::TextEndpoint;
 
@@ -26,5 +26,9 @@ impl TextEndpoint for Chat {
 
     fn judge(request: Request, model: Option<&Model>) -> Result<ValidRequest, ApiError> {
         Ok(request.validate(&model.map_or_else(Rules::default, Model::chat_rules))?)
+    }
+
+    fn addresses(request: &ValidRequest, tell: &mut dyn FnMut(&Path<'_>, &str)) {
+        request.addresses(tell);
     }
 }

@@ -14,6 +14,7 @@ use wire::{ApiError, ErrorKind, Splice};
 use super::text::forwarded;
 use super::{json, json_body, json_bytes};
 use crate::attempt::Fallen;
+use crate::body::upload::Share;
 use crate::body::{Body, plain};
 use crate::gateway::{Caller, Gateway};
 use crate::refusal::Refusal;
@@ -34,14 +35,22 @@ where
     if !key.may_use(&model) {
         return Err(Refusal::model(&model));
     }
+    references::judge_all(|tell| valid.addresses(tell))?;
     if let Some(record) = record {
         record.model = Some(model.clone());
+        record.permit = Some(gateway.limiter.take(&key.name).ok_or_else(ApiError::concurrency_limit)?);
     }
-    let _permit = gateway.limiter.take(&key.name).ok_or_else(ApiError::concurrency_limit)?;
     let mut last = None;
     for target in policy.routes.of(&model) {
         match &target.place {
-            Place::Embedded => return embedded(valid, &key.name, gateway).await,
+            Place::Embedded => {
+                let counted = embedded(valid.clone(), &key.name, gateway, upload.share());
+                match timeout_at(deadline, counted).await.map_err(|_| Refusal::timeout())? {
+                    Ok(reply) => return Ok(reply),
+                    Err(Fallen { refusal, may_fall_back: true }) => last = Some(*refusal),
+                    Err(Fallen { refusal, .. }) => return Err(*refusal),
+                }
+            }
             Place::Upstream(server) if server.road(Protocol::Messages) == Road::Relay => {
                 let outgoing = outgoing(&upload.bytes, &headers, &model, &target);
                 let counted = timeout_at(deadline, counted(server, &outgoing, deadline, last.is_none())).await;
@@ -58,13 +67,13 @@ where
     Err(last.unwrap_or_else(|| not_countable(&model)))
 }
 
-async fn embedded(valid: ValidCount, key: &str, gateway: &Gateway) -> Result<Response<Body>, Refusal> {
-    let engine = gateway.local.as_ref().ok_or_else(Refusal::no_engine)?;
-    let mut inbound = Messages::count(valid)?;
-    references::inline(&mut inbound.request, key, gateway).await?;
+async fn embedded(valid: ValidCount, key: &str, gateway: &Gateway, share: &Share) -> Result<Response<Body>, Fallen> {
+    let engine = gateway.local.as_ref().ok_or_else(|| Fallen::here(Refusal::no_engine()))?;
+    let mut inbound = Messages::count(valid).map_err(Fallen::here)?;
+    references::inline(&mut inbound.request, key, gateway, share).await.map_err(Fallen::finally)?;
     let counted = engine.count_tokens(inbound.request).await;
-    let input_tokens = counted.map_err(|error| plain::refuse(&error))?;
-    json(&TokenCount { input_tokens, ..TokenCount::default() })
+    let input_tokens = counted.map_err(|error| Fallen::here(plain::refuse(&error)))?;
+    json(&TokenCount { input_tokens, ..TokenCount::default() }).map_err(Fallen::finally)
 }
 
 fn outgoing(body: &Bytes, headers: &HeaderMap, model: &str, target: &Chosen) -> Outgoing {

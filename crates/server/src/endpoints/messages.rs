@@ -4,7 +4,7 @@ use catalog::{Model, Protocol};
 use messages::{Request, Rules, ValidRequest, refusal};
 use translate::inbound::Messages;
 use translate::{outbound, relay};
-use wire::{ApiError, Splice};
+use wire::{ApiError, Path, Splice};
 
 use super::text::TextEndpoint;
 use crate::routes::Server;
@@ -28,6 +28,10 @@ impl TextEndpoint for Messages {
 
     fn judge(request: Request, model: Option<&Model>) -> Result<ValidRequest, ApiError> {
         request.validate(&model.map_or_else(Rules::default, Model::messages_rules)).map_err(refusal)
+    }
+
+    fn addresses(request: &ValidRequest, tell: &mut dyn FnMut(&Path<'_>, &str)) {
+        request.addresses(tell);
     }
 
     /// Some versions refuse to be told how to draw.

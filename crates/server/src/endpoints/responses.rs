@@ -4,7 +4,7 @@ use catalog::{Model, Protocol};
 use responses::{Request, Rules, ValidRequest};
 use translate::inbound::Responses;
 use translate::{outbound, relay};
-use wire::{ApiError, Splice};
+use wire::{ApiError, Path, Splice};
 
 use super::text::TextEndpoint;
 use crate::routes::Server;
@@ -28,6 +28,10 @@ impl TextEndpoint for Responses {
 
     fn judge(request: Request, model: Option<&Model>) -> Result<ValidRequest, ApiError> {
         Ok(request.validate(&model.map_or_else(lenient, Model::responses_rules))?)
+    }
+
+    fn addresses(request: &ValidRequest, tell: &mut dyn FnMut(&Path<'_>, &str)) {
+        request.addresses(tell);
     }
 
     /// Notes of a client are its own.

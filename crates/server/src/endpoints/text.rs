@@ -15,7 +15,7 @@ use http_body_util::StreamBody;
 use tokio::time::Instant;
 use translate::inbound::{Answer, Dialect, Reply, Stamp};
 use translate::relay::{End, Speech};
-use wire::{ApiError, Splice};
+use wire::{ApiError, Path, Splice};
 
 use self::asking::Text;
 use super::json_body;
@@ -29,6 +29,7 @@ use crate::clock;
 use crate::gateway::Caller;
 use crate::outcome::{Ending, Outcome};
 use crate::record::Record;
+use crate::references;
 use crate::refusal::Refusal;
 use crate::routes::Server;
 
@@ -59,6 +60,9 @@ pub(crate) trait TextEndpoint: Dialect<Request: Send + Sync> + Send + Sync + 'st
 
     /// Judges a request by the rules of its model.
     fn judge(request: Self::Unchecked, model: Option<&Model>) -> Result<Self::Request, ApiError>;
+
+    /// Tells every address that a request names, and where.
+    fn addresses(request: &Self::Request, tell: &mut dyn FnMut(&Path<'_>, &str));
 
     /// Marks what is taken out of a request that is relayed, beside the change of its model.
     fn edit(_: &Server, _: &mut Splice<'_>) {}
@@ -96,6 +100,7 @@ where
     if !key.may_use(&id) {
         return Err(Refusal::model(&id));
     }
+    references::judge_all(|tell| D::addresses(&valid, tell))?;
     if let Some(record) = record {
         (record.model, record.stream) = (Some(id.clone()), streams);
     }
@@ -103,6 +108,9 @@ where
     let Some(permit) = gateway.limiter.take(&key.name) else {
         return over_the_limit::<D>(streams, &valid, &stamp, record);
     };
+    if let Some(record) = record {
+        record.permit = Some(permit);
+    }
     if !streams {
         let reply = Reply::<D>::new(&valid, &stamp);
         let asked = Asked { valid: Some(valid), upload, model: id, thinks, headers, streams, deadline };
@@ -114,7 +122,7 @@ where
     let targets = policy.routes.of(&asked.model);
     let text = Text::new(asked, gateway, &key.name);
     let attempt = Box::pin(attempt::begin(text, targets, Arc::clone(gateway), served, deadline));
-    voice::stream::<D>(attempt, answer, gateway, record, permit, deadline).await
+    voice::stream::<D>(attempt, answer, gateway, record, deadline).await
 }
 
 /// The answer to a request for which there is no permit (spec §7).

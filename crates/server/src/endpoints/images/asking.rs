@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use engine::{ImageEdit, Making};
+use engine::{EngineError, ImageEdit, Making};
 use http::{HeaderMap, HeaderValue};
 use images::{Edit, Mask, Operation, Reference, Source};
 use translate::inbound::{Pictures, image_request};
@@ -16,6 +16,7 @@ use super::read::{Asked, Start};
 use super::tell::Drawing;
 use crate::attempt::{Asking, Begins, Begun, Coming, Fallen, Turn};
 use crate::config::upstream::EditForm;
+use crate::body::plain;
 use crate::gateway::Gateway;
 use crate::refusal::Refusal;
 use crate::routes::{Chosen, Server};
@@ -45,18 +46,24 @@ impl ForPictures {
 impl Asking for ForPictures {
     type Manner = Drawing;
 
-    async fn embedded(&mut self, _: Turn) -> Begins<Drawing> {
+    async fn embedded(&mut self, turn: Turn) -> Begins<Drawing> {
         let gateway = Arc::clone(&self.gateway);
         let Some(engine) = &gateway.easel else { return Err(Fallen::here(Refusal::no_engine())) };
-        // Who draws keeps the pictures; what is not needed any more goes at once.
-        self.asked.json = None;
+        // Who draws keeps the pictures; what nobody else may need goes at once.
+        if turn.last {
+            self.asked.json = None;
+        }
         let edit = match &self.asked.start {
+            // Before they are fetched.
+            Some(start) if start.references.len() > engine.most_references() => {
+                return Err(Fallen::here(plain::refuse(&too_many(start.references.len(), engine.most_references()))));
+            }
             Some(start) => Some(self.edit(start).await.map_err(Fallen::finally)?),
             None => None,
         };
         let request = image_request(&self.asked.generation, &self.asked.model, edit);
         let count = request.count;
-        let Making { traits, events } = engine.start(request).await.map_err(Fallen::of)?;
+        let Making { traits, events } = engine.start(request).await.map_err(not_served)?;
         let pictures = Pictures::new(self.asked.operation, &traits, count, clock::random_bits());
         Ok(Begun { dropped: Vec::new(), answer: Coming::Neutral(events, pictures), patience: None })
     }
@@ -96,7 +103,7 @@ impl ForPictures {
                 Source::Inline { bytes, .. } => bytes.clone(),
                 Source::Url(url) => {
                     let param = format!("images[{i}].image_url");
-                    references::picture(url, Some(&param), &self.key, &self.gateway).await?.bytes
+                    references::picture(url, Some(&param), &self.key, &self.gateway, &self.asked.share).await?.bytes
                 }
             });
         }
@@ -151,6 +158,19 @@ impl ForPictures {
             }
         }
     }
+}
+
+/// What this engine does not do, another target may.
+fn not_served(error: EngineError) -> Fallen {
+    match error {
+        EngineError::Unsupported { .. } => Fallen::here(plain::refuse(&error)),
+        error => Fallen::of(error),
+    }
+}
+
+fn too_many(found: usize, most: usize) -> EngineError {
+    let reason = format!("There are {found} pictures to start from; at most {most} are accepted.");
+    EngineError::Unsupported { param: Some("images".to_owned()), reason }
 }
 
 /// A document under the upstream's name of the model, of which nothing large was copied.

@@ -7,13 +7,14 @@ use catalog::{DEFAULT_IMAGE_MODEL, Model, Protocol};
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Request};
 use images::{Edit, Generation, Operation, Rules, Source};
-use wire::{ApiError, ErrorKind};
+use wire::{ApiError, ErrorKind, Path};
 
 use crate::body::form;
 use crate::body::upload::{Incoming, Share};
 use crate::config::Limits;
 use crate::endpoints::{bytes, check_length, is_json, json_body, media_type};
 use crate::gateway::Caller;
+use crate::references;
 use crate::refusal::Refusal;
 
 /// A request that keeps every rule.
@@ -29,7 +30,7 @@ pub(super) struct Asked {
     /// The document that it came as, when that is wanted for an upstream and was no form.
     pub(super) json: Option<Bytes>,
     /// What all that holds of the memory for bodies.
-    _share: Share,
+    pub(super) share: Share,
 }
 
 /// What an edit starts from.
@@ -61,7 +62,7 @@ where
     let json = caller.policy.routes.leave(&model).then_some(json);
     let share = if json.is_some() { share } else { Share::default() };
     let generation = valid.into_inner();
-    Ok(Asked { model, operation: Operation::Generation, generation, start: None, json, _share: share })
+    Ok(Asked { model, operation: Operation::Generation, generation, start: None, json, share })
 }
 
 /// Whether a request is a form by its own account.
@@ -85,7 +86,7 @@ where
     let edit = if is_json(&media_type) {
         let body = incoming.whole().await?.bytes;
         json = Some(body.clone());
-        from_json(body).await?
+        from_json(body, share.clone()).await?
     } else if media_type == FORM {
         let boundary = form::boundary(&content_type.unwrap_or_default())?;
         form::read(boundary, incoming, &gateway.limits).await?
@@ -96,14 +97,20 @@ where
     let model = model(&edit.generation);
     let valid = edit.validate(&rules(&model, caller)).map_err(ApiError::from)?;
     let (generation, references, mask) = valid.into_inner().into_sources();
+    judge_addresses(&references)?;
     let start = Start { references, mask: mask.and_then(inline) };
     let json = json.filter(|_| caller.policy.routes.leave(&model));
-    Ok(Asked { model, operation: Operation::Edit, generation, start: Some(start), json, _share: share })
+    Ok(Asked { model, operation: Operation::Edit, generation, start: Some(start), json, share })
 }
 
-/// Megabytes of base64 are no work for a thread that others wait for.
-async fn from_json(body: Bytes) -> Result<Edit, Refusal> {
-    let read = move || Edit::read(&body).map_err(ApiError::from);
+/// Megabytes of base64 are no work for a thread that others wait for. The work goes on when the client leaves, and
+/// holds its share of the memory until it is done.
+async fn from_json(body: Bytes, share: Share) -> Result<Edit, Refusal> {
+    let read = move || {
+        let read = Edit::read(&body).map_err(ApiError::from);
+        drop((body, share));
+        read
+    };
     let read = tokio::task::spawn_blocking(read).await;
     let cause = |error| Refusal { cause: Some(format!("reading failed: {error}")), ..ApiError::server_error().into() };
     Ok(read.map_err(cause)??)
@@ -126,6 +133,16 @@ fn check_picture(source: &Source, param: &str, limit: usize) -> Result<(), Refus
         }
         _ => Ok(()),
     }
+}
+
+fn judge_addresses(references: &[Source]) -> Result<(), Refusal> {
+    let images = Path::ROOT.key("images");
+    for (i, source) in references.iter().enumerate() {
+        if let Source::Url(url) = source {
+            references::judge(&images.index(i).key("image_url"), url)?;
+        }
+    }
+    Ok(())
 }
 
 fn inline(mask: Source) -> Option<Bytes> {

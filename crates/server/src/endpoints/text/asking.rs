@@ -46,7 +46,8 @@ impl<D: TextEndpoint> Asking for Text<D> {
         let Some(engine) = &gateway.local else { return Err(Fallen::here(Refusal::no_engine())) };
         let mut inbound = self.inbound(turn).map_err(Fallen::here)?;
         inbound.request.reasoning.by_default = self.asked.thinks;
-        references::inline(&mut inbound.request, &self.key, &gateway).await.map_err(Fallen::finally)?;
+        let share = self.asked.upload.share();
+        references::inline(&mut inbound.request, &self.key, &gateway, share).await.map_err(Fallen::finally)?;
         let started = engine.start(inbound.request).await;
         // What is too much for a small model may be little for the next one.
         let Generation { dropped, events } = started.map_err(|error| Fallen::here(plain::refuse(&error)))?;
