@@ -125,6 +125,12 @@ impl Connection {
         let _ = self.reader.get_ref().shutdown(how);
     }
 
+    /// Whether the connection is reset; else it was closed.
+    pub(crate) fn await_reset(&mut self) -> bool {
+        let ended = std::io::copy(&mut self.reader, &mut std::io::sink());
+        ended.is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionReset)
+    }
+
     fn line(&mut self) -> String {
         let mut line = String::new();
         self.reader.read_line(&mut line).expect("the server answers");

@@ -77,6 +77,20 @@ fn l05_who_sends_too_much_is_told_so() {
     assert_eq!(simulator.requests().len(), 0);
 }
 
+/// So is one whose head came together with the request before it.
+#[test]
+fn l05_who_sends_too_much_behind_another_is_told_so() {
+    let (house, _simulator) = house("json_body = \"16KiB\"\n");
+    let body = vec![b' '; 4 << 20];
+    let bytes = Request::post_bytes("/v1/chat/completions", &body).bearer(CLIENT_KEY).bytes();
+    let both = [list("/v1/models", "").replace("connection: close\r\n", "").into_bytes(), bytes].concat();
+    for _ in 0..50 {
+        let mut raw = Raw::open(house.address());
+        assert!(raw.send(&both), "all of it is taken");
+        assert_eq!(raw.hear().statuses(), [200, 413]);
+    }
+}
+
 /// The limit of a body is exact, however it is framed.
 #[test]
 fn l05_a_body_may_be_as_large_as_the_limit() {

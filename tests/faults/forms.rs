@@ -10,6 +10,7 @@ use simulator::{Protocol, Simulator};
 use crate::client::{Connection, Request, Response};
 use crate::house::{CLIENT_KEY, House, Plan};
 use crate::question::RED;
+use crate::raw::Raw;
 use crate::server::await_that;
 
 /// A boundary that is missing, empty, too long, of other characters, or not the one of the body is 400.
@@ -140,6 +141,24 @@ fn m10_what_is_around_a_form_is_left_alone() {
         let told = scene.send(&form, KIND);
         assert_eq!(told.status, 200, "{:.80}: {}", String::from_utf8_lossy(&form), told.text());
     }
+}
+
+/// Nobody is asked before the body of a form has ended, also behind its last boundary: a client that leaves there is
+/// seen to.
+#[test]
+fn m10_c01_a_form_ends_with_its_body() {
+    let scene = Scene::new("");
+    let form = edit().bytes();
+    let head = "POST /v1/images/edits HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\nauthorization: Bearer ";
+    let mut open = format!("{head}{CLIENT_KEY}\r\ncontent-type: {KIND}\r\n\r\n{:x}\r\n", form.len()).into_bytes();
+    open.extend_from_slice(&form);
+    let mut raw = Raw::open(scene.house.address());
+    assert!(raw.send(&open));
+    await_that("it is read", || scene.house.sum("sluicegate_connections ") == 1.0);
+    drop(raw);
+    let gone = "sluicegate_requests_total{route=\"image_edits\",status=\"499\"";
+    await_that("it is seen to be gone", || scene.house.sum(gone) == 1.0);
+    scene.nobody_was_asked();
 }
 
 /// A form that does not come is 408, and nobody is asked.

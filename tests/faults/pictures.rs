@@ -5,46 +5,119 @@ use simulator::{Protocol, Simulator};
 
 use crate::client::Response;
 use crate::house::{CLIENT_KEY, House, Plan};
-use crate::question::RED;
+use crate::question::{RED, TEXT, word};
 
-/// An address that an edit names is judged before it goes anywhere, also where only a form for an upstream needs it.
+/// An address that an edit names is judged before it goes anywhere: as a picture in a form, or as it is.
 #[test]
 fn f01_f02_f15_addresses_of_edits_lead_nowhere_inside() {
-    let scene = Scene::new();
-    for url in [
-        "http://pictures.example/a.png",
-        "ftp://pictures.example/a.png",
-        "file:///etc/passwd",
-        "gopher://pictures.example/a.png",
-        "//pictures.example/a.png",
-        "pictures.example/a.png",
-        "https://user:word@pictures.example/a.png",
-        "https://pictures.example:8443/a.png",
-        "https:///a.png",
-        "https://pictures.example/a.png#b",
-        "https://localhost./a.png",
-        "https://127.1/a.png",
-        "https://2130706433/a.png",
-        "https://0x7f.1/a.png",
-        "https://0177.0.0.1/a.png",
-        "https://\u{2460}\u{2461}\u{2466}.0.0.1/a.png",
-        "https://[::ffff:127.0.0.1]/a.png",
-        "https://[fe80::1%25lo]/a.png",
-        "https://169.254.169.254/latest/meta-data",
-        "https://[fd00:ec2::254]/latest/meta-data",
-        "https://ok.example\\@127.0.0.1/a.png",
-    ] {
-        let told = scene.edit(&json!([{"image_url": url}]));
-        assert_eq!((told.status, &told.json()["error"]["param"]), (400, &json!("images[0].image_url")), "{url}");
-        assert_eq!(told.json()["error"]["code"], "invalid_value", "{url}");
+    for edits in ["multipart", "json", "as_sent"] {
+        let scene = Scene::new(edits, "");
+        for url in INSIDE {
+            let told = scene.edit(&json!([{"image_url": url}]));
+            assert_eq!((told.status, &told.json()["error"]["param"]), (400, &json!("images[0].image_url")), "{url}");
+            assert_eq!(told.json()["error"]["code"], "invalid_value", "{url}");
+        }
+        scene.nobody_was_asked();
     }
-    scene.nobody_was_asked();
 }
+
+/// An address in a conversation is judged before it goes to an upstream, by either road and wherever it stands.
+#[test]
+fn f01_f02_f15_addresses_in_conversations_lead_nowhere_inside() {
+    let simulator = Simulator::honest().unwrap();
+    let house = House::before(&simulator, "theirs", "", "");
+    let places = |url: &str| {
+        let source = json!({"type": "url", "url": url});
+        let result =
+            json!({"type": "tool_result", "tool_use_id": "a", "content": [{"type": "image", "source": source}]});
+        let call = json!({"type": "tool_use", "id": "a", "name": "f", "input": {}});
+        let responses = |part: Value| ("/v1/responses", "input", json!([{"role": "user", "content": [part]}]));
+        let messages = |messages: Value| ("/v1/messages", "messages", messages);
+        [
+            responses(json!({"type": "input_image", "image_url": url})),
+            responses(json!({"type": "input_file", "file_url": url})),
+            (
+                "/v1/responses",
+                "input",
+                json!([
+                    {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"},
+                    {"type": "function_call_output", "call_id": "a", "output": [{"type": "input_image", "image_url": url}]},
+                ]),
+            ),
+            (
+                "/v1/chat/completions",
+                "messages",
+                json!([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}]),
+            ),
+            messages(json!([{"role": "user", "content": [{"type": "image", "source": source}]}])),
+            messages(json!([{"role": "user", "content": [{"type": "document", "source": source}]}])),
+            messages(json!([{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}])),
+        ]
+    };
+    for model in TEXT.map(word) {
+        let asked = simulator.requests().len();
+        for url in INSIDE.iter().filter(|url| url.starts_with("https://")) {
+            for (path, field, input) in places(url) {
+                let told =
+                    house.gateway.post(CLIENT_KEY, path, &json!({"model": model, "max_tokens": 9, field: input}));
+                assert_eq!(told.status, 400, "{path} {input}: {}", told.text());
+                assert!(told.text().contains("not allowed"), "{path} {input}: {}", told.text());
+            }
+        }
+        assert_eq!(simulator.requests().len(), asked, "nobody was asked");
+        for (path, field, input) in places("https://pictures.example/a.png") {
+            let asked = simulator.requests().len();
+            let told = house.gateway.post(CLIENT_KEY, path, &json!({"model": model, "max_tokens": 9, field: input}));
+            assert!(!told.text().contains("not allowed"), "{path} {input}: {}", told.text());
+            assert!(told.status != 200 || simulator.requests().len() == asked + 1);
+        }
+    }
+    assert!(!simulator.requests().is_empty());
+}
+
+/// Pictures that are to be fetched take their share of the memory for bodies before they are there.
+#[test]
+fn f11_l06_fetched_pictures_share_the_memory_for_bodies() {
+    let scene = Scene::new(
+        "multipart",
+        "picture = \"1MiB\"\nedit_body = \"1MiB\"\njson_body = \"64KiB\"\nbody_memory = \"1MiB\"",
+    );
+    let told = scene.edit(&json!([{"image_url": "https://pictures.example/a.png"}]));
+    assert_eq!((told.status, told.header("retry-after")), (503, Some("1")), "{}", told.text());
+    assert_eq!(scene.house.sum("sluicegate_fetches_total"), 0.0, "nothing is fetched for which there is no room");
+    let inline = format!("data:image/png;base64,{RED}");
+    assert_eq!(scene.edit(&json!([{"image_url": inline}])).status, 200, "its share is back");
+}
+
+/// Addresses that nobody is sent to.
+const INSIDE: [&str; 21] = [
+    "http://pictures.example/a.png",
+    "ftp://pictures.example/a.png",
+    "file:///etc/passwd",
+    "gopher://pictures.example/a.png",
+    "//pictures.example/a.png",
+    "pictures.example/a.png",
+    "https://user:word@pictures.example/a.png",
+    "https://pictures.example:8443/a.png",
+    "https:///a.png",
+    "https://pictures.example/a.png#b",
+    "https://localhost./a.png",
+    "https://127.1/a.png",
+    "https://2130706433/a.png",
+    "https://0x7f.1/a.png",
+    "https://0177.0.0.1/a.png",
+    "https://\u{2460}\u{2461}\u{2466}.0.0.1/a.png",
+    "https://[::ffff:127.0.0.1]/a.png",
+    "https://[fe80::1%25lo]/a.png",
+    "https://169.254.169.254/latest/meta-data",
+    "https://[fd00:ec2::254]/latest/meta-data",
+    "https://ok.example\\@127.0.0.1/a.png",
+];
 
 /// More pictures than one edit may have are 400 before any is fetched.
 #[test]
 fn f11_an_edit_has_sixteen_pictures_at_most() {
-    let scene = Scene::new();
+    let scene = Scene::new("multipart", "");
     let many: Vec<_> = (0..17).map(|i| json!({"image_url": format!("https://pictures.example/{i}.png")})).collect();
     let told = scene.edit(&many.into());
     assert_eq!((told.status, &told.json()["error"]["param"]), (400, &json!("images")), "{}", told.text());
@@ -56,7 +129,7 @@ fn f11_an_edit_has_sixteen_pictures_at_most() {
 /// be.
 #[test]
 fn i04_i05_data_urls_are_read_strictly() {
-    let scene = Scene::new();
+    let scene = Scene::new("multipart", "");
     let data = |data: &str| format!("data:image/png;base64,{data}");
     let (unpadded, spaced) = (RED.trim_end_matches('='), format!("{} {}", &RED[..8], &RED[8..]));
     for url in [
@@ -87,16 +160,21 @@ fn i04_i05_data_urls_are_read_strictly() {
     assert_eq!(scene.edit(&json!([{"image_url": data(RED)}])).status, 200);
 }
 
-/// A gateway before an honest server, which gets edits as forms.
+/// A gateway before an honest server, which gets edits in this form.
 struct Scene {
     house: House,
     simulator: Simulator,
 }
 
 impl Scene {
-    fn new() -> Self {
+    fn new(edits: &str, limits: &str) -> Self {
         let simulator = Simulator::honest().unwrap();
-        let plan = Plan::new("").upstream("images", Protocol::Images, &simulator.base_url(), "edits = \"multipart\"");
+        let plan = Plan::new(limits).upstream(
+            "images",
+            Protocol::Images,
+            &simulator.base_url(),
+            &format!("edits = \"{edits}\""),
+        );
         let house = plan.model("images", Protocol::Images, r#"[{ upstream = "images" }]"#).start();
         Self { house, simulator }
     }

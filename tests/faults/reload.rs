@@ -109,3 +109,23 @@ fn d08_a_link_that_points_elsewhere_is_a_changed_file() {
     assert_eq!(status(&server, "old"), 404);
     assert_eq!(Request::get("/livez").send(server.admin.unwrap()).status, 200);
 }
+
+/// A file that needs an embedded engine which was not loaded at the start is refused, and those who were served stay so.
+#[test]
+fn d08_an_engine_that_is_not_there_is_not_promised() {
+    let simulator = Simulator::honest().unwrap();
+    let whole = version("mine", &simulator, "alpha");
+    let server = Server::configured(&whole);
+    let refused = || server.sum("sluicegate_config_reloads_total{outcome=\"refused\"}");
+    let targets = whole.find("targets").unwrap();
+    for changed in
+        [&whole[..targets], &whole.replace("{ upstream = \"only\", model = \"alpha\" }", "{ engine = \"local\" }")]
+    {
+        let before = refused();
+        replace(server.config_path(), changed);
+        server.signal("HUP");
+        await_that("it was refused", || refused() > before);
+        assert_eq!(status(&server, "mine"), 200);
+    }
+    assert!(server.log.lock().unwrap().contains("restart to load it"));
+}

@@ -155,7 +155,13 @@ fn check_text(text: &str) -> Result<(), NotAllowed> {
         return Err(NotAllowed::Length);
     }
     let is_ambiguous = |c: char| c.is_control() || c.is_whitespace() || c == '\\';
-    if text.contains(is_ambiguous) { Err(NotAllowed::Malformed) } else { Ok(()) }
+    // Some read on for a host behind more slashes, and some find none there.
+    let is_without_host = text.get(..NO_HOST.len()).is_some_and(|start| start.eq_ignore_ascii_case(NO_HOST));
+    if is_without_host || text.starts_with("///") || text.contains(is_ambiguous) {
+        Err(NotAllowed::Malformed)
+    } else {
+        Ok(())
+    }
 }
 
 /// The name without the dot of the root, when it may be one of the public DNS.
@@ -177,6 +183,7 @@ fn public_name(name: &str) -> Result<String, NotAllowed> {
 
 const SCHEME: &str = "https";
 const PREFIX: &str = "https://";
+const NO_HOST: &str = "https:///";
 /// The longest URL, in bytes.
 pub const MAX_LENGTH: usize = 8 << 10;
 /// The longest name (RFC 1035 §2.3.4), without the dot of the root.
@@ -258,6 +265,9 @@ mod tests {
     /// What parsers read in two ways is refused.
     #[test]
     fn f03_what_parsers_read_in_two_ways_is_refused() {
+        for text in ["https:///ok.example/", "HTTPS:////ok.example/", "https:///127.0.0.1/"] {
+            refused(text, NotAllowed::Malformed);
+        }
         for text in ["https://ok.example\\@127.0.0.1/", " https://ok.example/", "https://ok.exa\tmple/", "https://a b/"]
         {
             refused(text, NotAllowed::Malformed);

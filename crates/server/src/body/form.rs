@@ -43,13 +43,7 @@ where
 {
     let form = parts(boundary, &mut incoming, limits).await?;
     // What follows the last boundary is nobody's, but until the body has ended nobody sees the client leave.
-    let mut rest = 0;
-    while let Some(piece) = incoming.piece().await? {
-        rest += piece.len();
-        if rest > MAX_REST {
-            return Err(damaged(&format!("more than {MAX_REST} bytes follow its last boundary")));
-        }
-    }
+    while incoming.piece().await?.is_some() {}
     form.finish().map_err(|found| ApiError::from(found).into())
 }
 
@@ -174,8 +168,6 @@ fn too_large(name: Option<&str>) -> Refusal {
 
 /// So much of a caller's own word is repeated to them.
 const MAX_ECHO: usize = 64;
-/// The most bytes that may follow the last boundary.
-const MAX_REST: usize = 1024;
 /// The longest boundary (RFC 2046 §5.1.1).
 const MAX_BOUNDARY: usize = 70;
 /// The most headers of a part.

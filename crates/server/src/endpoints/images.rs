@@ -66,18 +66,10 @@ async fn answer(caller: Caller<'_>, asked: Asked, deadline: Instant) -> Result<R
         record.permit = Some(gateway.limiter.take(&key.name).ok_or_else(ApiError::concurrency_limit)?);
     }
     let caller = Caller { gateway, policy, key, record };
-    if streams {
-        stream(caller, asked, deadline).await
-    } else {
-        whole::answer(caller, asked, deadline).await
-    }
+    if streams { stream(caller, asked, deadline).await } else { whole::answer(caller, asked, deadline).await }
 }
 
-async fn stream(
-    caller: Caller<'_>,
-    asked: Asked,
-    deadline: Instant,
-) -> Result<Response<Body>, Refusal> {
+async fn stream(caller: Caller<'_>, asked: Asked, deadline: Instant) -> Result<Response<Body>, Refusal> {
     let Caller { gateway, policy, key, record } = caller;
     let served = record.as_ref().map(|record| Arc::clone(&record.served)).unwrap_or_default();
     let targets = policy.routes.of(&asked.model);
@@ -85,3 +77,6 @@ async fn stream(
     let attempt = Box::pin(attempt::begin(asking, targets, Arc::clone(gateway), served, deadline));
     voice::stream::<Drawing>(attempt, (), gateway, record, deadline).await
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,11 +23,7 @@ use crate::record::Record;
 use crate::refusal::Refusal;
 
 /// The reply: an upstream's own, or the fold of the stream that would have been.
-pub(super) async fn answer(
-    caller: Caller<'_>,
-    asked: Asked,
-    deadline: Instant,
-) -> Result<Response<Body>, Refusal> {
+pub(super) async fn answer(caller: Caller<'_>, asked: Asked, deadline: Instant) -> Result<Response<Body>, Refusal> {
     let Caller { gateway, policy, key, record } = caller;
     let (operation, count) = (asked.operation, u32::try_from(asked.generation.count()).unwrap_or(1));
     let served = record.as_ref().map(|record| Arc::clone(&record.served)).unwrap_or_default();

@@ -1,0 +1,102 @@
+//! What becomes of requests that the embedded engine does not take.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use engine::{EngineError, ImageEngine, ImageRequest, Making};
+use futures_util::future::BoxFuture;
+use http::Request;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
+use http_body_util::{BodyExt, Full};
+use serde_json::{Value, json};
+use simulator::{Protocol, Simulator};
+
+use crate::config::Config;
+use crate::gateway::Gateway;
+use crate::keys::Made;
+use crate::policy::Policy;
+use crate::start::{Engines, assemble};
+
+/// An engine that has no place for anything.
+#[derive(Default)]
+struct Busy(AtomicUsize);
+
+impl ImageEngine for Busy {
+    fn start(&self, _: ImageRequest) -> BoxFuture<'_, Result<Making, EngineError>> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Box::pin(async { Err(EngineError::Busy) })
+    }
+
+    fn most_references(&self) -> usize {
+        2
+    }
+}
+
+/// A gateway whose model has the busy engine as its first target.
+struct Scene {
+    engine: Arc<Busy>,
+    gateway: Arc<Gateway>,
+    keys: Vec<Made>,
+}
+
+impl Scene {
+    fn new(targets: &str, upstreams: &str) -> Self {
+        let model = "id = \"m\"\nfamily = \"images\"\nprotocols = [\"images_generations\", \"images_edits\"]";
+        let config = Config::parse(&format!("{upstreams}[[models]]\n{model}\ntargets = {targets}\n")).unwrap();
+        let (policy, keys) = Policy::read(&config, false, upstream::Network::default()).unwrap();
+        let mut gateway = assemble(config, policy, Engines::default(), &[]);
+        let engine = Arc::new(Busy::default());
+        gateway.easel = Some(engine.clone());
+        Self { engine, gateway: Arc::new(gateway), keys }
+    }
+
+    async fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        let key = self.keys.iter().find(|made| made.scope == auth::Scope::Images).unwrap();
+        let request = Request::post(path)
+            .header(HOST, "gateway")
+            .header(AUTHORIZATION, format!("Bearer {}", key.key.expose()))
+            .header(CONTENT_TYPE, "application/json")
+            .body(Full::new(Bytes::from(body.to_string())))
+            .unwrap();
+        let response = self.gateway.answer_guarded(request, &Arc::default()).await;
+        let status = response.status().as_u16();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        (status, serde_json::from_slice(&body).unwrap())
+    }
+}
+
+/// What the engine has no place for goes to the next target as it came.
+#[tokio::test]
+async fn u17_a_busy_engine_is_followed_by_an_upstream() {
+    let simulator = Simulator::honest().unwrap();
+    let base = simulator.base_url();
+    let upstreams = format!("[[upstreams]]\nname = \"u\"\nprotocol = \"images\"\nbase_url = \"{base}\"\n");
+    let scene = Scene::new(r#"[{ engine = "easel" }, { upstream = "u" }]"#, &upstreams);
+    let drawn = scene.post("/v1/images/generations", &json!({"model": "m", "prompt": "x", "size": "64x64"})).await;
+    assert_eq!((drawn.0, scene.engine.0.load(Ordering::Relaxed)), (200, 1), "{}", drawn.1);
+    let picture = format!("data:image/png;base64,{RED}");
+    let edit = json!({"model": "m", "prompt": "x", "images": [{"image_url": picture}], "ours": 1});
+    let edited = scene.post("/v1/images/edits", &edit).await;
+    assert_eq!((edited.0, scene.engine.0.load(Ordering::Relaxed)), (200, 2), "{}", edited.1);
+    let asked = simulator.requests();
+    assert!(asked.iter().all(|request| request.protocol() == Some(Protocol::Images)));
+    let sent: Vec<Value> = asked.iter().map(|request| serde_json::from_slice(&request.body).unwrap()).collect();
+    assert_eq!(sent[1], edit, "a document stays one");
+}
+
+/// Pictures that the engine would not start from are not fetched.
+#[tokio::test]
+async fn f11_more_pictures_than_the_engine_takes_are_not_fetched() {
+    let scene = Scene::new(r#"[{ engine = "easel" }]"#, "");
+    let images = |count: usize| vec![json!({"image_url": "https://pictures.example/a.png"}); count];
+    let told = scene.post("/v1/images/edits", &json!({"model": "m", "prompt": "x", "images": images(3)})).await;
+    assert_eq!((told.0, &told.1["error"]["param"]), (400, &json!("images")), "{}", told.1);
+    assert!(told.1["error"]["message"].as_str().unwrap().contains("at most 2"), "{}", told.1);
+    assert_eq!(scene.engine.0.load(Ordering::Relaxed), 0);
+    assert!(!scene.gateway.render_metrics().contains("sluicegate_fetches_total{"));
+}
+
+/// A red square.
+const RED: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAFklEQVR42mP4z8BAEmIY1TCqYfhqAACQ+f8B8u7oVwAAAABJRU5ErkJggg==";
