@@ -3,11 +3,13 @@
 //! ```text
 //! stream  = picture+                               as many as were asked for, when that is known
 //!         | … error                                anywhere before the end
-//! picture = preview* completed                     partial_image_index from 0, rising
+//! picture = preview* completed                     partial_image_index rising
 //! ```
 //!
-//! Each operation has events of its own, and a stream keeps to them. An event of an unknown type may come anywhere
-//! before the end. See spec §6.3 and wire-reference §4.3.
+//! Any preview may be missing, the first one too. While several pictures may still come, nothing tells whose a preview
+//! is, and they may be made side by side: then their previews come in any order. Each operation has events of its own,
+//! and a stream keeps to them. An event of an unknown type may come anywhere before the end. See spec §4.5, §6.3 and
+//! wire-reference §4.3.
 
 use std::fmt;
 
@@ -33,7 +35,7 @@ pub struct Grammar {
     count: Option<u32>,
     /// Pictures that are done.
     pictures: u32,
-    /// The last preview of the picture that is being made.
+    /// The last preview since a picture was done.
     preview: Option<u32>,
     ended: bool,
 }
@@ -44,7 +46,7 @@ pub struct Grammar {
 pub enum Offence {
     /// An event of the other operation.
     Family,
-    /// A preview whose index does not begin at 0, or does not rise.
+    /// A preview of the last picture whose index does not rise.
     Preview,
     /// Anything after the end: after a failure, or after the last picture.
     AfterEnd,
@@ -101,7 +103,8 @@ impl Grammar {
 
     fn preview(&mut self, preview: &Preview) -> Result<(), Offence> {
         let index = preview.partial_image_index;
-        let in_order = self.preview.map_or(index == 0, |last| index > last);
+        let is_last = self.count == Some(self.pictures.saturating_add(1));
+        let in_order = !is_last || self.preview.is_none_or(|last| index > last);
         self.preview = Some(index);
         if in_order { Ok(()) } else { Err(Offence::Preview) }
     }

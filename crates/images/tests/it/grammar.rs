@@ -37,16 +37,36 @@ fn offence(count: Option<u32>, stream: &[Event]) -> Option<Offence> {
 }
 
 #[test]
-fn previews_rise_from_0_for_each_picture() {
-    for count in [Some(2), None] {
-        let told = |stream: &[Event]| offence(count, stream);
-        assert_eq!(told(&[preview(0), preview(1), completed(), preview(0), completed()]), None);
-        assert_eq!(told(&[preview(0), preview(2), completed(), completed()]), None, "one may be left out");
-        assert_eq!(told(&[preview(1)]), Some(Offence::Preview));
-        assert_eq!(told(&[preview(0), preview(0)]), Some(Offence::Preview));
-        assert_eq!(told(&[preview(0), preview(1), preview(0)]), Some(Offence::Preview));
-        assert_eq!(told(&[preview(0), completed(), preview(1)]), Some(Offence::Preview));
+fn previews_of_one_picture_rise_and_any_may_be_missing() {
+    for count in [Some(1), Some(2), None] {
+        let told = |stream: &[Event]| {
+            let done = vec![completed(); count.unwrap_or(1) as usize - 1];
+            offence(count, &[&done, stream].concat())
+        };
+        for indices in [&[0, 1, 2][..], &[0, 2], &[1, 2], &[1], &[2], &[]] {
+            let previews = indices.iter().map(|index| preview(*index));
+            assert_eq!(told(&previews.chain([completed()]).collect::<Vec<_>>()), None, "{indices:?} of {count:?}");
+        }
+        for indices in [[0, 0], [1, 0], [2, 1]] {
+            let expected = count.map(|_| Offence::Preview).or(Some(Offence::Truncated));
+            assert_eq!(told(&indices.map(preview)), expected, "{indices:?} of {count:?}");
+        }
     }
+}
+
+#[test]
+fn previews_of_pictures_side_by_side_come_in_any_order() {
+    for count in [Some(2), None] {
+        for indices in [[0, 0, 1, 1], [0, 1, 0, 1], [2, 1, 0, 0]] {
+            let previews: Vec<_> = indices.into_iter().map(preview).collect();
+            let both = [completed(), completed()];
+            assert_eq!(offence(count, &[&previews[..], &both].concat()), None, "{indices:?}");
+            let late = [completed(), preview(1), completed()];
+            assert_eq!(offence(count, &[&previews[..], &late].concat()), None, "{indices:?}, then one more");
+        }
+    }
+    let late = [preview(0), preview(0), completed(), preview(1), preview(1)];
+    assert_eq!(offence(Some(2), &late), Some(Offence::Preview), "one picture is left");
 }
 
 #[test]

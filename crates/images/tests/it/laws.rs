@@ -118,6 +118,20 @@ proptest! {
     }
 
     #[test]
+    fn previews_are_counted_from_0_for_each_picture(operation in operation(), acts in vec(act(), 0..12)) {
+        let mut next = 0;
+        for event in perform(operation, &acts) {
+            match event {
+                Event::GenerationPreview(preview) | Event::EditPreview(preview) => {
+                    prop_assert_eq!(preview.partial_image_index, next);
+                    next += 1;
+                }
+                _ => next = 0,
+            }
+        }
+    }
+
+    #[test]
     fn a_stream_folds_to_the_pictures_that_were_made(operation in operation(), acts in vec(act(), 1..12)) {
         let (files, tokens) = sum(&acts);
         let done = matches!(acts.last(), Some(Act::Completed(..))) && !acts.iter().any(|act| matches!(act, Act::Fail));
