@@ -1,5 +1,6 @@
 //! Every rule that a request must keep, beyond the types of its fields (spec §4.5, §4.6, §7; wire-reference §4.1, §4.2).
 
+use picture::Format;
 use wire::{Code, DataUrl, Path, Problem, Violations};
 
 use crate::request::{Background, Edit, Generation, Mask, OutputFormat, Quality, Reference};
@@ -138,7 +139,10 @@ fn check_mask(mask: &Mask, found: &mut Violations) {
         return found.unsupported(&path.key("file_id"), Code::UnsupportedParameter, sentence);
     }
     let Some(source) = &mask.image_url else { return found.missing(&path.key("image_url")) };
-    if source.media_type() != Some(PNG) {
+    // What it says and what it is.
+    let is_png = matches!(source, Source::Inline { media_type, bytes }
+        if media_type.eq_ignore_ascii_case(PNG) && Format::sniff(bytes) == Some(Format::Png));
+    if !is_png {
         found.invalid(&path, "Invalid 'mask': expected a base64 Data URL of a PNG in its image_url.");
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use sluicegate_images::{Edit, Generation, Rules};
 use wire::{ApiError, Violations};
 
-const PNG: &str = "data:image/png;base64,iVBORw0KGgo=";
+const PNG: &str = "data:image/png;base64,iVBORw0KGgoAAAAN";
 
 fn told(found: Violations) -> (String, String, String) {
     let error = ApiError::from(found);
@@ -102,12 +102,20 @@ fn an_edit_starts_from_pictures() {
 #[test]
 fn i06_a_mask_is_a_png_within_the_request() {
     let with = |mask: Value| edit(json!({"prompt": "x", "images": [{"image_url": PNG}], "mask": mask}));
-    assert_eq!(with(json!({"image_url": PNG})), Ok(()));
+    for url in [PNG, "data:IMAGE/PNG;base64,iVBORw0KGgoAAAAN"] {
+        assert_eq!(with(json!({ "image_url": url })), Ok(()));
+    }
     assert_refused(with(json!({"file_id": "f"})), "unsupported_parameter", "mask.file_id");
     assert_refused(with(json!({})), "missing_required_parameter", "mask.image_url");
-    for url in
-        ["https://a.example/mask.png", "data:image/jpeg;base64,/9j/", "data:image/png;base64,?", "data:;base64,aGk="]
-    {
+    for url in [
+        "https://a.example/mask.png",
+        "data:image/jpeg;base64,/9j/",
+        "data:image/jpeg;base64,iVBORw0KGgoAAAAN",
+        "data:image/png;base64,/9j/4AAQSkZJRgAB",
+        "data:image/png;base64,aGk=",
+        "data:image/png;base64,?",
+        "data:;base64,aGk=",
+    ] {
         assert_refused(with(json!({ "image_url": url })), "invalid_value", "mask");
     }
 }
@@ -162,7 +170,7 @@ fn a_model_may_take_less() {
 #[test]
 fn i09_debug_shows_no_picture() {
     let edit = |url: &str| Edit::read(json!({"prompt": "x", "image": url}).to_string().as_bytes()).unwrap();
-    assert!(format!("{:?}", edit(PNG)).contains("Inline(image/png, 8 bytes)"));
+    assert!(format!("{:?}", edit(PNG)).contains("Inline(image/png, 12 bytes)"));
     assert!(format!("{:?}", edit("data:image/png;base64,c2VjcmV0?")).contains("Url(data:, 31 bytes)"));
     assert!(format!("{:?}", edit("https://a.example/x.png")).contains("https://a.example/x.png"));
 }
