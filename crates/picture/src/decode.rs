@@ -3,7 +3,7 @@
 use std::io::Cursor;
 use std::panic::{UnwindSafe, catch_unwind};
 
-use image::{DynamicImage, ImageFormat, ImageReader, Limits};
+use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 
 use crate::head::MAX_SCANS;
 use crate::{Format, Head, MAX_PIXELS, MAX_SIDE, Unreadable};
@@ -13,13 +13,14 @@ use crate::{Format, Head, MAX_PIXELS, MAX_SIDE, Unreadable};
 /// This is work for a thread that may block. It takes as much memory as the pixels in the depth of the file.
 ///
 /// # Errors
-/// When the bytes are no picture, a damaged one, or one with more pixels than are taken.
+/// When the bytes are no picture, a damaged one, or one with more pixels than are taken; also when the decoder finds
+/// another size than [`Head::read`].
 pub fn decode(bytes: &[u8]) -> Result<DynamicImage, Unreadable> {
     let head = Head::read(bytes)?;
     if head.format == Format::Jpeg && scans(bytes) > MAX_SCANS {
         return Err(Unreadable::Scans);
     }
-    guarded(|| pixels(bytes, head.format))
+    guarded(|| pixels(bytes, head))
 }
 
 /// Decoders have been known to panic over damaged pictures.
@@ -27,20 +28,20 @@ fn guarded<T>(work: impl FnOnce() -> Result<T, Unreadable> + UnwindSafe) -> Resu
     catch_unwind(work).map_err(|_| Unreadable::Damaged)?
 }
 
-fn pixels(bytes: &[u8], format: Format) -> Result<DynamicImage, Unreadable> {
-    let mut reader = ImageReader::with_format(Cursor::new(bytes), decoder(format));
+fn pixels(bytes: &[u8], head: Head) -> Result<DynamicImage, Unreadable> {
+    let mut reader = ImageReader::with_format(Cursor::new(bytes), decoder(head.format));
     let mut limits = Limits::default();
     limits.max_image_width = Some(MAX_SIDE);
     limits.max_image_height = Some(MAX_SIDE);
     limits.max_alloc = Some(MAX_PIXELS * LARGEST_PIXEL);
-    reader.limits(limits);
-    let picture = reader.decode().map_err(|_| Unreadable::Damaged)?;
-    let (width, height) = (picture.width(), picture.height());
-    // A header that says one thing to the probe and another to the decoder.
-    if u64::from(width) * u64::from(height) > MAX_PIXELS {
-        return Err(Unreadable::TooLarge { width: width as usize, height: height as usize });
+    reader.limits(limits.clone());
+    let mut decoder = reader.into_decoder().map_err(|_| Unreadable::Damaged)?;
+    // What was held against the limits is what is decoded, and no other picture within the same bytes.
+    if decoder.dimensions() != (head.width, head.height) {
+        return Err(Unreadable::Damaged);
     }
-    Ok(picture)
+    let reserved = limits.reserve(decoder.total_bytes()).and_then(|()| decoder.set_limits(limits));
+    reserved.and_then(|()| DynamicImage::from_decoder(decoder)).map_err(|_| Unreadable::Damaged)
 }
 
 fn decoder(format: Format) -> ImageFormat {
@@ -122,6 +123,45 @@ mod tests {
         let mut bytes = encoded(8, 8, ImageFormat::Jpeg);
         bytes.extend(START_OF_SCAN.repeat(MAX_SCANS));
         assert_eq!(decode(&bytes).unwrap_err(), Unreadable::Scans);
+    }
+
+    /// A JPEG that shows the probe another frame than the decoder.
+    fn two_faced(seen: (u16, u16), decoded: (u16, u16)) -> Vec<u8> {
+        let frame = |(width, height): (u16, u16)| {
+            let sides = [height.to_be_bytes(), width.to_be_bytes()].concat();
+            [b"\xff\xc0\0\x0b\x08", &sides[..], b"\x01\x01\x11\0"].concat()
+        };
+        let quantization = [&b"\xff\xdb\0\x43\0"[..], &[1; 64]].concat();
+        let table = |class: u8| [b"\xff\xc4\0\x14", &[class, 1][..], &[0; 16]].concat();
+        let scan = b"\xff\xda\0\x08\x01\x01\0\0\x3f\0";
+        [
+            // To the probe a picture within the picture, to the decoder a marker without content.
+            &b"\xff\xd8\xff\xd8\0\x02"[..],
+            &quantization,
+            &table(0),
+            &table(0x10),
+            &frame(decoded),
+            scan,
+            // To the probe its end.
+            b"\xff\xd9\0\x02",
+            &frame(seen),
+            b"\xff\xd9",
+        ]
+        .concat()
+    }
+
+    /// What the header says is what is decoded.
+    #[test]
+    fn i01_a_picture_whose_header_tells_two_sizes_is_refused() {
+        let same = two_faced((16, 16), (16, 16));
+        assert_eq!(decode(&same).map(|picture| (picture.width(), picture.height())), Ok((16, 16)));
+        for decoded in [(16, 17), (8192, 4089), (8192, 8192), (u16::MAX, u16::MAX)] {
+            let bytes = two_faced((16, 16), decoded);
+            assert!(bytes.len() < 300, "{}", bytes.len());
+            let head = Head::read(&bytes).unwrap();
+            assert_eq!((head.width, head.height), (16, 16));
+            assert_eq!(decode(&bytes), Err(Unreadable::Damaged), "{decoded:?}");
+        }
     }
 
     /// A chunk of a PNG (ISO/IEC 15948 §5.3).
