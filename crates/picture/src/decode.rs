@@ -6,7 +6,7 @@ use std::panic::{UnwindSafe, catch_unwind};
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 
 use crate::head::MAX_SCANS;
-use crate::{Format, Head, MAX_PIXELS, MAX_SIDE, Unreadable};
+use crate::{Format, Head, MAX_SIDE, Unreadable};
 
 /// Decodes a picture: of an animation its first frame.
 ///
@@ -19,6 +19,9 @@ pub fn decode(bytes: &[u8]) -> Result<DynamicImage, Unreadable> {
     let head = Head::read(bytes)?;
     if head.format == Format::Jpeg && scans(bytes) > MAX_SCANS {
         return Err(Unreadable::Scans);
+    }
+    if head.format == Format::Webp && frames(bytes).any(|pixels| pixels > head.pixels()) {
+        return Err(Unreadable::Damaged);
     }
     guarded(|| pixels(bytes, head))
 }
@@ -33,15 +36,18 @@ fn pixels(bytes: &[u8], head: Head) -> Result<DynamicImage, Unreadable> {
     let mut limits = Limits::default();
     limits.max_image_width = Some(MAX_SIDE);
     limits.max_image_height = Some(MAX_SIDE);
-    limits.max_alloc = Some(MAX_PIXELS * LARGEST_PIXEL);
+    // What stands beside the pixels may be packed, but hardly is.
+    limits.max_alloc = Some(MOST_BESIDE + 4 * bytes.len() as u64);
     reader.limits(limits.clone());
     let mut decoder = reader.into_decoder().map_err(|_| Unreadable::Damaged)?;
     // What was held against the limits is what is decoded, and no other picture within the same bytes.
     if decoder.dimensions() != (head.width, head.height) {
         return Err(Unreadable::Damaged);
     }
-    let reserved = limits.reserve(decoder.total_bytes()).and_then(|()| decoder.set_limits(limits));
-    reserved.and_then(|()| DynamicImage::from_decoder(decoder)).map_err(|_| Unreadable::Damaged)
+    // The frame of an animation is no larger than the picture.
+    limits.max_alloc = Some(decoder.total_bytes());
+    let limited = decoder.set_limits(limits);
+    limited.and_then(|()| DynamicImage::from_decoder(decoder)).map_err(|_| Unreadable::Damaged)
 }
 
 fn decoder(format: Format) -> ImageFormat {
@@ -58,10 +64,21 @@ fn scans(bytes: &[u8]) -> usize {
     memchr::memmem::find_iter(bytes, START_OF_SCAN).count()
 }
 
+/// The pixels of each lossy frame of a WebP: its decoder makes room for them before it looks at the size of the whole.
+fn frames(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    memchr::memmem::find_iter(bytes, b"VP8 ").filter_map(|at| {
+        let side = |low: u8, high: u8| u64::from(u16::from_le_bytes([low, high]) & 0x3fff);
+        match bytes.get(at + 8..at + 18)? {
+            [_, _, _, 0x9d, 0x01, 0x2a, w0, w1, h0, h1] => Some(side(*w0, *w1) * side(*h0, *h1)),
+            _ => None,
+        }
+    })
+}
+
 /// The marker that begins a scan (ITU-T T.81 §B.2.3).
 const START_OF_SCAN: &[u8] = &[0xff, 0xda];
-/// Bytes of a pixel of four colours with 32 bits each.
-const LARGEST_PIXEL: u64 = 16;
+/// Bytes for what stands beside the pixels, such as a profile, on top of what the file takes.
+const MOST_BESIDE: u64 = 1 << 20;
 
 #[cfg(test)]
 mod tests {
@@ -161,6 +178,28 @@ mod tests {
             let head = Head::read(&bytes).unwrap();
             assert_eq!((head.width, head.height), (16, 16));
             assert_eq!(decode(&bytes), Err(Unreadable::Damaged), "{decoded:?}");
+        }
+    }
+
+    /// A frame of an animation is no larger than the picture.
+    #[test]
+    fn i01_a_frame_larger_than_its_picture_is_refused() {
+        let mut gif = encoded(9, 5, ImageFormat::Gif);
+        assert!(decode(&gif).is_ok());
+        gif[6..10].copy_from_slice(&[8, 0, 5, 0]);
+        assert_eq!(decode(&gif), Err(Unreadable::Damaged));
+
+        let webp = |width: u16, height: u16| {
+            let frame = [&[0x10, 0, 0, 0x9d, 0x01, 0x2a][..], &width.to_le_bytes(), &height.to_le_bytes()].concat();
+            let canvas = b"RIFF\x2c\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0\x0f\0\0\x0f\0\0";
+            [&canvas[..], b"VP8 \x0e\0\0\0", &frame, &[0; 4]].concat()
+        };
+        for (width, height, larger) in [(16, 16, false), (16, 17, true), (16_383, 16_383, true)] {
+            let bytes = webp(width, height);
+            let head = Head::read(&bytes).unwrap();
+            assert_eq!((head.width, head.height), (16, 16));
+            assert_eq!(frames(&bytes).any(|pixels| pixels > head.pixels()), larger);
+            assert_eq!(decode(&bytes).err().filter(|_| larger), larger.then_some(Unreadable::Damaged));
         }
     }
 
