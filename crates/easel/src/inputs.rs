@@ -115,7 +115,7 @@ impl File {
 
     /// A small request must never cost more than what it asks for or what it sent.
     fn check_cost(&self, output: Pixels) -> Result<(), EngineError> {
-        let most = (output.count() * MOST_BY_OUTPUT).max(self.bytes.len() as u64 * MOST_BY_BYTE);
+        let most = picture::most_pixels(&self.bytes, self.head.format, output.count() * MOST_BY_OUTPUT);
         let found = self.head.pixels();
         if found <= most {
             return Ok(());
@@ -131,10 +131,6 @@ impl File {
     /// The pixels, and the name of the field for complaints about them.
     fn decode(self) -> Result<(String, DynamicImage), EngineError> {
         let decoded = picture::decode(&self.bytes).map_err(|why| unusable(&self.param, why))?;
-        // A header that says one thing to the probe and another to the decoder.
-        if decoded.size() != self.size() {
-            return Err(unusable(&self.param, "it is damaged"));
-        }
         Ok((self.param, decoded))
     }
 }
@@ -193,10 +189,8 @@ fn mask(file: File, output: Pixels) -> Result<Mask, EngineError> {
 
 pub(crate) const MOST_REFERENCES: usize = 2;
 const MIN_SIDE: u32 = 16;
-/// Pixels of a reference for each pixel of the output.
-const MOST_BY_OUTPUT: u64 = 8;
-/// Pixels of a reference for each byte of its file.
-const MOST_BY_BYTE: u64 = 64;
+/// Bytes that decoding a reference takes for each pixel of the output: eight pixels of four bytes.
+const MOST_BY_OUTPUT: u64 = 32;
 
 #[cfg(test)]
 mod tests {

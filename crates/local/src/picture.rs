@@ -8,10 +8,21 @@ use picture::Head;
 /// One sentence or two on a picture that is given as base64, or why it cannot be read.
 pub(crate) fn describe(data: &str) -> Result<String, String> {
     let bytes = STANDARD.decode(data).map_err(|why| format!("it is not base64: {why}"))?;
-    let (head, pixels) =
-        Head::read(&bytes).and_then(|head| Ok((head, picture::decode(&bytes)?))).map_err(|why| why.to_string())?;
+    let head = Head::read(&bytes).map_err(|why| why.to_string())?;
+    check_cost(head, &bytes)?;
+    let pixels = picture::decode(&bytes).map_err(|why| why.to_string())?;
     let Head { format, width, height } = head;
     Ok(format!("The image is a {width}x{height} {}, {}", format.name(), colours(&pixels)))
+}
+
+/// A small request must never cost much more than what it sent.
+fn check_cost(head: Head, bytes: &[u8]) -> Result<(), String> {
+    let (found, most) = (head.pixels(), picture::most_pixels(bytes, head.format, ALLOWANCE));
+    if found <= most {
+        return Ok(());
+    }
+    let (Head { width, height, .. }, length) = (head, bytes.len());
+    Err(format!("it has {found} pixels ({width}x{height}); for a file of {length} bytes at most {most} are accepted"))
 }
 
 /// The colour that most pixels have, another if it is much of the picture, and whether pixels are missing.
@@ -70,6 +81,8 @@ fn nearest(colour: [u8; 3]) -> usize {
     (0..COLOURS.len()).min_by_key(|index| distance(COLOURS[*index].1)).unwrap_or(0)
 }
 
+/// Bytes of memory that any picture may take, however small its file: two megapixels of four bytes.
+const ALLOWANCE: u64 = 8 << 20;
 /// Colours are looked for in a picture shrunk to this.
 const SAMPLE: u32 = 128;
 
@@ -100,6 +113,7 @@ const COLOURS: [(&str, [u8; 3]); 19] = [
 mod tests {
     use std::io::Cursor;
 
+    use image::codecs::png::{CompressionType, FilterType, PngEncoder};
     use image::{ImageFormat, Rgba, RgbaImage};
 
     use super::*;
@@ -143,6 +157,22 @@ mod tests {
         );
         let nothing = encoded(RgbaImage::new(2, 2), ImageFormat::Png);
         assert_eq!(describe(&nothing).unwrap(), "The image is a 2x2 PNG, fully transparent.");
+    }
+
+    /// A file of some kilobytes takes no more than it is worth.
+    #[test]
+    fn l10_a_small_file_takes_little_memory() {
+        let mut file = Vec::new();
+        let encoder = PngEncoder::new_with_quality(&mut file, CompressionType::Best, FilterType::NoFilter);
+        RgbaImage::new(4096, 2048).write_with_encoder(encoder).unwrap();
+        assert!(file.len() < 48 << 10, "{} bytes", file.len());
+        let (length, most) = (file.len(), (8_u64 << 20).max(256 * file.len() as u64) / 4);
+        assert_eq!(
+            describe(&STANDARD.encode(&file)).unwrap_err(),
+            format!("it has 8388608 pixels (4096x2048); for a file of {length} bytes at most {most} are accepted")
+        );
+        let screen = encoded(RgbaImage::new(1920, 1080), ImageFormat::Png);
+        assert_eq!(describe(&screen).unwrap(), "The image is a 1920x1080 PNG, fully transparent.");
     }
 
     #[test]

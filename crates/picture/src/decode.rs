@@ -6,6 +6,7 @@ use std::panic::{UnwindSafe, catch_unwind};
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 
 use crate::head::MAX_SCANS;
+use crate::weight::START_OF_SCAN;
 use crate::{Format, Head, MAX_SIDE, Unreadable};
 
 /// Decodes a picture: of an animation its first frame.
@@ -75,8 +76,6 @@ fn frames(bytes: &[u8]) -> impl Iterator<Item = u64> {
     })
 }
 
-/// The marker that begins a scan (ITU-T T.81 §B.2.3).
-const START_OF_SCAN: &[u8] = &[0xff, 0xda];
 /// Bytes for what stands beside the pixels, such as a profile, on top of what the file takes.
 const MOST_BESIDE: u64 = 1 << 20;
 
