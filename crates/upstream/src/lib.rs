@@ -30,7 +30,7 @@ mod link;
 #[cfg(feature = "client")]
 mod listen;
 #[cfg(feature = "client")]
-mod nesting;
+mod members;
 mod network;
 #[cfg(feature = "client")]
 mod options;

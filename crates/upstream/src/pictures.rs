@@ -10,7 +10,7 @@ use translate::outbound::failure;
 use translate::relay::{self, End, Images};
 
 use crate::answer::next;
-use crate::nesting::Nesting;
+use crate::members::Members;
 use crate::{Incoming, IncomingBody, Upstream};
 
 /// A whole reply with pictures.
@@ -22,18 +22,20 @@ pub enum Pictures {
     Passing(Passing),
 }
 
-/// A long reply on its way. It fails when it breaks off, also where its framing does not tell.
+/// A long reply on its way. It fails when it breaks off, also where its framing does not tell, when an `error` comes
+/// after its pictures, and when it ends without any.
 #[derive(Debug)]
 pub struct Passing {
     /// What came first, in reverse.
     begun: Vec<Bytes>,
     body: IncomingBody,
     left: Option<u64>,
-    nesting: Nesting,
+    members: Members,
 }
 
 impl Pictures {
-    /// Reads as much of an answer as tells whether it is one of success.
+    /// Reads as much of an answer as tells whether it is one of success: a long one as far as its pictures, if these
+    /// begin within what is read of an error.
     ///
     /// # Errors
     /// What an error means, by its status or within a reply of status 200.
@@ -45,22 +47,28 @@ impl Pictures {
             return Err(failure(status.as_u16(), &told, retry_after));
         }
         let length = body.size_hint().exact();
-        let (mut begun, mut read) = (Vec::new(), 0);
+        let (mut begun, mut read, mut members) = (Vec::new(), 0, Members::default());
+        let is_success = |members: &Members| members.has_pictures() && !members.has_error();
+        let most = upstream.error_body() as u64;
         // One that is here to its last byte is judged as a whole, however long.
-        while read < SHORT || length == Some(read) {
+        while read < SHORT || length == Some(read) || (read < most && !is_success(&members)) {
             let Some(piece) = next(&mut body).await? else {
                 let whole = Bytes::from(begun.concat());
                 let (_, end) = relay::reply::<Images>(&whole, "")?;
                 return Ok(Self::Whole(whole, end));
             };
             read += piece.len() as u64;
+            members.read(&piece);
             begun.push(piece);
+        }
+        if members.has_error() {
+            return Err(EngineError::Upstream("a long error in a reply with status 200".to_owned()));
         }
         if begun.iter().flatten().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
             return Err(EngineError::Upstream("a reply that is no JSON object".to_owned()));
         }
         begun.reverse();
-        Ok(Self::Passing(Passing { begun, body, left: length, nesting: Nesting::default() }))
+        Ok(Self::Passing(Passing { begun, body, left: length, members: Members::default() }))
     }
 }
 
@@ -69,6 +77,20 @@ impl Passing {
     #[must_use]
     pub fn is_at_end(&self) -> bool {
         self.left == Some(0)
+    }
+
+    /// What is wrong with what was read.
+    fn fault(&self) -> Option<EngineError> {
+        let is_broken = self.is_at_end() && !self.members.is_closed();
+        if is_broken {
+            Some(broken())
+        } else if self.members.has_error() {
+            Some(EngineError::Upstream("an error after the pictures of a reply with status 200".to_owned()))
+        } else if self.members.is_closed() && !self.members.has_pictures() {
+            Some(EngineError::Upstream("a long reply without pictures".to_owned()))
+        } else {
+            None
+        }
     }
 }
 
@@ -85,15 +107,14 @@ impl Body for Passing {
                         Ok(piece) => piece,
                         Err(_) => continue,
                     },
-                    None if self.nesting.is_closed() => return Poll::Ready(None),
+                    None if self.members.is_closed() => return Poll::Ready(None),
                     None => return Poll::Ready(Some(Err(broken()))),
                 },
             };
             self.left = self.left.map(|left| left.saturating_sub(piece.len() as u64));
-            self.nesting.read(&piece);
-            // With its last byte a reply whose length was told would count as whole.
-            let is_broken = self.is_at_end() && !self.nesting.is_closed();
-            return Poll::Ready(Some(if is_broken { Err(broken()) } else { Ok(Frame::data(piece)) }));
+            self.members.read(&piece);
+            // With its last byte a reply would count as whole.
+            return Poll::Ready(Some(self.fault().map_or_else(|| Ok(Frame::data(piece)), Err)));
         }
     }
 

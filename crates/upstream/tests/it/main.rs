@@ -8,6 +8,7 @@ mod world;
 mod bodies;
 mod connecting;
 mod heads;
+mod pictures;
 mod requests;
 mod retries;
 mod reuse;
