@@ -34,7 +34,8 @@ pub(crate) enum Verdict {
 ///
 /// # Panics
 /// When it is not what is owed.
-pub(crate) fn judge(fault: &Fault, seen: &Seen, log: &str) -> Verdict {
+pub(crate) fn judge(fault: &Fault, seen: &Seen, log: &str, panics: &[String]) -> Verdict {
+    assert!(panics.is_empty(), "a task panicked: {}", panics.join("\n"));
     assert_eq!(seen.left, Left::default(), "something is left over");
     assert_private("the log", log);
     seen.asked.iter().for_each(check_headers);

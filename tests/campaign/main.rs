@@ -12,6 +12,7 @@ mod judge;
 #[path = "../upstreams/law.rs"]
 mod law;
 mod log;
+mod panics;
 mod pipe;
 #[path = "../upstreams/question.rs"]
 #[allow(dead_code, reason = "upstreams uses the rest")]
@@ -24,7 +25,6 @@ mod summary;
 mod told;
 mod world;
 
-use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -62,7 +62,7 @@ struct Arguments {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     log::keep();
-    std::panic::set_hook(Box::new(|panic| FOUND.with(|found| *found.borrow_mut() = panic.to_string())));
+    panics::keep();
     let key = std::env::temp_dir().join(format!("sluicegate-campaign-{}.key", std::process::id()));
     if let Err(error) = std::fs::write(&key, law::UPSTREAM_KEY) {
         eprintln!("campaign: {}: {error}", key.display());
@@ -159,9 +159,10 @@ impl Worlds<'_> {
             (runtime, world)
         });
         log::take();
+        panics::take();
         let verdict = catch_unwind(AssertUnwindSafe(|| {
             let seen = runtime.block_on(world.suffer(fault));
-            judge(fault, &seen, &log::take())
+            judge(fault, &seen, &log::take(), &panics::take())
         }));
         self.used += 1;
         let is_over = verdict.is_err()
@@ -170,18 +171,13 @@ impl Worlds<'_> {
         if is_over {
             self.current = None;
         }
-        verdict.map_err(|_| FOUND.with(RefCell::take))
+        verdict.map_err(|_| panics::take().join("\n"))
     }
 }
 
 fn page(arguments: &Arguments, summary: &Summary) -> String {
     let Arguments { seed, faults, .. } = arguments;
     format!("# Campaign\n\n`cargo xtask campaign --seed {seed} --faults {faults}`\n\n{summary}")
-}
-
-thread_local! {
-    /// What the last panic of this thread said.
-    static FOUND: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
 /// After so many faults a gateway is replaced.
@@ -198,6 +194,7 @@ mod tests {
     /// Streams that were begun end once and as they really ended, whatever goes wrong, and nothing is left over.
     #[test]
     fn a_thousand_faults_break_no_promise() {
+        panics::keep();
         let arguments = Arguments { seed: 5, faults: 1_000, only: None, jobs: None, write: None };
         let key = std::env::temp_dir().join(format!("sluicegate-campaign-test-{}.key", std::process::id()));
         std::fs::write(&key, law::UPSTREAM_KEY).unwrap();
