@@ -38,6 +38,7 @@ pub(crate) fn judge(fault: &Fault, seen: &Seen, log: &str, panics: &[String]) ->
     assert!(panics.is_empty(), "a task panicked: {}", panics.join("\n"));
     assert_eq!(seen.left, Left::default(), "something is left over");
     assert_private("the log", log);
+    assert!(seen.asked.is_empty() || !log.is_empty(), "nothing was logged");
     seen.asked.iter().for_each(check_headers);
     // A client that left before it was answered may never have been heard.
     let may_be_unheard = !seen.stayed && matches!(fault.kind, Kind::Upload(..) | Kind::Leaves(..));

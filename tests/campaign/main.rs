@@ -194,6 +194,7 @@ mod tests {
     /// Streams that were begun end once and as they really ended, whatever goes wrong, and nothing is left over.
     #[test]
     fn a_thousand_faults_break_no_promise() {
+        log::keep();
         panics::keep();
         let arguments = Arguments { seed: 5, faults: 1_000, only: None, jobs: None, write: None };
         let key = std::env::temp_dir().join(format!("sluicegate-campaign-test-{}.key", std::process::id()));
