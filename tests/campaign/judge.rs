@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Deserializer, Value};
+use serde_json::Value;
 use simulator::Protocol;
 
 use crate::client::Response;
 use crate::fault::{Fault, Kind};
 use crate::law::{assert_private, check_headers, check_refusal, check_told};
 use crate::question::Question;
+use crate::said::Said;
 use crate::stream::End;
 use crate::told;
 use crate::world::{Left, Seen};
@@ -84,7 +85,7 @@ fn verdict(fault: &Fault, seen: &Seen, response: &Response) -> Verdict {
 
 fn stream(fault: &Fault, seen: &Seen, response: &Response) -> Verdict {
     let spoken = told::spoken(fault.client, &response.body);
-    let said = told::spoken(fault.upstream, &seen.said);
+    let said = told::spoken(fault.upstream, &seen.said.body);
     match end(fault.client, response) {
         End::Reply(_) => {
             assert!(said_success(fault.upstream, &seen.said), "a false success: {}", response.text());
@@ -139,7 +140,7 @@ fn check_nonce(fault: &Fault, response: &Response) {
 
 /// Whether the words of the upstream can be compared with those of the client one by one.
 fn says_the_same(fault: &Fault, seen: &Seen) -> bool {
-    let is_stream = !told::events(&seen.said).is_empty();
+    let is_stream = !told::events(&seen.said.body).is_empty();
     is_stream && fault.kind.keeps_words()
 }
 
@@ -158,23 +159,42 @@ fn check_outcome(verdict: Verdict, streams: &BTreeMap<String, f64>) {
     }
 }
 
-/// Whether what an upstream said has, somewhere, that its answer is whole.
-fn said_success(upstream: Protocol, said: &[u8]) -> bool {
-    // What comes behind a reply is no part of it.
-    if let Some(Ok(Value::Object(reply))) = Deserializer::from_slice(said).into_iter().next() {
-        return reply.get("error").is_none_or(Value::is_null);
+/// Whether an upstream said, in the words of its protocol, that its answer is whole.
+fn said_success(upstream: Protocol, said: &Said) -> bool {
+    if !said.is_ok() {
+        return false;
     }
-    told::events(said).iter().any(|data| is_success(upstream, &serde_json::from_str(data).unwrap_or_default()))
+    if let Ok(reply @ Value::Object(_)) = serde_json::from_slice(&said.body) {
+        return said.is_whole && is_reply(upstream, &reply);
+    }
+    told::events(&said.body).iter().any(|data| is_success(upstream, &serde_json::from_str(data).unwrap_or_default()))
 }
 
+/// Whether a plain reply is whole by its own words.
+fn is_reply(upstream: Protocol, reply: &Value) -> bool {
+    let list = |name: &str| reply[name].as_array().map(Vec::as_slice).unwrap_or_default();
+    let is = match upstream {
+        Protocol::Responses => matches!(reply["status"].as_str(), Some("completed" | "incomplete")),
+        Protocol::Chat => !list("choices").is_empty() && list("choices").iter().all(is_finished),
+        Protocol::Messages => reply["type"] == "message" && reply["stop_reason"].is_string(),
+        Protocol::Images => !list("data").is_empty(),
+    };
+    is && reply["error"].is_null()
+}
+
+/// Whether an event of a stream says that the answer is whole.
 fn is_success(upstream: Protocol, event: &Value) -> bool {
     let kind = event["type"].as_str().unwrap_or_default();
     match upstream {
         Protocol::Responses => matches!(kind, "response.completed" | "response.incomplete"),
-        Protocol::Chat => event["choices"].as_array().into_iter().flatten().any(|it| it["finish_reason"].is_string()),
+        Protocol::Chat => event["choices"].as_array().into_iter().flatten().any(is_finished),
         Protocol::Messages => kind == "message_stop",
         Protocol::Images => kind.ends_with(".completed"),
     }
+}
+
+fn is_finished(choice: &Value) -> bool {
+    choice["finish_reason"].is_string()
 }
 
 /// The events that end a stream of Responses.

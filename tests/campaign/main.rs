@@ -17,6 +17,7 @@ mod pipe;
 #[path = "../upstreams/question.rs"]
 #[allow(dead_code, reason = "upstreams uses the rest")]
 mod question;
+mod said;
 #[path = "../black_box/stream.rs"]
 #[allow(dead_code, reason = "black_box uses the rest")]
 mod stream;

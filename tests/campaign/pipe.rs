@@ -2,8 +2,8 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use simulator::Socket;
@@ -18,6 +18,23 @@ pub(crate) struct Pipe {
     is_reset: Arc<AtomicBool>,
     /// Counts sides of the gateway's.
     _counted: Option<Counted>,
+    /// Keeps what this side writes.
+    record: Option<Record>,
+}
+
+/// What was written.
+#[derive(Clone, Default)]
+pub(crate) struct Record(Arc<Mutex<Vec<u8>>>);
+
+impl Record {
+    fn add(&self, bytes: &[u8]) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(bytes);
+    }
+
+    /// Takes out all that was written.
+    pub(crate) fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 /// How many sides of connections the gateway holds.
@@ -44,11 +61,17 @@ pub(crate) fn pair(capacity: usize, count: &Count) -> (Pipe, Pipe) {
     let (here, there) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
     count.0.fetch_add(1, Ordering::Relaxed);
     let counted = Some(Counted(count.clone()));
-    let gateways = Pipe { stream: one, resets: Arc::clone(&here), is_reset: Arc::clone(&there), _counted: counted };
-    (gateways, Pipe { stream: other, resets: there, is_reset: here, _counted: None })
+    let gateways =
+        Pipe { stream: one, resets: Arc::clone(&here), is_reset: Arc::clone(&there), _counted: counted, record: None };
+    (gateways, Pipe { stream: other, resets: there, is_reset: here, _counted: None, record: None })
 }
 
 impl Pipe {
+    /// Keeps what this side writes from now on.
+    pub(crate) fn recorded(self, record: Record) -> Self {
+        Self { record: Some(record), ..self }
+    }
+
     /// Closes its own direction.
     pub(crate) async fn half_close(&mut self) {
         // The other side may be gone.
@@ -87,7 +110,11 @@ impl AsyncRead for Pipe {
 
 impl AsyncWrite for Pipe {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
+        let written = ready!(Pin::new(&mut self.stream).poll_write(cx, bytes))?;
+        if let Some(record) = &self.record {
+            record.add(&bytes[..written]);
+        }
+        Poll::Ready(Ok(written))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -17,8 +17,9 @@ use upstream::{BoxFuture, Connection, Dial, Network};
 use crate::client::{self, Response};
 use crate::fault::{Fault, Kind, Leave};
 use crate::law::KEYS;
-use crate::pipe::{Count, Pipe, pair};
+use crate::pipe::{Count, Pipe, Record, pair};
 use crate::question::{PROTOCOLS, word};
+use crate::said::Said;
 
 /// A gateway with its upstreams.
 pub(crate) struct World {
@@ -35,8 +36,8 @@ pub(crate) struct Seen {
     pub(crate) response: Option<Response>,
     /// Whether the client stayed to the end.
     pub(crate) stayed: bool,
-    /// The body of the upstream's last answer, as far as it was to come.
-    pub(crate) said: Vec<u8>,
+    /// The upstream's last answer, as far as it came.
+    pub(crate) said: Said,
     /// The requests that upstreams saw.
     pub(crate) asked: Vec<Request>,
     /// Whether the head of a request came through.
@@ -62,7 +63,8 @@ pub(crate) struct Left {
 /// Where the upstreams play.
 struct Stage {
     fault: Mutex<Option<Fault>>,
-    said: Mutex<Vec<u8>>,
+    /// What it has written in answer to the last request.
+    written: Record,
     held: Count,
     upstream: Detached,
 }
@@ -83,7 +85,7 @@ impl World {
             let stage = Weak::<Stage>::clone(stage);
             let behave = move |request: &Request| stage.upgrade().map_or_else(Play::new, |stage| stage.play(request));
             let upstream = Detached::new(behave);
-            Stage { fault: Mutex::default(), said: Mutex::default(), held: held.clone(), upstream }
+            Stage { fault: Mutex::default(), written: Record::default(), held: held.clone(), upstream }
         });
         let network = Network { dialer: Arc::new(Dialer(Arc::clone(&stage))), ..Network::default() };
         let inside = Inside::new(&config(key), network).unwrap_or_else(|error| panic!("the configuration: {error}"));
@@ -93,7 +95,7 @@ impl World {
     /// Lets one fault happen.
     pub(crate) async fn suffer(&mut self, fault: &Fault) -> Seen {
         set(&self.stage.fault, Some(fault.clone()));
-        set(&self.stage.said, Vec::new());
+        self.stage.written.take();
         let before = self.stage.upstream.requests().len();
         let exchange = timeout(FOR_EVER, self.exchange(fault)).await;
         let hung = exchange.is_err();
@@ -107,7 +109,7 @@ impl World {
         Seen {
             response,
             stayed,
-            said: get(&self.stage.said),
+            said: Said::read(&self.stage.written.take()),
             asked: self.stage.upstream.requests().split_off(before),
             was_asked,
             requests: self.ended.requests - old.requests,
@@ -199,9 +201,8 @@ async fn leave(mut client: Pipe, how: Leave, at_once: usize) -> Option<Response>
 impl Stage {
     fn play(&self, request: &Request) -> Play {
         let Some(fault) = get(&self.fault) else { return Play::new() };
-        let play = fault.play(request);
-        set(&self.said, play.body_bytes());
-        play
+        self.written.take();
+        fault.play(request)
     }
 }
 
@@ -219,7 +220,7 @@ impl Dial for Dialer {
             }
             let capacity = fault.map_or(1, |fault| fault.pace.capacity);
             let (ours, theirs) = pair(capacity, &self.0.held);
-            let stage = Arc::clone(&self.0);
+            let (stage, theirs) = (Arc::clone(&self.0), theirs.recorded(self.0.written.clone()));
             tokio::spawn(async move { stage.upstream.serve(theirs).await });
             Ok(Box::new(ours) as Box<dyn Connection>)
         })

@@ -1,0 +1,87 @@
+//! What an upstream said, read from the bytes that it wrote: a client may be told success only of this.
+
+/// An answer, as its framing has it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Said {
+    /// 0 without a whole head.
+    pub(crate) status: u16,
+    pub(crate) body: Vec<u8>,
+    /// Whether the body came to the end that its head speaks of.
+    pub(crate) is_whole: bool,
+}
+
+impl Said {
+    /// Reads the first answer among bytes that may be anything.
+    pub(crate) fn read(mut bytes: &[u8]) -> Self {
+        while let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
+            let head = String::from_utf8_lossy(&bytes[..end]).to_ascii_lowercase();
+            bytes = &bytes[end + 4..];
+            let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_default();
+            // Hints come before the answer.
+            if !(100..200).contains(&status) {
+                let (body, is_whole) = framed(&head, bytes);
+                return Self { status, body, is_whole };
+            }
+        }
+        Self::default()
+    }
+
+    pub(crate) fn is_ok(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+}
+
+/// The body behind a head, and whether all of it is there.
+fn framed(head: &str, bytes: &[u8]) -> (Vec<u8>, bool) {
+    let header = |name: &str| head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim);
+    if header("transfer-encoding") == Some("chunked") {
+        return chunks(bytes);
+    }
+    let Some(length) = header("content-length") else { return (bytes.to_vec(), true) };
+    let length = length.parse().unwrap_or_default();
+    (bytes[..bytes.len().min(length)].to_vec(), bytes.len() >= length)
+}
+
+fn chunks(mut rest: &[u8]) -> (Vec<u8>, bool) {
+    let mut body = Vec::new();
+    while let Some(line) = rest.windows(2).position(|window| window == b"\r\n") {
+        let size = std::str::from_utf8(&rest[..line]).ok().and_then(|size| usize::from_str_radix(size, 16).ok());
+        let data = &rest[line + 2..];
+        match size {
+            Some(0) => return (body, data.starts_with(b"\r\n")),
+            Some(size) if data.len() >= size + 2 => {
+                body.extend(&data[..size]);
+                rest = &data[size + 2..];
+            }
+            Some(size) => {
+                body.extend(&data[..data.len().min(size)]);
+                break;
+            }
+            None => break,
+        }
+    }
+    (body, false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What stands behind the framed body was never said, and hints before the answer are none.
+    #[test]
+    fn an_answer_is_what_its_framing_says() {
+        let read = |bytes: &str| {
+            let said = Said::read(bytes.as_bytes());
+            (said.status, String::from_utf8(said.body).unwrap(), said.is_whole)
+        };
+        let hinted = "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}}";
+        assert_eq!(read(hinted), (200, "{}".into(), true));
+        assert_eq!(read("HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n{}"), (200, "{}".into(), false));
+        let chunked = "HTTP/1.1 500 Oh\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n";
+        assert_eq!(read(chunked), (500, "{}".into(), false));
+        assert_eq!(read(&format!("{chunked}0\r\n\r\nmore")), (500, "{}".into(), true));
+        assert_eq!(read(&format!("{chunked}9\r\nab")), (500, "{}ab".into(), false));
+        assert_eq!(read("HTTP/1.0 200 OK\r\n\r\nall"), (200, "all".into(), true));
+        assert_eq!(read("220 mail"), (0, String::new(), false));
+    }
+}
