@@ -4,6 +4,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use serde_json::{Value, json};
+use simulator::honest::Reply;
 use simulator::scenario::{self, Scenario};
 use simulator::{Cut, Play, Protocol, Request, honest};
 
@@ -47,6 +49,8 @@ pub(crate) enum Kind {
     HeadCut(Spot, Cut),
     /// The body is changed.
     Changed(Spot, Change),
+    /// The answer is a reply that is none, though it is whole.
+    Hollow(Hollow),
     /// The upstream plays one of the simulator's scenarios.
     Scenario(Scenario),
     /// Nobody listens where the upstream should be.
@@ -91,6 +95,17 @@ pub(crate) enum Change {
     EventDoubled,
     /// An event comes after the next.
     EventLate,
+}
+
+/// What makes a whole reply none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hollow {
+    /// It is an empty object.
+    Empty,
+    /// It says of itself that it is not finished.
+    Unfinished,
+    /// Nothing but the status says that it is none.
+    Status(u16),
 }
 
 /// A place in something whose length is known later.
@@ -143,6 +158,7 @@ impl Fault {
                 let pieces: Vec<_> = play.pieces().map(|piece| piece.to_vec()).collect();
                 self.paced(play.with_pieces(change.of(pieces, *spot)))
             }
+            Kind::Hollow(hollow) => self.paced(hollow.play(request)),
             Kind::Shutdown(spot) => {
                 let play = honest::answer(request);
                 let length = play.body_bytes().len();
@@ -166,7 +182,7 @@ impl Fault {
 impl Kind {
     fn draw(dice: &mut Dice) -> Self {
         let spot = Spot(dice.among(0..1 << 16) as u16);
-        match dice.among(0..21) {
+        match dice.among(0..22) {
             0 => Self::Nothing,
             1..7 => Self::Cut(spot, *dice.one(&CUTS)),
             7 => Self::HeadCut(spot, *dice.one(&CUTS)),
@@ -177,6 +193,7 @@ impl Kind {
             16 | 17 => Self::Leaves(spot, *dice.one(&LEAVES)),
             18 => Self::Upload(spot, *dice.one(&LEAVES)),
             19 => Self::Shutdown(spot),
+            20 => Self::Hollow(*dice.one(&HOLLOWS)),
             _ => Self::Drain(spot),
         }
     }
@@ -203,6 +220,7 @@ impl Kind {
             Self::HeadCut(..) => "head cut",
             Self::Changed(_, Change::Byte(_) | Change::Inserted(_) | Change::Removed) => "byte changed",
             Self::Changed(..) => "event lost, doubled, late",
+            Self::Hollow(_) => "hollow reply",
             Self::Scenario(_) => "scenario",
             Self::Refused | Self::Unreachable => "not reached",
             Self::Leaves(_, Leave::Still) => "client stops reading",
@@ -216,7 +234,7 @@ impl Kind {
     /// Whether what the upstream says is what an honest one says, as far as it gets.
     pub(crate) fn keeps_words(&self) -> bool {
         match self {
-            Self::Changed(..) => false,
+            Self::Changed(..) | Self::Hollow(_) => false,
             Self::Scenario(_) => self.is_harmless(),
             _ => true,
         }
@@ -239,6 +257,7 @@ impl fmt::Debug for Kind {
             Self::HeadCut(spot, cut) => write!(f, "head cut at {spot:?}: {cut:?}"),
             Self::Changed(spot, change) => write!(f, "body changed at {spot:?}: {change:?}"),
             Self::Scenario(scenario) => write!(f, "scenario {}", scenario.name()),
+            Self::Hollow(hollow) => write!(f, "hollow reply: {hollow:?}"),
             Self::Leaves(spot, how) => write!(f, "client leaves at {spot:?}: {how:?}"),
             Self::Upload(spot, how) => write!(f, "upload ends at {spot:?}: {how:?}"),
             Self::Shutdown(spot) => write!(f, "process ends at {spot:?}"),
@@ -297,6 +316,35 @@ impl Change {
     }
 }
 
+impl Hollow {
+    /// The plain reply of an honest upstream, made hollow.
+    fn play(self, request: &Request) -> Play {
+        let Reply::Json(honest, mut reply) = honest::plain(request) else { return honest::answer(request) };
+        let status = match self {
+            Self::Empty => {
+                reply = json!({});
+                honest
+            }
+            Self::Unfinished => {
+                unfinish(&mut reply);
+                honest
+            }
+            Self::Status(status) => status,
+        };
+        Play::json(status, &reply)
+    }
+}
+
+/// Takes away the word by which a reply of any protocol says that it is finished.
+fn unfinish(reply: &mut Value) {
+    match reply["object"].as_str() {
+        Some("response") => reply["status"] = "in_progress".into(),
+        Some(_) => reply["choices"][0]["finish_reason"] = Value::Null,
+        None if reply["type"] == "message" => reply["stop_reason"] = Value::Null,
+        None => {}
+    }
+}
+
 impl Pace {
     fn draw(dice: &mut Dice) -> Self {
         let pieces = match dice.among(0..4) {
@@ -312,6 +360,7 @@ impl Pace {
 const PROTOCOLS: [Protocol; 4] = [Protocol::Responses, Protocol::Chat, Protocol::Messages, Protocol::Images];
 const CUTS: [Cut; 4] = [Cut::Reset, Cut::Close, Cut::Clean, Cut::Hold];
 const LEAVES: [Leave; 4] = [Leave::Close, Leave::Reset, Leave::HalfClose, Leave::Still];
+const HOLLOWS: [Hollow; 4] = [Hollow::Empty, Hollow::Unfinished, Hollow::Status(500), Hollow::Status(404)];
 const CAPACITIES: [usize; 5] = [64, 512, 4 << 10, 64 << 10, 1 << 20];
 const AT_ONCE: [usize; 4] = [7, 100, 4 << 10, 64 << 10];
 const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
