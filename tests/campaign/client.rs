@@ -2,6 +2,8 @@
 
 use std::io;
 
+use serde_json::Value;
+use simulator::Protocol;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::fault::Fault;
@@ -75,19 +77,25 @@ impl Response {
 
 /// The bytes of a request, with headers that are nobody else's business.
 pub(crate) fn request(fault: &Fault) -> Vec<u8> {
-    let model = word(fault.upstream);
-    let body = match fault.question {
-        Question::Text => ask(fault.client, model, &fault.nonce(), fault.stream),
-        question => question.body(fault.client, model, fault.stream),
+    let (path, (kind, body)) = match fault.client {
+        Protocol::Images => (fault.drawing.path(), fault.drawing.request(&fault.nonce(), fault.stream)),
+        client => (path(client), ("application/json", words(fault).to_string().into_bytes())),
     };
-    let (path, body) = (path(fault.client), body.to_string());
     let head = format!(
-        "POST {path} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer {CLIENT_KEY}\r\ncontent-type: application/json\r\n\
+        "POST {path} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer {CLIENT_KEY}\r\ncontent-type: {kind}\r\n\
          anthropic-version: 2023-06-01\r\ncookie: session=private\r\nx-forwarded-for: 203.0.113.9\r\n\
          content-length: {}\r\n\r\n",
         body.len()
     );
-    (head + &body).into_bytes()
+    [head.into_bytes(), body].concat()
+}
+
+fn words(fault: &Fault) -> Value {
+    let model = word(fault.upstream);
+    match fault.question {
+        Question::Text => ask(fault.client, model, &fault.nonce(), fault.stream),
+        question => question.body(fault.client, model, fault.stream),
+    }
 }
 
 /// Reads what comes until the response is whole, or `enough` bytes are there, or nothing more comes.

@@ -10,6 +10,7 @@ use simulator::scenario::{self, Scenario};
 use simulator::{Cut, Play, Protocol, Request, honest};
 
 use crate::dice::Dice;
+use crate::drawing::Drawing;
 use crate::question::Question;
 
 /// One fault.
@@ -21,6 +22,8 @@ pub(crate) struct Fault {
     pub(crate) upstream: Protocol,
     pub(crate) stream: bool,
     pub(crate) question: Question,
+    /// Of Images.
+    pub(crate) drawing: Drawing,
     pub(crate) kind: Kind,
     pub(crate) pace: Pace,
 }
@@ -127,7 +130,8 @@ impl Fault {
         let upstream = if client == Protocol::Images { client } else { *dice.one(&PROTOCOLS[..3]) };
         let question = if client == Protocol::Images { Question::Text } else { *dice.one(&Question::ALL) };
         let stream = !dice.once_in(4);
-        Self { number, client, upstream, stream, question, kind: Kind::draw(dice), pace: Pace::draw(dice) }
+        let drawing = Drawing::draw(dice);
+        Self { number, client, upstream, stream, question, drawing, kind: Kind::draw(dice), pace: Pace::draw(dice) }
     }
 
     /// What a client says, which is in the answer too.
@@ -140,7 +144,7 @@ impl Fault {
         match &self.kind {
             Kind::Scenario(scenario) => scenario.play(request),
             Kind::Cut(spot, cut) => {
-                let play = self.paced(honest::answer(request));
+                let play = self.paced(self.honest(request));
                 let length = play.body_bytes().len();
                 play.cut_at(spot.of(length), *cut)
             }
@@ -154,18 +158,24 @@ impl Fault {
                 }
             }
             Kind::Changed(spot, change) => {
-                let play = honest::answer(request);
+                let play = self.honest(request);
                 let pieces: Vec<_> = play.pieces().map(|piece| piece.to_vec()).collect();
                 self.paced(play.with_pieces(change.of(pieces, *spot)))
             }
             Kind::Hollow(hollow) => self.paced(hollow.play(request)),
             Kind::Shutdown(spot) => {
-                let play = honest::answer(request);
+                let play = self.honest(request);
                 let length = play.body_bytes().len();
                 self.paced(play).cut_at(spot.of(length), Cut::Hold)
             }
-            _ => self.paced(honest::answer(request)),
+            _ => self.paced(self.honest(request)),
         }
+    }
+
+    /// What an upstream answers with which nothing is wrong.
+    fn honest(&self, request: &Request) -> Play {
+        let play = honest::answer(request);
+        if self.client == Protocol::Images { self.drawing.lengthened(play) } else { play }
     }
 
     /// Whether the upstream takes so long that a limit may come in between.

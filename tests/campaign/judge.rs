@@ -6,6 +6,7 @@ use serde_json::Value;
 use simulator::Protocol;
 
 use crate::client::Response;
+use crate::drawing::LONG;
 use crate::fault::{Fault, Kind};
 use crate::law::{assert_private, check_headers, check_refusal, check_told};
 use crate::question::Question;
@@ -47,9 +48,11 @@ pub(crate) fn judge(fault: &Fault, seen: &Seen, log: &str, panics: &[String]) ->
     let is_owed = seen.requests == requests || (may_be_unheard && seen.requests == 0.0);
     assert!(is_owed, "{} outcomes of {requests} requests", seen.requests);
     let Some(response) = &seen.response else {
-        assert!(!seen.stayed, "no answer");
         assert!(seen.streams.values().sum::<f64>() <= 1.0, "outcomes: {:?}", seen.streams);
-        return Verdict::Unseen;
+        // A reply that passes may break off before its head has left.
+        let passed = fault.client == Protocol::Images && seen.said.body.len() > LONG && !seen.said.is_whole;
+        assert!(!seen.stayed || passed, "no answer");
+        return if seen.stayed { Verdict::BrokenOff } else { Verdict::Unseen };
     };
     let verdict = verdict(fault, seen, response);
     check_outcome(verdict, &seen.streams);
@@ -75,20 +78,33 @@ fn verdict(fault: &Fault, seen: &Seen, response: &Response) -> Verdict {
     }
     if !response.complete {
         assert_eq!(fault.client, Protocol::Images, "a plain reply breaks off");
+        assert!(seen.said.body.starts_with(&response.body), "not how the upstream's reply begins");
         return Verdict::BrokenOff;
     }
-    told::plain(fault.client, response);
-    assert!(said_success(fault.upstream, &seen.said), "a false success: {}", response.text());
+    check_reply(fault, seen, response);
     check_nonce(fault, response);
     Verdict::Reply
+}
+
+fn check_reply(fault: &Fault, seen: &Seen, response: &Response) {
+    if fault.client == Protocol::Images && response.body.len() > LONG {
+        // It passed unread: it is what the upstream said, of success or not.
+        assert!(seen.said.is_ok() && seen.said.is_whole && seen.said.body == response.body, "another reply");
+        return;
+    }
+    if is_reply(fault.client, &told::plain(fault.client, response)) {
+        return check_success(fault, seen, response);
+    }
+    // A changed word may be one that nobody knows, and is passed on.
+    assert!(matches!(fault.kind, Kind::Changed(..)), "a reply that says no success: {}", response.text());
 }
 
 fn stream(fault: &Fault, seen: &Seen, response: &Response) -> Verdict {
     let spoken = told::spoken(fault.client, &response.body);
     let said = told::spoken(fault.upstream, &seen.said.body);
-    match end(fault.client, response) {
+    match end(fault, response) {
         End::Reply(_) => {
-            assert!(said_success(fault.upstream, &seen.said), "a false success: {}", response.text());
+            check_success(fault, seen, response);
             check_nonce(fault, response);
             if says_the_same(fault, seen) {
                 assert_eq!(spoken, said, "all that was said");
@@ -105,13 +121,16 @@ fn stream(fault: &Fault, seen: &Seen, response: &Response) -> Verdict {
 }
 
 /// How a stream ended, by the grammar of its protocol.
-fn end(client: Protocol, response: &Response) -> End<Value> {
+fn end(fault: &Fault, response: &Response) -> End<Value> {
     let events = told::events(&response.body);
     let is_stranger = |data: &String| matches!(responses::Event::read(data), Ok(responses::Event::Other(_)));
-    if client == Protocol::Responses && events.iter().any(is_stranger) {
+    if fault.client == Protocol::Responses && events.iter().any(is_stranger) {
         return end_among_strangers(response, &events);
     }
-    told::stream(client, response)
+    match fault.client {
+        Protocol::Images => told::pictures(fault.drawing.operation(), fault.drawing.count, response),
+        client => told::stream(client, response),
+    }
 }
 
 /// The same of a stream with events that its protocol does not know: they are passed on, and the grammar has none. That
@@ -159,15 +178,26 @@ fn check_outcome(verdict: Verdict, streams: &BTreeMap<String, f64>) {
     }
 }
 
+/// A client is told success only when its upstream said so.
+fn check_success(fault: &Fault, seen: &Seen, response: &Response) {
+    let said = || format!("{} {}", seen.said.status, String::from_utf8_lossy(&seen.said.body));
+    assert!(said_success(fault, &seen.said), "a false success: {}\nof: {}", response.text(), said());
+}
+
 /// Whether an upstream said, in the words of its protocol, that its answer is whole.
-fn said_success(upstream: Protocol, said: &Said) -> bool {
+fn said_success(fault: &Fault, said: &Said) -> bool {
+    let upstream = fault.upstream;
     if !said.is_ok() {
         return false;
     }
     if let Ok(reply @ Value::Object(_)) = serde_json::from_slice(&said.body) {
         return said.is_whole && is_reply(upstream, &reply);
     }
-    told::events(&said.body).iter().any(|data| is_success(upstream, &serde_json::from_str(data).unwrap_or_default()))
+    let events = told::events(&said.body);
+    let ends = events.iter().filter(|data| is_success(upstream, &serde_json::from_str(data).unwrap_or_default()));
+    // Each picture has an end of its own.
+    let owed = if upstream == Protocol::Images { fault.drawing.count as usize } else { 1 };
+    ends.count() >= owed
 }
 
 /// Whether a plain reply is whole by its own words.
@@ -176,7 +206,10 @@ fn is_reply(upstream: Protocol, reply: &Value) -> bool {
     let is = match upstream {
         Protocol::Responses => matches!(reply["status"].as_str(), Some("completed" | "incomplete")),
         Protocol::Chat => !list("choices").is_empty() && list("choices").iter().all(is_finished),
-        Protocol::Messages => reply["type"] == "message" && reply["stop_reason"].is_string(),
+        // Without its type the stop reason still says it.
+        Protocol::Messages => {
+            reply["type"].as_str().is_none_or(|kind| kind == "message") && reply["stop_reason"].is_string()
+        }
         Protocol::Images => !list("data").is_empty(),
     };
     is && reply["error"].is_null()

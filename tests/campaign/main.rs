@@ -7,6 +7,7 @@
 
 mod client;
 mod dice;
+mod drawing;
 mod fault;
 mod judge;
 #[path = "../upstreams/law.rs"]

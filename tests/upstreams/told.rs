@@ -15,7 +15,7 @@ pub(crate) fn stream(protocol: Protocol, response: &Response) -> End<Value> {
         Protocol::Responses => value(stream::responses(response)),
         Protocol::Chat => value(stream::chat(response)),
         Protocol::Messages => value(stream::messages(response)),
-        Protocol::Images => images(response),
+        Protocol::Images => pictures(Operation::Generation, 1, response),
     }
 }
 
@@ -70,8 +70,10 @@ pub(crate) fn events(stream: &[u8]) -> Vec<String> {
     data
 }
 
-fn images(response: &Response) -> End<Value> {
-    let mut fold = images::Fold::new(Operation::Generation, Some(1));
+/// The same of a stream of so many pictures.
+#[track_caller]
+pub(crate) fn pictures(operation: Operation, count: u32, response: &Response) -> End<Value> {
+    let mut fold = images::Fold::new(operation, Some(count));
     let data = stream::data(response);
     for (place, data) in data.iter().enumerate() {
         let event = images::Event::read(data).unwrap_or_else(|error| panic!("{error}: {data}"));
