@@ -351,7 +351,7 @@ fn unfinish(reply: &mut Value) {
         Some("response") => reply["status"] = "in_progress".into(),
         Some(_) => reply["choices"][0]["finish_reason"] = Value::Null,
         None if reply["type"] == "message" => reply["stop_reason"] = Value::Null,
-        None => {}
+        None => reply["data"] = json!([]),
     }
 }
 

@@ -206,10 +206,7 @@ fn is_reply(upstream: Protocol, reply: &Value) -> bool {
     let is = match upstream {
         Protocol::Responses => matches!(reply["status"].as_str(), Some("completed" | "incomplete")),
         Protocol::Chat => !list("choices").is_empty() && list("choices").iter().all(is_finished),
-        // Without its type the stop reason still says it.
-        Protocol::Messages => {
-            reply["type"].as_str().is_none_or(|kind| kind == "message") && reply["stop_reason"].is_string()
-        }
+        Protocol::Messages => reply["type"] == "message" && reply["stop_reason"].is_string(),
         Protocol::Images => !list("data").is_empty(),
     };
     is && reply["error"].is_null()
