@@ -50,7 +50,8 @@ pub(crate) fn judge(fault: &Fault, seen: &Seen, log: &str, panics: &[String]) ->
     let Some(response) = &seen.response else {
         assert!(seen.streams.values().sum::<f64>() <= 1.0, "outcomes: {:?}", seen.streams);
         // A reply that passes may break off before its head has left.
-        let passed = fault.client == Protocol::Images && seen.said.body.len() > LONG && !seen.said.is_whole;
+        let is_broken = !seen.said.is_whole || serde_json::from_slice::<Value>(&seen.said.body).is_err();
+        let passed = fault.client == Protocol::Images && seen.said.body.len() > LONG && is_broken;
         assert!(!seen.stayed || passed, "no answer");
         return if seen.stayed { Verdict::BrokenOff } else { Verdict::Unseen };
     };
