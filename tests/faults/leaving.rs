@@ -157,14 +157,14 @@ fn d03_streams_past_the_deadline_are_told_that_they_failed() {
         }
     });
     assert_eq!(scene.house.gateway.wait().code(), Some(0));
-    assert!(told.elapsed() < Duration::from_secs(10), "{:?}", told.elapsed());
+    assert!(told.elapsed() < Duration::from_secs(1) + GRACE, "{:?}", told.elapsed());
     await_that("each outcome is told", || {
         let log = scene.house.gateway.log.lock().unwrap();
         log.matches("\"outcome\":\"shutdown\"").count() == lanes().len()
     });
 }
 
-/// A client that does not read its failure does not hold up the end.
+/// A client that does not read its failure does not hold up the end, which comes within 2 s of the deadline too.
 #[test]
 fn d03_who_does_not_read_holds_nobody_up() {
     let scenario = simulator::scenario::named("endless-deltas").unwrap();
@@ -175,7 +175,7 @@ fn d03_who_does_not_read_holds_nobody_up() {
     scene.house.gateway.signal("TERM");
     let told = now();
     assert_eq!(scene.house.gateway.wait().code(), Some(0));
-    assert!(told.elapsed() < Duration::from_secs(10), "{:?}", told.elapsed());
+    assert!(told.elapsed() < Duration::from_millis(100) + GRACE, "{:?}", told.elapsed());
 }
 
 /// A second signal, of either kind, ends the process at once and not with success.
@@ -221,3 +221,6 @@ fn d05_what_has_not_begun_by_the_deadline_is_a_503() {
 fn now() -> Instant {
     Instant::now()
 }
+
+/// How long after the deadline the process has ended.
+const GRACE: Duration = Duration::from_secs(2);
