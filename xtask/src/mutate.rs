@@ -27,8 +27,8 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
         return Ok(());
     }
     let mut page = Page::read(&all)?;
-    let verdicts = judge(&chosen, plan.jobs, |name, verdict| {
-        page.note(name, verdict);
+    let verdicts = judge(&chosen, plan.jobs, |mutation, verdict| {
+        page.note(mutation, verdict);
         // At once: nobody wants to lose hours of trials with the last.
         if plan.write { page.write(&all) } else { Ok(()) }
     })?;
@@ -46,7 +46,11 @@ pub(crate) fn problems() -> Outcome<Vec<String>> {
 type Verdicts = BTreeMap<String, Verdict>;
 
 /// Tries one after another, and tells each verdict as it comes.
-fn judge(chosen: &[&Mutation], jobs: Option<u16>, mut tell: impl FnMut(&str, Verdict) -> Outcome) -> Outcome<Verdicts> {
+fn judge(
+    chosen: &[&Mutation],
+    jobs: Option<u16>,
+    mut tell: impl FnMut(&Mutation, Verdict) -> Outcome,
+) -> Outcome<Verdicts> {
     let copy = Copy::open()?;
     let mut trials = Trials::new(&copy, jobs);
     let mut verdicts = Verdicts::new();
@@ -54,7 +58,7 @@ fn judge(chosen: &[&Mutation], jobs: Option<u16>, mut tell: impl FnMut(&str, Ver
         print!("{number}/{} {}: ", chosen.len(), mutation.name);
         let verdict = trials.run(mutation)?;
         println!("{verdict}");
-        tell(&mutation.name, verdict)?;
+        tell(mutation, verdict)?;
         verdicts.insert(mutation.name.clone(), verdict);
     }
     Ok(verdicts)

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
 
 use crate::{Outcome, workspace};
 
@@ -25,6 +26,18 @@ pub(super) struct Mutation {
     pub(super) tests: String,
     /// Why no test can tell.
     pub(super) survives: Option<String>,
+}
+
+impl Mutation {
+    /// Tells this mutation from any that changes something else, or is told by other tests.
+    pub(super) fn mark(&self) -> String {
+        let mut hash = Sha256::new();
+        for text in [&self.file, &self.find, &self.replace, &self.tests] {
+            hash.update((text.len() as u64).to_le_bytes());
+            hash.update(text);
+        }
+        hash.finalize()[..MARK].iter().map(|byte| format!("{byte:02x}")).collect()
+    }
 }
 
 /// One file of the list.
@@ -92,6 +105,9 @@ fn files() -> Outcome<Vec<PathBuf>> {
     Ok(paths)
 }
 
+/// So many bytes of a hash tell a few hundred mutations apart.
+const MARK: usize = 4;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,6 +143,21 @@ why = 'No file.'
         let tests: Vec<_> = chapter(CHAPTER).unwrap().into_iter().map(|mutation| mutation.tests).collect();
         assert_eq!(tests, ["-p sluicegate-sse", "-p xtask", "-p sluicegate-sse"]);
         assert!(chapter("tests = ''\n[[mutation]]\nguard = 'a'").is_err());
+    }
+
+    #[test]
+    fn a_mark_is_of_what_is_changed_and_tested_alone() {
+        let one = chapter(CHAPTER).unwrap().remove(0);
+        let renamed = Mutation { name: "other".into(), why: "Otherwise.".into(), ..one.clone() };
+        assert_eq!((renamed.mark(), one.mark().len()), (one.mark(), 2 * MARK));
+        for other in [
+            Mutation { file: "Cargo.toml".into(), ..one.clone() },
+            Mutation { find: "name".into(), ..one.clone() },
+            Mutation { replace: "n".into(), ..one.clone() },
+            Mutation { tests: "-p xtask".into(), ..one.clone() },
+        ] {
+            assert_ne!(other.mark(), one.mark(), "{other:?}");
+        }
     }
 
     #[test]

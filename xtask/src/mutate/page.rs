@@ -7,27 +7,28 @@ use super::list::Mutation;
 use super::{Verdict, Verdicts};
 use crate::{Outcome, workspace};
 
-/// The results in the page, by the names of mutations.
+/// The results in the page.
 pub(super) struct Page {
-    results: BTreeMap<String, String>,
+    results: Results,
 }
 
+/// What came of each mutation, by its name, and the mark of what was tried.
+type Results = BTreeMap<String, (String, String)>;
+
 impl Page {
-    /// The page as it is; what is no longer in the list is left out.
+    /// The page as it is; what is no longer in the list, or is another mutation now, is left out.
     pub(super) fn read(all: &[Mutation]) -> Outcome<Self> {
         let text = match fs::read_to_string(workspace::root().join(PAGE)) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(format!("{PAGE}: {error}")),
         };
-        let mut results = results(&text);
-        results.retain(|name, _| all.iter().any(|mutation| mutation.name == *name));
-        Ok(Self { results })
+        Ok(Self { results: current(results(&text), all) })
     }
 
     /// Takes in what came of a mutation.
-    pub(super) fn note(&mut self, name: &str, verdict: Verdict) {
-        self.results.insert(name.to_owned(), verdict.to_string());
+    pub(super) fn note(&mut self, mutation: &Mutation, verdict: Verdict) {
+        self.results.insert(mutation.name.clone(), (verdict.to_string(), mutation.mark()));
     }
 
     pub(super) fn write(&self, all: &[Mutation]) -> Outcome {
@@ -38,19 +39,21 @@ impl Page {
         let is = |mutation: &&Mutation, begins: &str| self.result(mutation).starts_with(begins);
         let caught = all.iter().filter(|mutation| is(mutation, "caught")).count();
         let survived = all.iter().filter(|mutation| is(mutation, "survived")).count();
-        let mut text = format!("{OPENING}{}\n\n{HEAD}", share(caught, survived));
+        let tried = self.results.len();
+        let mut text = format!("{OPENING}{tried} of {} tried; {}\n\n{HEAD}", all.len(), share(caught, survived));
         for mutation in all {
             let Mutation { name, file, why, survives, .. } = mutation;
             let result = self.result(mutation);
             let reason = survives.as_ref().filter(|_| result.starts_with("survived")).map(|why| format!(": {why}"));
             let reason = reason.unwrap_or_default().replace('|', "\\|");
-            text += &format!("| `{name}` | {} | `{file}` | {result}{reason} |\n", why.replace('|', "\\|"));
+            let mark = self.results.get(name).map_or(String::new(), |(_, mark)| format!("`{mark}`"));
+            text += &format!("| `{name}` | {} | `{file}` | {mark} | {result}{reason} |\n", why.replace('|', "\\|"));
         }
         text
     }
 
     fn result(&self, mutation: &Mutation) -> &str {
-        self.results.get(&mutation.name).map_or("not tried", String::as_str)
+        self.results.get(&mutation.name).map_or("not tried", |(result, _)| result)
     }
 }
 
@@ -70,20 +73,34 @@ fn share(caught: usize, survived: usize) -> String {
 }
 
 /// The results that a page tells, without the reasons behind them.
-fn results(page: &str) -> BTreeMap<String, String> {
+fn results(page: &str) -> Results {
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.strip_suffix(" |"));
-    let cells = rows.filter_map(|row| Some((row.split_once('`')?.0, row.rsplit_once("` | ")?.1)));
-    cells.map(|(name, result)| (name.to_owned(), result.split(": ").next().unwrap_or(result).to_owned())).collect()
+    rows.filter_map(|row| {
+        let name = row.split_once('`')?.0;
+        let (mark, result) = row.rsplit_once("` | `")?.1.split_once("` | ")?;
+        let result = result.split(": ").next().unwrap_or(result);
+        Some((name.to_owned(), (result.to_owned(), mark.to_owned())))
+    })
+    .collect()
+}
+
+/// The results of mutations that are in the list as they were tried.
+fn current(mut results: Results, all: &[Mutation]) -> Results {
+    let marks: BTreeMap<_, _> = all.iter().map(|mutation| (&mutation.name, mutation.mark())).collect();
+    results.retain(|name, (_, mark)| marks.get(name).is_some_and(|now| now == mark));
+    results
 }
 
 const OPENING: &str = "\
 # Mutations
 
 Each row takes one guard of the product away, and says whether the tests told. The list is in `tests/mutations`;
-`cargo xtask mutate --write` tries it and writes this page; `cargo xtask tidy` holds the list against the code.
+`cargo xtask mutate --write` tries it and writes this page; `cargo xtask tidy` holds the list against the code. Tests
+that do not end count as a catch: whoever runs them sees it. The mark is of what was changed and which tests ran, so
+that a mutation that is another one since then counts as not tried.
 
 ";
-const HEAD: &str = "| mutation | guard | file | result |\n|---|---|---|---|\n";
+const HEAD: &str = "| mutation | guard | file | mark | result |\n|---|---|---|---|---|\n";
 const PAGE: &str = "tests/MUTATIONS.md";
 
 #[cfg(test)]
@@ -105,25 +122,36 @@ mod tests {
         }
     }
 
+    fn page(told: &[(&str, Verdict)]) -> Page {
+        let mut page = Page { results: Results::new() };
+        told.iter().for_each(|(name, verdict)| page.note(&mutation(name), *verdict));
+        page
+    }
+
     #[test]
     fn a_page_keeps_what_was_not_tried_again() {
         let all = ["one", "two", "three", "four"].map(mutation);
-        let mut page = Page { results: BTreeMap::new() };
-        for (name, verdict) in [("one", Verdict::Survived), ("two", Verdict::Hung), ("three", Verdict::Survived)] {
-            page.note(name, verdict);
-        }
-        let mut page = Page { results: results(&page.text(&all)) };
-        page.note("one", Verdict::Caught);
-        let again = page.text(&all);
+        let told = page(&[("one", Verdict::Survived), ("two", Verdict::Hung), ("three", Verdict::Survived)]);
+        let mut page = Page { results: current(results(&told.text(&all)), &all) };
+        page.note(&all[0], Verdict::Caught);
+        let (again, mark) = (page.text(&all), all[0].mark());
         assert_eq!(
             again.strip_prefix(OPENING).unwrap(),
             format!(
-                "2 of 3 caught: 66.7 %.\n\n{HEAD}\
-                 | `one` | This \\| that. | `a.rs` | caught |\n\
-                 | `two` | This \\| that. | `a.rs` | caught (the tests did not end) |\n\
-                 | `three` | This \\| that. | `a.rs` | survived: It is told: by none \\| one. |\n\
-                 | `four` | This \\| that. | `a.rs` | not tried |\n"
+                "3 of 4 tried; 2 of 3 caught: 66.7 %.\n\n{HEAD}\
+                 | `one` | This \\| that. | `a.rs` | `{mark}` | caught |\n\
+                 | `two` | This \\| that. | `a.rs` | `{mark}` | caught (the tests did not end) |\n\
+                 | `three` | This \\| that. | `a.rs` | `{mark}` | survived: It is told: by none \\| one. |\n\
+                 | `four` | This \\| that. | `a.rs` |  | not tried |\n"
             )
         );
+    }
+
+    #[test]
+    fn a_mutation_that_is_another_now_is_not_tried() {
+        let told = page(&[("one", Verdict::Caught), ("two", Verdict::Caught)]).text(&["one", "two"].map(mutation));
+        let all = [Mutation { replace: "c".into(), ..mutation("one") }, mutation("two")];
+        let left = current(results(&told), &all);
+        assert_eq!(left.keys().collect::<Vec<_>>(), ["two"]);
     }
 }

@@ -17,7 +17,7 @@ use crate::{Outcome, process};
 pub(super) enum Verdict {
     /// A test failed.
     Caught,
-    /// The tests did not end.
+    /// The tests did not end, which nobody overlooks either.
     Hung,
     /// Every test passed.
     Survived,
