@@ -1,7 +1,7 @@
 //! `cargo xtask mutate`: takes one guard of the product away at a time and sees whether a test tells.
 //!
 //! `tests/mutations` says what is taken away. The work is done on a copy in `target/mutate`, with a target folder of its
-//! own that stays warm, so that nothing here is ever left changed.
+//! own that stays warm, so that nothing here is ever left changed; what is edited here meanwhile takes no part.
 
 mod copy;
 mod list;
@@ -51,8 +51,7 @@ fn judge(
     jobs: Option<u16>,
     mut tell: impl FnMut(&Mutation, Verdict) -> Outcome,
 ) -> Outcome<Verdicts> {
-    let copy = Copy::open()?;
-    let mut trials = Trials::new(&copy, jobs);
+    let mut trials = Trials::new(Copy::open()?, jobs);
     let mut verdicts = Verdicts::new();
     for (number, mutation) in (1..).zip(chosen) {
         print!("{number}/{} {}: ", chosen.len(), mutation.name);

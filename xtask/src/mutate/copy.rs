@@ -7,28 +7,59 @@ use std::{fs, io};
 use super::list::Mutation;
 use crate::{Outcome, process, workspace};
 
-/// The copy. What did not change keeps its time, so that cargo builds little anew.
+/// The copy, as the work tree was when it was opened: what is edited since then takes no part in any trial.
 pub(super) struct Copy {
     folder: PathBuf,
+    files: BTreeSet<String>,
+    /// The file that is mutated, and what stood in it.
+    mutated: Option<(PathBuf, String)>,
 }
 
 impl Copy {
-    /// The copy in `target/mutate`, made if it is absent.
+    /// Makes the copy in `target/mutate` like the work tree. What did not change keeps its time, so that cargo builds
+    /// little anew.
     pub(super) fn open() -> Outcome<Self> {
-        Ok(Self { folder: workspace::target()?.join("mutate") })
+        let (root, folder) = (workspace::root(), workspace::target()?.join("mutate"));
+        let files = workspace::files()?.into_iter().filter(|name| root.join(name).is_file()).collect();
+        Self::of(&root, folder, files)
     }
 
-    /// Makes the copy like the work tree again, with one mutation or none.
-    pub(super) fn renew(&self, mutation: Option<&Mutation>) -> Outcome {
-        let (from, to) = (workspace::root(), self.folder.join(TREE));
-        let files: BTreeSet<_> = workspace::files()?.into_iter().filter(|name| from.join(name).is_file()).collect();
-        let told = |error| format!("{}: {error}", to.display());
-        fs::create_dir_all(&to).and_then(|()| prune(&to, &to, &files)).map_err(told)?;
+    fn of(root: &Path, folder: PathBuf, files: BTreeSet<String>) -> Outcome<Self> {
+        let tree = folder.join(TREE);
+        fs::create_dir_all(&tree).map_err(|error| format!("{}: {error}", tree.display()))?;
         for name in &files {
-            let changed = mutation.filter(|mutation| mutation.file == *name);
-            renew(&from.join(name), &to.join(name), changed).map_err(|error| format!("{name}: {error}"))?;
+            renew(&root.join(name), &tree.join(name)).map_err(|error| format!("{name}: {error}"))?;
         }
+        let mut copy = Self { folder, files, mutated: None };
+        copy.restore()?;
+        Ok(copy)
+    }
+
+    /// Takes back the last mutation, and makes this one.
+    ///
+    /// # Errors
+    /// When what it looks for is not in its file once.
+    pub(super) fn mutate(&mut self, mutation: &Mutation) -> Outcome {
+        self.restore()?;
+        let Mutation { name, file, find, replace, .. } = mutation;
+        let path = self.folder.join(TREE).join(file);
+        let told = |error| format!("{file}: {error}");
+        let text = fs::read_to_string(&path).map_err(told)?;
+        if text.matches(find).count() != 1 {
+            return Err(format!("mutation {name}: what it looks for must be in {file} once"));
+        }
+        fs::write(&path, text.replacen(find, replace, 1)).map_err(told)?;
+        self.mutated = Some((path, text));
         Ok(())
+    }
+
+    /// Takes back the last mutation, and takes away what tests have left.
+    pub(super) fn restore(&mut self) -> Outcome {
+        if let Some((path, text)) = self.mutated.take() {
+            fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+        }
+        let tree = self.folder.join(TREE);
+        prune(&tree, &tree, &self.files).map_err(|error| format!("{}: {error}", tree.display()))
     }
 
     /// A cargo command in the copy.
@@ -60,11 +91,8 @@ fn prune(folder: &Path, root: &Path, files: &BTreeSet<String>) -> io::Result<()>
 }
 
 /// Writes the file `to` if it is not what it must be.
-fn renew(from: &Path, to: &Path, mutation: Option<&Mutation>) -> io::Result<()> {
-    let mut wanted = fs::read(from)?;
-    if let Some(Mutation { find, replace, .. }) = mutation {
-        wanted = String::from_utf8_lossy(&wanted).replacen(find, replace, 1).into_bytes();
-    }
+fn renew(from: &Path, to: &Path) -> io::Result<()> {
+    let wanted = fs::read(from)?;
     if fs::read(to).is_ok_and(|there| there == wanted) {
         return Ok(());
     }
@@ -74,3 +102,43 @@ fn renew(from: &Path, to: &Path, mutation: Option<&Mutation>) -> io::Result<()> 
 }
 
 const TREE: &str = "tree";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mutation(find: &str) -> Mutation {
+        Mutation {
+            name: "one".into(),
+            file: "a/b.rs".into(),
+            find: find.into(),
+            replace: "true".into(),
+            why: "A guard.".into(),
+            tests: String::new(),
+            survives: None,
+        }
+    }
+
+    /// Each trial has its own mutation and no other, and nothing that was edited or left behind meanwhile.
+    #[test]
+    fn a_trial_is_of_the_tree_as_it_was_with_one_mutation() {
+        let root = std::env::temp_dir().join(format!("xtask-copy-{}", std::process::id()));
+        let (source, copied) = (root.join("a/b.rs"), root.join("mutate/tree/a/b.rs"));
+        fs::create_dir_all(root.join("a")).unwrap();
+        fs::write(&source, "if one { two }").unwrap();
+        let mut copy = Copy::of(&root, root.join("mutate"), ["a/b.rs".to_owned()].into()).unwrap();
+        let there = || fs::read_to_string(&copied).unwrap();
+
+        copy.mutate(&mutation("one")).unwrap();
+        assert_eq!(there(), "if true { two }");
+        fs::write(&source, "edited").unwrap();
+        fs::write(copied.with_file_name("left"), "").unwrap();
+        copy.mutate(&mutation("two")).unwrap();
+        assert_eq!(there(), "if one { true }");
+        assert!(!copied.with_file_name("left").exists());
+        copy.restore().unwrap();
+        assert_eq!(there(), "if one { two }");
+        assert!(copy.mutate(&mutation("edited")).unwrap_err().contains("must be in a/b.rs once"));
+        fs::remove_dir_all(root).unwrap();
+    }
+}

@@ -54,16 +54,16 @@ impl fmt::Display for Verdict {
 }
 
 /// The trials on a copy.
-pub(super) struct Trials<'a> {
-    copy: &'a Copy,
+pub(super) struct Trials {
+    copy: Copy,
     /// How many compilers may run at once.
     jobs: Option<u16>,
     /// How long tests take when nothing is changed, by their arguments.
     unchanged: BTreeMap<String, Duration>,
 }
 
-impl<'a> Trials<'a> {
-    pub(super) fn new(copy: &'a Copy, jobs: Option<u16>) -> Self {
+impl Trials {
+    pub(super) fn new(copy: Copy, jobs: Option<u16>) -> Self {
         Self { copy, jobs, unchanged: BTreeMap::new() }
     }
 
@@ -74,7 +74,7 @@ impl<'a> Trials<'a> {
             Some(usual) => *usual,
             None => self.run_unchanged(&mutation.tests)?,
         };
-        self.copy.renew(Some(mutation))?;
+        self.copy.mutate(mutation)?;
         let log = self.copy.log(&mutation.name);
         if !self.build(&mutation.tests, &log)? {
             return Ok(Verdict::Unbuilt);
@@ -88,7 +88,7 @@ impl<'a> Trials<'a> {
 
     /// How long the tests take without a mutation.
     fn run_unchanged(&mut self, tests: &str) -> Outcome<Duration> {
-        self.copy.renew(None)?;
+        self.copy.restore()?;
         let log = self.copy.log("unchanged");
         let passes = self.build(tests, &log)?;
         let begun = now();
