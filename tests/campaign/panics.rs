@@ -1,19 +1,32 @@
-//! What panics have said, those of tasks too, kept for each thread until it was looked at.
+//! What panics have said, those of tasks too, kept until it was looked at.
 
 use std::cell::RefCell;
+use std::sync::{Mutex, PoisonError};
 
 thread_local! {
-    static SAID: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+    /// Of a thread that puts faults.
+    static SAID: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
 }
+
+/// Of threads that work for others, and so for a fault that may be any.
+static ELSEWHERE: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Keeps every panic from now on, instead of telling it.
 pub(crate) fn keep() {
-    std::panic::set_hook(Box::new(|panic| SAID.with(|said| said.borrow_mut().push(panic.to_string()))));
+    std::panic::set_hook(Box::new(|panic| {
+        let panic = panic.to_string();
+        SAID.with_borrow_mut(|said| match said {
+            Some(said) => said.push(panic),
+            None => ELSEWHERE.lock().unwrap_or_else(PoisonError::into_inner).push(panic),
+        });
+    }));
 }
 
-/// What the panics of this thread have said since it was last asked.
+/// What the panics of this thread, and of those that may work for it, have said since it was last asked.
 pub(crate) fn take() -> Vec<String> {
-    SAID.with(RefCell::take)
+    let mut said = SAID.replace(Some(Vec::new())).unwrap_or_default();
+    said.append(&mut ELSEWHERE.lock().unwrap_or_else(PoisonError::into_inner));
+    said
 }
 
 #[cfg(test)]
@@ -24,6 +37,7 @@ mod tests {
     #[test]
     fn a_panic_of_a_task_is_kept() {
         keep();
+        take();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let task = runtime.block_on(async { tokio::spawn(async { panic!("a task fell") }).await });
         assert!(task.is_err());
