@@ -7,6 +7,7 @@ pub mod say;
 pub use self::failure::failure;
 pub(crate) use self::failure::told;
 pub use self::reading::{Reader, reply};
+pub(crate) use self::reading::{check, check_finish};
 
 /// A protocol that an upstream for text speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

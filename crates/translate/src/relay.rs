@@ -11,6 +11,8 @@ mod images;
 mod messages;
 mod responses;
 
+use std::fmt::Display;
+
 use bytes::Bytes;
 use engine::{EngineError, Usage};
 use sse::{Decoder, Limits};
@@ -21,6 +23,7 @@ pub use self::images::{Images, stream_of};
 pub use self::messages::Messages;
 pub use self::responses::Responses;
 use crate::error::in_stream;
+use crate::outbound;
 
 /// A protocol that is relayed: its grammar, and what of it is not passed on as it came.
 pub trait Speech: Send {
@@ -188,8 +191,15 @@ fn write(raw: &[u8], data: &str, heard: &Heard, model: &[u8], out: &mut Vec<u8>)
     }
 }
 
-/// Reads a whole reply as a type of its protocol.
+/// Reads an event as its protocol does, unless it tells of a failure.
+fn read_event<E, W: Display>(data: &str, read: fn(&str) -> Result<E, W>) -> Result<E, EngineError> {
+    outbound::check(data.as_bytes())?;
+    read(data).map_err(|error| malformed(&error))
+}
+
+/// Reads a whole reply as a type of its protocol, unless it tells of a failure.
 fn read<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, EngineError> {
+    outbound::check(body)?;
     // As text that was looked over once, its strings need not be looked over one by one.
     let text = std::str::from_utf8(body).map_err(|error| malformed_reply(&error))?;
     serde_json::from_str(text).map_err(|error| malformed_reply(&error))
@@ -206,17 +216,17 @@ fn json_string(text: &str) -> Vec<u8> {
     wire::Json::from(serde_json::Value::from(text)).text().as_bytes().to_vec()
 }
 
-fn malformed_reply(why: &dyn std::fmt::Display) -> EngineError {
+fn malformed_reply(why: &dyn Display) -> EngineError {
     EngineError::Upstream(format!("malformed reply: {why}"))
 }
 
 /// The failure of an upstream that says what its protocol does not have.
-fn malformed(why: &dyn std::fmt::Display) -> EngineError {
+fn malformed(why: &dyn Display) -> EngineError {
     EngineError::Upstream(format!("malformed event: {why}"))
 }
 
 /// The failure of an upstream whose stream is not what its protocol says. The log tells operators of the way out.
-fn strayed(offence: &dyn std::fmt::Display) -> EngineError {
+fn strayed(offence: &dyn Display) -> EngineError {
     let advice = "if it always does so, `repair = true` reads its streams and writes them anew";
     EngineError::Upstream(format!("malformed event: {offence}; {advice}"))
 }

@@ -11,6 +11,7 @@ mod responses;
 
 use engine::{EngineError, TextEvent};
 
+pub(crate) use self::chat::check_finish;
 use self::json::Signs;
 use super::Protocol;
 
@@ -126,15 +127,25 @@ impl Ear {
 /// What the upstream says of its failure when the body is an error object, or [`EngineError::Upstream`] when it is no
 /// finished reply of the protocol.
 pub fn reply(protocol: Protocol, body: &[u8]) -> Result<Vec<TextEvent>, EngineError> {
-    let signs: Signs = json::read(body)?;
-    if let Some(complaint) = signs.complaint(body) {
-        return Err(complaint.in_success());
-    }
+    Signs::read(body)?;
     match protocol {
         Protocol::Responses => responses::reply(body),
         Protocol::Chat => chat::reply(body),
         Protocol::Messages => messages::reply(body),
     }
+}
+
+/// Looks for a failure in an event, or in a whole reply, that is read elsewhere.
+///
+/// # Errors
+/// What the upstream says of its failure, if this is one.
+pub(crate) fn check(data: &[u8]) -> Result<(), EngineError> {
+    // Every event is asked, and few have the word at all, be it in escapes.
+    let may_fail = [&b"error"[..], b"\\u"].iter().any(|sign| memchr::memmem::find(data, sign).is_some());
+    if may_fail {
+        Signs::read(data)?;
+    }
+    Ok(())
 }
 
 /// The data that ends a Chat stream.

@@ -2,10 +2,10 @@
 
 use chat::{Completion, Event, FinishReason, Grammar, Usage};
 use engine::EngineError;
-use wire::{ApiError, ErrorBody, Splice};
+use wire::{ApiError, Splice};
 
-use super::{End, Heard, Speech, malformed, strayed, truncated};
-use crate::outbound::told;
+use super::{End, Heard, Speech, strayed, truncated};
+use crate::outbound::check_finish;
 
 /// Chat Completions as an upstream speaks it.
 #[derive(Debug, Default)]
@@ -16,15 +16,14 @@ pub struct Chat {
 
 impl Speech for Chat {
     fn event(&mut self, data: &str) -> Result<Heard, EngineError> {
-        let event = Event::read(data).map_err(|error| malformed(&error))?;
-        if let Event::Error(body) = &event {
-            return Err(failed(body));
-        }
+        let event = super::read_event(data, Event::read)?;
         self.grammar.push(&event).map_err(|offence| strayed(&offence))?;
-        let Event::Chunk(chunk) = event else {
-            return Ok(Heard { end: Some(self.end), ..Heard::PLAIN });
+        let chunk = match event {
+            Event::Chunk(chunk) => chunk,
+            Event::Done => return Ok(Heard { end: Some(self.end), ..Heard::PLAIN }),
+            _ => return Err(truncated()),
         };
-        self.end.incomplete |= chunk.choices.iter().any(|choice| choice.finish_reason == Some(FinishReason::Length));
+        self.end.incomplete |= is_cut(chunk.choices.iter().map(|choice| choice.finish_reason.as_ref()))?;
         let usage = chunk.usage.flatten();
         self.end.usage = usage.as_ref().map(counted).or(self.end.usage);
         Ok(Heard { model: Some(&["model"]), without: usage.map(|_| DETAILS), ..Heard::PLAIN })
@@ -47,14 +46,19 @@ impl Speech for Chat {
         let completion: Completion = super::read(body)?;
         super::rename(splice, &["model"], &completion.model, model);
         splice.remove(DETAILS.0, DETAILS.1);
-        let incomplete = completion.choices.iter().any(|choice| choice.finish_reason == Some(FinishReason::Length));
+        let incomplete = is_cut(completion.choices.iter().map(|choice| choice.finish_reason.as_ref()))?;
         Ok(End { incomplete, usage: completion.usage.as_ref().map(counted) })
     }
 }
 
-fn failed(body: &ErrorBody) -> EngineError {
-    let code = body.error.code.as_deref().unwrap_or(&body.error.kind);
-    told(code, &body.error.message)
+/// Whether any answer was cut, unless one did not finish at all.
+fn is_cut<'a>(reasons: impl Iterator<Item = Option<&'a FinishReason>>) -> Result<bool, EngineError> {
+    let mut cut = false;
+    for reason in reasons.flatten() {
+        check_finish(reason.as_str())?;
+        cut |= *reason == FinishReason::Length;
+    }
+    Ok(cut)
 }
 
 fn counted(usage: &Usage) -> engine::Usage {

@@ -1,11 +1,10 @@
 //! Images, relayed.
 
 use engine::{EngineError, Usage};
-use images::{Event, Grammar, Operation, Reply};
+use images::{Event, Grammar, Operation, Response};
 use wire::{ApiError, Splice};
 
-use super::{End, Heard, Speech, malformed, strayed, truncated};
-use crate::outbound::told;
+use super::{End, Heard, Speech, strayed, truncated};
 
 /// Images as an upstream speaks it.
 #[derive(Debug)]
@@ -26,10 +25,7 @@ impl Speech for Images {
     const MAX_EVENT: usize = MAX_PICTURE_EVENT;
 
     fn event(&mut self, data: &str) -> Result<Heard, EngineError> {
-        let event = Event::read(data).map_err(|error| malformed(&error))?;
-        if let Event::Error(failure) = &event {
-            return Err(failed(&failure.error));
-        }
+        let event = super::read_event(data, Event::read)?;
         self.grammar.push(&event).map_err(|offence| strayed(&offence))?;
         if let Event::GenerationCompleted(done) | Event::EditCompleted(done) = &event
             && let Some(usage) = &done.usage
@@ -49,10 +45,8 @@ impl Speech for Images {
     }
 
     fn reply(body: &[u8], _: &str, _: &mut Splice<'_>) -> Result<End, EngineError> {
-        match Reply::read(body).map_err(|error| malformed(&error))? {
-            Reply::Pictures(response) => Ok(End { incomplete: false, usage: response.usage.as_ref().map(counted) }),
-            Reply::Failure(body) => Err(failed(&body.error)),
-        }
+        let response: Response = super::read(body)?;
+        Ok(End { incomplete: false, usage: response.usage.as_ref().map(counted) })
     }
 }
 
@@ -61,10 +55,7 @@ impl Speech for Images {
 /// # Errors
 /// When it is no reply, tells of a failure, or has other than `count` pictures.
 pub fn stream_of(body: &[u8], operation: Operation, count: u32) -> Result<(Vec<u8>, End), EngineError> {
-    let response = match Reply::read(body).map_err(|error| malformed(&error))? {
-        Reply::Pictures(response) => response,
-        Reply::Failure(body) => return Err(failed(&body.error)),
-    };
+    let response: Response = super::read(body)?;
     if response.data.len() != count as usize {
         let pictures = response.data.len();
         return Err(EngineError::Upstream(format!("{pictures} pictures where {count} were asked for")));
@@ -85,10 +76,6 @@ impl Images {
         sum.input = sum.input.saturating_add(told.input_tokens);
         sum.output = sum.output.saturating_add(told.output_tokens);
     }
-}
-
-fn failed(error: &wire::ErrorDetail) -> EngineError {
-    told(error.code.as_deref().unwrap_or(&error.kind), &error.message)
 }
 
 /// The longest event: a large picture as base64.

@@ -4,8 +4,7 @@ use engine::{EngineError, Usage};
 use messages::{ErrorBody, Event, Grammar, Message, Plain, StopReason, StreamFailure, UsageDelta};
 use wire::{ApiError, Splice};
 
-use super::{End, Heard, Speech, malformed, strayed, truncated};
-use crate::outbound::told;
+use super::{End, Heard, Speech, strayed, truncated};
 
 /// Messages as an upstream speaks it.
 #[derive(Debug, Default)]
@@ -18,10 +17,7 @@ pub struct Messages {
 
 impl Speech for Messages {
     fn event(&mut self, data: &str) -> Result<Heard, EngineError> {
-        let event = Event::read(data).map_err(|error| malformed(&error))?;
-        if let Event::Error(failure) = &event {
-            return Err(told(&failure.error.kind, &failure.error.message));
-        }
+        let event = super::read_event(data, Event::read)?;
         self.grammar.push(&event).map_err(|offence| strayed(&offence))?;
         Ok(match event {
             Event::MessageStart(event) => {

@@ -22,10 +22,7 @@ impl Speech for Responses {
         if data.trim() == "[DONE]" {
             return Err(malformed(&"[DONE] in a stream of Responses"));
         }
-        let event = Event::read(data).map_err(|error| malformed(&error))?;
-        if let Event::Error(failure) = &event {
-            return Err(failed(&failure.failure()));
-        }
+        let event = super::read_event(data, Event::read)?;
         match self.grammar.push(&event) {
             // A failure needs a response that has begun: nothing is let out before that.
             Err(Offence::UnknownType) if self.begun.is_none() => return Ok(Heard::HELD_BACK),

@@ -5,7 +5,7 @@ use engine::EngineError;
 use images::Operation;
 use proptest::prelude::*;
 use proptest::sample::Index;
-use serde_json::Value;
+use serde_json::{Value, json};
 use sluicegate_translate::api_error;
 use sluicegate_translate::relay::{self, Chat, End, Guard, Images, Messages, Responses, Speech};
 use wire::strategy::json_value;
@@ -213,6 +213,50 @@ fn failures_of_upstreams_become_our_own() {
     let (out, ended) = relayed(Images::new(Operation::Generation, 1), "m", &[&fixture("images-stream-error.sse")]);
     ended.unwrap_err();
     assert_eq!(ends_well_images(&out, Operation::Generation, 1), Some(false));
+}
+
+/// The failure of a stream of one event, of which nothing is let out.
+fn refused<S: Speech>(speech: S, event: &Value) -> EngineError {
+    let (out, ended) = relayed(speech, "m", &[format!("data: {event}\n\n").as_bytes(), b"data: [DONE]\n\n"]);
+    assert!(!String::from_utf8(out).unwrap().contains("team7"), "{event}");
+    ended.unwrap_err()
+}
+
+fn chunk(finish_reason: Option<&str>) -> Value {
+    let choice = json!({"index": 0, "delta": {"role": "assistant", "content": "Hi"}, "finish_reason": finish_reason});
+    json!({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]})
+}
+
+fn completion(finish_reason: Option<&str>) -> Value {
+    let message = json!({"role": "assistant", "content": "Hi"});
+    let choice = json!({"index": 0, "message": message, "finish_reason": finish_reason});
+    json!({"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]})
+}
+
+/// With a failure beside what it tells.
+fn failing(mut told: Value) -> Value {
+    told["error"] = json!({"code": 429, "message": "Provider at 10.0.0.7 (key team7-key) broke"});
+    told
+}
+
+#[test]
+fn a_failure_within_a_chunk_is_one() {
+    for reason in ["error", "abort"] {
+        let error = refused(Chat::default(), &chunk(Some(reason)));
+        assert!(matches!(error, EngineError::Upstream(_)), "{error:?}");
+        let reply = completion(Some(reason)).to_string();
+        assert!(relay::reply::<Chat>(reply.as_bytes(), "m").is_err(), "{reason}");
+    }
+    for reason in [None, Some("stop")] {
+        let event = failing(chunk(reason));
+        let error = refused(Chat::default(), &event);
+        assert!(matches!(error, EngineError::RateLimited { .. }), "{error:?}");
+        let escaped = event.to_string().replace("\"error\"", "\"\\u0065rror\"");
+        let (_, ended) = relayed(Chat::default(), "m", &[format!("data: {escaped}\n\n").as_bytes()]);
+        assert!(matches!(ended, Err(EngineError::RateLimited { .. })), "{ended:?}");
+        let reply = relay::reply::<Chat>(failing(completion(reason)).to_string().as_bytes(), "m");
+        assert!(matches!(reply, Err(EngineError::RateLimited { .. })), "{reply:?}");
+    }
 }
 
 #[test]

@@ -76,9 +76,7 @@ impl Ear {
             self.delta(delta, out)?;
         }
         let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) else { return Ok(()) };
-        if matches!(reason.as_str(), "error" | "abort") {
-            return Err(EngineError::Upstream(format!("the model ended with '{reason}'")));
-        }
+        check_finish(&reason)?;
         self.order.end(is_cut(&self.stop(&reason)), out)?;
         self.finish_reason = Some(reason);
         Ok(())
@@ -159,6 +157,14 @@ impl Ear {
     }
 }
 
+/// Refuses the finish reasons by which servers say that the model did not finish at all.
+pub(crate) fn check_finish(reason: &str) -> Result<(), EngineError> {
+    match reason {
+        "error" | "abort" => Err(EngineError::Upstream(format!("the model ended with '{reason}'"))),
+        _ => Ok(()),
+    }
+}
+
 fn is_cut(stop: &Stop) -> bool {
     matches!(stop, Stop::MaxTokens | Stop::Refused)
 }
@@ -168,10 +174,8 @@ fn is_empty(event: &TextEvent) -> bool {
 }
 
 fn chunk(data: &[u8]) -> Result<Chunk, EngineError> {
-    match read::<Signs>(data)?.complaint(data) {
-        Some(complaint) => Err(complaint.in_success()),
-        None => read(data),
-    }
+    Signs::read(data)?;
+    read(data)
 }
 
 /// A chunk of a stream, or a whole completion.

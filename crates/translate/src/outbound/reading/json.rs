@@ -51,12 +51,20 @@ pub(super) struct Signs {
 }
 
 impl Signs {
+    /// Reads the signs of an event, or of a whole reply.
+    ///
+    /// # Errors
     /// What the upstream says of its failure, if this is one.
-    pub(super) fn complaint(&self, data: &[u8]) -> Option<Complaint> {
+    pub(super) fn read(data: &[u8]) -> Result<Self, EngineError> {
+        let signs: Self = read(data)?;
+        if signs.tell_failure() { Err(Complaint::read(data).in_success()) } else { Ok(signs) }
+    }
+
+    fn tell_failure(&self) -> bool {
         let told = self.error.as_ref().is_some_and(|error| *error != Value::Bool(false));
         let marked =
             self.kind.as_deref() == Some("error") || self.object.as_ref().is_some_and(|object| object == "error");
-        (told || marked).then(|| Complaint::read(data))
+        told || marked
     }
 }
 

@@ -34,11 +34,7 @@ pub(super) fn reply(body: &[u8]) -> Result<Vec<TextEvent>, EngineError> {
 
 impl Ear {
     pub(super) fn event(&mut self, data: &[u8], out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
-        let signs: Signs = read(data)?;
-        if let Some(complaint) = signs.complaint(data) {
-            return Err(complaint.in_success());
-        }
-        let kind = signs.kind.ok_or_else(|| malformed("an event without 'type'"))?;
+        let kind = Signs::read(data)?.kind.ok_or_else(|| malformed("an event without 'type'"))?;
         let Some(kind) = kind.strip_prefix("response.") else { return Ok(()) };
         match kind {
             "completed" | "incomplete" => {
