@@ -236,5 +236,10 @@ fn truncated() -> EngineError {
     EngineError::Truncated("the stream ended without its last event".to_owned())
 }
 
+/// The failure of an upstream whose reply has no end.
+fn unfinished() -> EngineError {
+    EngineError::Truncated("the reply is not finished".to_owned())
+}
+
 /// The longest event of a text protocol: the last one of Responses holds the whole answer.
 const MAX_TEXT_EVENT: usize = 4 << 20;

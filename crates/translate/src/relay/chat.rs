@@ -1,10 +1,10 @@
 //! Chat Completions, relayed.
 
-use chat::{Completion, Event, FinishReason, Grammar, Usage};
+use chat::{Choice, Completion, Event, FinishReason, Grammar, Usage};
 use engine::EngineError;
 use wire::{ApiError, Splice};
 
-use super::{End, Heard, Speech, strayed, truncated};
+use super::{End, Heard, Speech, strayed, truncated, unfinished};
 use crate::outbound::check_finish;
 
 /// Chat Completions as an upstream speaks it.
@@ -44,6 +44,10 @@ impl Speech for Chat {
 
     fn reply(body: &[u8], model: &str, splice: &mut Splice<'_>) -> Result<End, EngineError> {
         let completion: Completion = super::read(body)?;
+        let is_finished = |choice: &Choice| choice.finish_reason.is_some();
+        if completion.choices.is_empty() || !completion.choices.iter().all(is_finished) {
+            return Err(unfinished());
+        }
         super::rename(splice, &["model"], &completion.model, model);
         splice.remove(DETAILS.0, DETAILS.1);
         let incomplete = is_cut(completion.choices.iter().map(|choice| choice.finish_reason.as_ref()))?;

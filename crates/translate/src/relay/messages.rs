@@ -4,7 +4,7 @@ use engine::{EngineError, Usage};
 use messages::{ErrorBody, Event, Grammar, Message, Plain, StopReason, StreamFailure, UsageDelta};
 use wire::{ApiError, Splice};
 
-use super::{End, Heard, Speech, strayed, truncated};
+use super::{End, Heard, Speech, strayed, truncated, unfinished};
 
 /// Messages as an upstream speaks it.
 #[derive(Debug, Default)]
@@ -58,7 +58,7 @@ impl Speech for Messages {
     fn reply(body: &[u8], model: &str, splice: &mut Splice<'_>) -> Result<End, EngineError> {
         let message: Message = super::read(body)?;
         super::rename(splice, &["model"], &message.model, model);
-        let incomplete = message.stop_reason.as_ref().is_some_and(is_cut);
+        let incomplete = is_cut(message.stop_reason.as_ref().ok_or_else(unfinished)?);
         Ok(End { incomplete, usage: Some(counted(&message.usage)) })
     }
 }

@@ -4,7 +4,7 @@ use engine::EngineError;
 use responses::{Event, Grammar, Offence, OutputItem, Response, ResponseError, ResponseEvent, Status};
 use wire::{ApiError, Splice};
 
-use super::{End, Heard, Speech, malformed, strayed, truncated};
+use super::{End, Heard, Speech, malformed, strayed, truncated, unfinished};
 use crate::outbound::told;
 
 /// Responses as an upstream speaks it.
@@ -51,8 +51,10 @@ impl Speech for Responses {
 
     fn reply(body: &[u8], model: &str, splice: &mut Splice<'_>) -> Result<End, EngineError> {
         let response: Response = super::read(body)?;
-        if response.status == Status::Failed {
-            return Err(failed(&response.error.unwrap_or_default()));
+        match response.status {
+            Status::Completed | Status::Incomplete => {}
+            Status::Failed => return Err(failed(&response.error.unwrap_or_default())),
+            _ => return Err(unfinished()),
         }
         super::rename(splice, &["model"], &response.model, model);
         Ok(end(&response))

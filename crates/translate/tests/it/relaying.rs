@@ -293,8 +293,33 @@ fn replies_pass_byte_for_byte_but_for_the_model() {
     for name in ["text", "tool-use", "thinking", "max-tokens", "stop-sequence"] {
         law::<Messages>(&format!("messages-response-{name}.json"));
     }
-    let failed = relay::reply::<Responses>(&fixture("responses-response-failed.json"), "m");
-    assert!(failed.is_err(), "a failure is no reply");
+}
+
+#[test]
+fn a_reply_that_is_not_finished_is_no_success() {
+    fn law<S: Speech>(mut reply: Value, member: &str, others: &[Value]) {
+        assert!(relay::reply::<S>(reply.to_string().as_bytes(), "m").is_ok(), "{reply}");
+        for other in others {
+            *reply.pointer_mut(member).unwrap() = other.clone();
+            let ended = relay::reply::<S>(reply.to_string().as_bytes(), "m");
+            assert!(matches!(ended, Err(EngineError::Truncated(_))), "{other}: {ended:?}");
+        }
+    }
+    let fixture = |name: &str| serde_json::from_slice::<Value>(&fixture(name)).unwrap();
+    let response = fixture("responses-response-text.json");
+    law::<Responses>(response, "/status", &[json!("in_progress"), json!("queued"), json!("cancelled")]);
+    law::<Chat>(completion(Some("stop")), "/choices/0/finish_reason", &[json!(null)]);
+    law::<Chat>(completion(Some("stop")), "/choices", &[json!([])]);
+    law::<Messages>(fixture("messages-response-text.json"), "/stop_reason", &[json!(null)]);
+}
+
+#[test]
+fn a_reply_that_failed_is_no_success() {
+    let mut reply: Value = serde_json::from_slice(&fixture("responses-response-failed.json")).unwrap();
+    assert!(relay::reply::<Responses>(reply.to_string().as_bytes(), "m").is_err());
+    reply["error"] = json!(null);
+    let ended = relay::reply::<Responses>(reply.to_string().as_bytes(), "m");
+    assert!(matches!(ended, Err(EngineError::Upstream(_))), "{ended:?}");
 }
 
 #[test]
