@@ -72,6 +72,37 @@ fn streams_of_text() {
 }
 
 #[test]
+fn what_comes_of_a_call_that_has_ended_means_nothing() {
+    let (a, b) = (call("a", "f", "{}"), call("b", "g", "{}"));
+    let begin = |index: u64, id: &str, name: &str| {
+        pieces(json!([{"index": index, "id": id, "function": {"name": name, "arguments": "{}"}}]))
+    };
+    for late in [
+        json!({"index": 0, "id": "a", "function": {"name": "f", "arguments": ""}}),
+        json!({"index": 0, "function": {"arguments": ""}}),
+    ] {
+        let said = chat(&[begin(0, "a", "f"), begin(1, "b", "g"), pieces(json!([late])), finish("tool_calls")]);
+        assert_eq!(said.calls, [a.clone(), b.clone()], "{late}");
+    }
+    let item = |id: &str, call: &str, name: &str, arguments: &str| json!({"type": "function_call", "id": id, "call_id": call, "name": name, "arguments": arguments});
+    let told = |kind: &str, index: u64, item: Value| json!({"type": format!("response.output_item.{kind}"), "output_index": index, "item": item});
+    let delta = |index: u64, text: &str| json!({"type": "response.function_call_arguments.delta", "output_index": index, "delta": text});
+    let said = said_by(
+        Protocol::Responses,
+        &[
+            told("added", 0, item("x", "a", "f", "")),
+            delta(0, "{}"),
+            told("added", 1, item("y", "b", "g", "")),
+            delta(1, "{}"),
+            told("done", 0, item("x", "a", "f", "{}")),
+            told("done", 1, item("y", "b", "g", "{}")),
+            json!({"type": "response.completed", "response": {"status": "completed"}}),
+        ],
+    );
+    assert_eq!(said.calls, [a, b]);
+}
+
+#[test]
 fn streams_of_thoughts() {
     let said = stream("chat-stream-reasoning.sse");
     assert_eq!((said.reasoning.as_str(), said.text.as_str()), ("Compare digits.", "9.8 is larger."));

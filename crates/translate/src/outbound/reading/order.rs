@@ -22,6 +22,8 @@ pub(super) struct Order {
     held: VecDeque<Held>,
     /// The calls among what is held back. There are few of them, and they are looked for with every piece.
     waiting: Vec<Call>,
+    /// The calls that were told to their end: what comes of them later means nothing.
+    ended: Vec<Key>,
     called: bool,
 }
 
@@ -48,6 +50,9 @@ impl Order {
 
     /// A call begins, or more is known of one that began.
     pub(super) fn call(&mut self, key: Key, id: &str, name: &str, out: &mut Vec<TextEvent>) {
+        if self.ended.contains(&key) {
+            return;
+        }
         self.called = true;
         if let Some(call) = self.find(key) {
             call.learn(id, name);
@@ -124,6 +129,7 @@ impl Order {
     fn advance(&mut self, out: &mut Vec<TextEvent>) {
         if let Some(mut call) = self.open.take() {
             call.finish(out);
+            self.ended.push(call.key);
         }
         while let Some(held) = self.held.pop_front() {
             match held {
