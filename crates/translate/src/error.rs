@@ -58,12 +58,18 @@ fn wait(advised: Option<u32>, otherwise: u32) -> u32 {
     advised.unwrap_or(otherwise).clamp(1, MAX_WAIT)
 }
 
-/// What a client is told once a stream has begun: clients know few codes there (spec §6.1, §7).
+/// What a client is told once a stream has begun: clients know few codes there (spec §6.1, §7), and it is told nothing
+/// in the words of an upstream.
 #[must_use]
 pub fn in_stream(error: &ApiError) -> ApiError {
-    const PASSED: [&str; 3] = ["gateway_concurrency_limit", "context_length_exceeded", "rate_limit_exceeded"];
-    if PASSED.contains(&error.code) { error.clone() } else { ApiError::server_error() }
+    match error.code {
+        "gateway_concurrency_limit" | "rate_limit_exceeded" => error.clone(),
+        code @ "context_length_exceeded" => ApiError::new(error.kind, code, PROMPT_TOO_LONG),
+        _ => ApiError::server_error(),
+    }
 }
 
+/// What is told of a prompt that is too long when nothing more is known.
+pub(crate) const PROMPT_TOO_LONG: &str = "The prompt is longer than the context of the model.";
 /// The longest wait that clients are told, in seconds.
 const MAX_WAIT: u32 = 30;

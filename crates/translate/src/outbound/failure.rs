@@ -7,6 +7,7 @@ use engine::{EngineError, Rejection};
 
 pub(super) use self::complaint::Complaint;
 use self::sanitise::sanitised;
+use crate::error::PROMPT_TOO_LONG;
 
 /// What an answer with this error status means. The body is read in the shape of any protocol; it may as well be
 /// HTML, or nothing. `retry_after` is in seconds.
@@ -66,7 +67,7 @@ impl Complaint {
 fn fallback(why: Rejection) -> &'static str {
     match why {
         Rejection::Invalid => "The upstream refused the request.",
-        Rejection::ContextLength => "The prompt is longer than the context of the model.",
+        Rejection::ContextLength => PROMPT_TOO_LONG,
         Rejection::ContentPolicy => "The request is against the upstream's content policy.",
         Rejection::TooLarge => "The request is larger than the upstream takes.",
     }

@@ -260,6 +260,23 @@ fn a_failure_within_a_chunk_is_one() {
 }
 
 #[test]
+fn words_of_an_upstream_stay_out_of_a_stream() {
+    let words =
+        json!({"code": "context_length_exceeded", "message": "Key team7-secret: 9000 tokens", "param": "team7"});
+    let stream = String::from_utf8(fixture("responses-stream-failed-mid.sse")).unwrap();
+    let told = data(stream.as_bytes()).pop().unwrap();
+    let mut failed: Value = serde_json::from_str(&told).unwrap();
+    failed["response"]["error"] = words;
+    let (out, ended) = relayed(Responses::default(), "m", &[stream.replace(&told, &failed.to_string()).as_bytes()]);
+    assert!(matches!(ended, Err(EngineError::Rejected { .. })), "{ended:?}");
+    assert!(!String::from_utf8_lossy(&out).contains("team7"));
+    let told: Value = serde_json::from_str(&data(&out).pop().unwrap()).unwrap();
+    let error = &told["response"]["error"];
+    assert_eq!(error["code"], "context_length_exceeded");
+    assert_eq!(error["message"], "The prompt is longer than the context of the model.");
+}
+
+#[test]
 fn what_comes_before_a_response_is_held_back() {
     let early = "data: {\"type\":\"keepalive\"}\n\n".as_bytes();
     let stream = fixture("responses-stream-text.sse");
