@@ -35,7 +35,7 @@ impl Event {
         };
         match serde_json::from_str(data) {
             Ok(body) => Ok(Self::Error(body)),
-            Err(_) => Err(EventError(error.to_string())),
+            Err(_) => Err(EventError(wire::json_fault(&error))),
         }
     }
 

@@ -69,7 +69,7 @@ impl Event {
     /// # Errors
     /// When it is no JSON object with a type, or does not fit its type.
     pub fn read(data: &str) -> Result<Self, EventError> {
-        serde_json::from_str(data).map_err(|error| EventError(error.to_string()))
+        serde_json::from_str(data).map_err(|error| EventError(wire::json_fault(&error)))
     }
 
     /// The data of the server-sent event: one line of JSON.

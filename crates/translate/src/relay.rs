@@ -202,7 +202,7 @@ fn read<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, EngineError> {
     outbound::check(body)?;
     // As text that was looked over once, its strings need not be looked over one by one.
     let text = std::str::from_utf8(body).map_err(|error| malformed_reply(&error))?;
-    serde_json::from_str(text).map_err(|error| malformed_reply(&error))
+    serde_json::from_str(text).map_err(|error| malformed_reply(&wire::json_fault(&error)))
 }
 
 /// Puts the client's name of the model in the place of the upstream's.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use serde_json::error::Category;
 use serde_json::value::RawValue;
 
 /// A JSON object whose members keep their order: unknown fields and unknown variants live here.
@@ -76,9 +77,28 @@ impl JsonSchema for Json {
     }
 }
 
+/// Why JSON could not be read, for the log: without what is cited of it, which may be what a model said.
+#[must_use]
+pub fn json_fault(error: &serde_json::Error) -> String {
+    match error.classify() {
+        Category::Data => {
+            format!("a member is missing or of the wrong type, at line {} column {}", error.line(), error.column())
+        }
+        // What is no JSON is told by its place and the rule that it breaks.
+        _ => error.to_string(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_fault_cites_nothing() {
+        let fault = |text| json_fault(&serde_json::from_str::<Vec<u8>>(text).unwrap_err());
+        assert_eq!(fault(r#"["told"]"#), "a member is missing or of the wrong type, at line 1 column 7");
+        assert_eq!(fault("[told"), "expected ident at line 1 column 3");
+    }
 
     /// What is carried keeps its text, numbers and all.
     #[test]

@@ -19,7 +19,7 @@ mod violation;
 pub use data_url::{DataUrl, DataUrlError, check_image_url};
 pub use error::{ApiError, ErrorBody, ErrorDetail, ErrorKind};
 pub use id::id;
-pub use json::{Json, Object};
+pub use json::{Json, Object, json_fault};
 pub use number::{integer, integer_or_null};
 pub use open::{TextOr, WordOr, read_word};
 pub use path::Path;

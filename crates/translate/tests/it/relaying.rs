@@ -339,6 +339,50 @@ fn a_reply_that_failed_is_no_success() {
     assert!(matches!(ended, Err(EngineError::Upstream(_))), "{ended:?}");
 }
 
+/// Copies of an object, each with a secret in the place of one member, at any depth.
+fn misfits(told: &Value) -> Vec<Value> {
+    let mut all = Vec::new();
+    let members = told.as_object().into_iter().flatten().map(|(name, value)| (format!("/{name}"), value));
+    let entries = told.as_array().into_iter().flatten().enumerate().map(|(at, value)| (format!("/{at}"), value));
+    for (place, value) in members.chain(entries) {
+        for other in [json!("swordfish"), json!(["swordfish"])].into_iter().chain(misfits(value)) {
+            let mut copy = told.clone();
+            *copy.pointer_mut(&place).unwrap() = other;
+            all.push(copy);
+        }
+    }
+    all
+}
+
+#[test]
+fn what_a_model_said_is_not_in_the_log() {
+    fn law<S: Speech>(stream: &[u8], speech: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
+        let (events, mut before, mut failures) = (data(stream), String::new(), 0);
+        for event in &events {
+            for misfit in serde_json::from_str(event).iter().flat_map(misfits) {
+                let stream = format!("{before}data: {misfit}\n\n");
+                let Err(error) = relayed(speech(), "m", &[stream.as_bytes()]).1 else { continue };
+                assert!(!error.to_string().contains("swordfish"), "{error}");
+                failures += 1;
+            }
+            before += &format!("data: {event}\n\n");
+        }
+        assert!(failures > events.len(), "{failures}");
+    }
+    fn reply_law<S: Speech>(name: &str) {
+        let reply: Value = serde_json::from_slice(&fixture(name)).unwrap();
+        let failed = misfits(&reply)
+            .into_iter()
+            .filter_map(|misfit| relay::reply::<S>(misfit.to_string().as_bytes(), "m").err());
+        let told: Vec<_> = failed.map(|error| error.to_string()).collect();
+        assert!(!told.is_empty() && !told.iter().any(|error| error.contains("swordfish")), "{told:?}");
+    }
+    each_stream!(law);
+    reply_law::<Responses>("responses-response-function-call.json");
+    reply_law::<Chat>("chat-response-tool-calls.json");
+    reply_law::<Messages>("messages-response-tool-use.json");
+}
+
 #[test]
 fn chat_clients_are_told_no_breakdown_of_the_usage() {
     let usage = r#"{"prompt_tokens":3,"prompt_tokens_details":{"cached_tokens":1},"completion_tokens":4,"total_tokens":7,"completion_tokens_details":{}}"#;

@@ -4,7 +4,6 @@ use engine::EngineError;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use serde_json::error::Category;
 use wire::Json;
 
 use super::super::failure::Complaint;
@@ -16,11 +15,7 @@ pub(super) fn read<'a, T: Deserialize<'a>>(data: &'a [u8]) -> Result<T, EngineEr
         return Err(malformed("it is no JSON object"));
     }
     let text = std::str::from_utf8(data).map_err(malformed)?;
-    serde_json::from_str(text).map_err(|error| match error.classify() {
-        // The error would cite what the model said, and the log has none of that.
-        Category::Data => malformed(format!("a member is missing or of the wrong type, at byte {}", error.column())),
-        _ => malformed(error),
-    })
+    serde_json::from_str(text).map_err(|error| malformed(wire::json_fault(&error)))
 }
 
 /// The failure of an upstream that does not keep to its protocol.
