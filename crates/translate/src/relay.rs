@@ -15,7 +15,7 @@ use std::fmt::Display;
 
 use bytes::Bytes;
 use engine::{EngineError, Usage};
-use sse::{Decoder, Limits};
+use sse::{Decoder, EventName, Limits};
 use wire::{ApiError, Splice};
 
 pub use self::chat::Chat;
@@ -126,7 +126,7 @@ impl<S: Speech> Guard<S> {
             }
             let heard = self.speech.event(&data)?;
             if heard.passes {
-                write(event.raw(), &data, &heard, &self.model.1, out);
+                write(&event, &data, &heard, &self.model.1, out);
             }
             if heard.end.is_some() {
                 self.ended = true;
@@ -171,7 +171,8 @@ pub fn reply<S: Speech>(body: &[u8], model: &str) -> Result<(Vec<u8>, End), Engi
 }
 
 /// Appends an event as it came but for its edits.
-fn write(raw: &[u8], data: &str, heard: &Heard, model: &[u8], out: &mut Vec<u8>) {
+fn write(event: &sse::Event<'_>, data: &str, heard: &Heard, model: &[u8], out: &mut Vec<u8>) {
+    let raw = event.raw();
     let mut splice = Splice::new(data.as_bytes());
     if let Some(path) = heard.model {
         splice.replace(path, model);
@@ -187,7 +188,9 @@ fn write(raw: &[u8], data: &str, heard: &Heard, model: &[u8], out: &mut Vec<u8>)
         out.extend_from_slice(&raw[at + data.len()..]);
     } else {
         // The data is spread over several lines, which JSON allows at its white space.
-        sse::encode(None, &String::from_utf8_lossy(&splice.to_vec()), out);
+        let name = event.name();
+        let name = EventName::new(&name).ok().filter(|_| name != DEFAULT_NAME);
+        sse::encode(name, &String::from_utf8_lossy(&splice.to_vec()), out);
     }
 }
 
@@ -241,5 +244,7 @@ fn unfinished() -> EngineError {
     EngineError::Truncated("the reply is not finished".to_owned())
 }
 
+/// The name of an event that gives none.
+const DEFAULT_NAME: &str = "message";
 /// The longest event of a text protocol: the last one of Responses holds the whole answer.
 const MAX_TEXT_EVENT: usize = 4 << 20;

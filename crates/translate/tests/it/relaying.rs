@@ -134,6 +134,19 @@ fn the_name_of_the_model_is_all_that_changes() {
 }
 
 #[test]
+fn an_event_of_several_lines_keeps_its_name() {
+    let stream = String::from_utf8(fixture("messages-stream-text.sse")).unwrap();
+    let lines = stream.replacen("data: {", "data: {\ndata: ", 1);
+    let (out, ended) = relayed(Messages::default(), "mine", &[lines.as_bytes()]);
+    ended.unwrap();
+    assert!(out.starts_with(b"event: message_start\ndata: {\ndata: "), "{}", String::from_utf8_lossy(&out));
+    let stream = String::from_utf8(fixture("chat-stream-text.sse")).unwrap();
+    let (out, ended) = relayed(Chat::default(), "mine", &[stream.replace("data: {", "data: {\ndata: ").as_bytes()]);
+    ended.unwrap();
+    assert!(!String::from_utf8(out).unwrap().contains("event:"), "there was no name");
+}
+
+#[test]
 fn a_stream_that_is_cut_anywhere_ends_once_and_with_a_failure() {
     fn law<S: Speech>(stream: &[u8], speech: impl Fn() -> S, ends_well: impl Fn(&[u8]) -> Option<bool>) {
         let (whole, _) = relayed(speech(), "m", &[stream]);
