@@ -134,6 +134,15 @@ impl Grammar {
         if self.is_ended() { Ok(()) } else { Err(Offence::Truncated) }
     }
 
+    /// The items so far, for who tells of a failure in the place of an end: the one that is still open comes last, as
+    /// far as it got, and incomplete.
+    #[must_use]
+    pub fn into_items(self) -> Vec<OutputItem> {
+        let mut items = self.done;
+        items.extend(self.open.map(OpenItem::cut));
+        items
+    }
+
     fn count(&mut self, event: &Event) -> Result<(), Offence> {
         match event.sequence_number() {
             Some(number) if number == self.next_number => {
@@ -208,8 +217,9 @@ impl Grammar {
     }
 
     fn finish_item(&mut self, event: &ItemEvent) -> Result<(), Offence> {
-        let open = self.open.take().filter(|_| event.output_index as usize == self.done.len());
+        let open = self.open.as_ref().filter(|_| event.output_index as usize == self.done.len());
         open.ok_or(Offence::Item)?.finish(&event.item)?;
+        self.open = None;
         self.done.push(event.item.clone());
         Ok(())
     }

@@ -81,6 +81,12 @@ impl OpenItem {
         }
     }
 
+    /// The item as far as it got.
+    pub(super) fn cut(mut self) -> OutputItem {
+        self.item.set_status(Status::Incomplete);
+        self.item
+    }
+
     fn add_part(&mut self, event: &PartEvent) -> Result<(), Offence> {
         let OutputItem::Message(message) = &mut self.item else { return Err(Offence::Part) };
         let follows = self.text == Text::None && event.content_index as usize == message.content.len();

@@ -1,7 +1,7 @@
 //! Responses, relayed.
 
 use engine::EngineError;
-use responses::{Event, Grammar, Offence, OutputItem, Response, ResponseError, ResponseEvent, Status};
+use responses::{Event, Grammar, Offence, Response, ResponseError, ResponseEvent, Status};
 use wire::{ApiError, Splice};
 
 use super::{End, Heard, Speech, malformed, strayed, truncated, unfinished};
@@ -11,7 +11,7 @@ use crate::outbound::told;
 #[derive(Debug, Default)]
 pub struct Responses {
     grammar: Grammar,
-    /// The response as its first event told it, and the items that were done since.
+    /// The response as its first event told it.
     begun: Option<Box<Response>>,
     /// The sequence number of the next event.
     next: u64,
@@ -44,6 +44,7 @@ impl Speech for Responses {
         let Some(mut response) = self.begun.take() else { return };
         model.clone_into(&mut response.model);
         response.status = Status::Failed;
+        response.output = std::mem::take(&mut self.grammar).into_items();
         response.error = Some(ResponseError::from(error));
         let failed = ResponseEvent { sequence_number: self.next, response, extra: wire::Object::default() };
         Event::Failed(failed).write(out);
@@ -73,19 +74,8 @@ impl Responses {
                 Heard { end: Some(end(&event.response)), ..OF_RESPONSE }
             }
             Event::Failed(event) => return Err(failed(&event.response.error.unwrap_or_default())),
-            Event::OutputItemDone(event) => {
-                self.keep(event.item);
-                Heard::PLAIN
-            }
             _ => Heard::PLAIN,
         })
-    }
-
-    /// A failure tells what was done before it.
-    fn keep(&mut self, item: OutputItem) {
-        if let Some(response) = &mut self.begun {
-            response.output.push(item);
-        }
     }
 }
 

@@ -290,6 +290,19 @@ fn words_of_an_upstream_stay_out_of_a_stream() {
 }
 
 #[test]
+fn a_failure_tells_of_the_items_so_far_and_the_last_is_incomplete() {
+    let stream = String::from_utf8(fixture("responses-stream-parallel-function-calls.sse")).unwrap();
+    let done: Vec<_> = stream.match_indices("event: response.output_item.done").map(|(at, _)| at).collect();
+    let (out, ended) = relayed(Responses::default(), "m", &[&stream.as_bytes()[..done[2]]]);
+    ended.unwrap_err();
+    let events: Vec<Value> = data(&out).iter().map(|event| serde_json::from_str(event).unwrap()).collect();
+    let whole: Vec<Value> = data(stream.as_bytes()).iter().map(|event| serde_json::from_str(event).unwrap()).collect();
+    let mut output = whole.last().unwrap()["response"]["output"].clone();
+    output[2]["status"] = json!("incomplete");
+    assert_eq!(events.last().unwrap()["response"]["output"], output);
+}
+
+#[test]
 fn what_comes_before_a_response_is_held_back() {
     let early = "data: {\"type\":\"keepalive\"}\n\n".as_bytes();
     let stream = fixture("responses-stream-text.sse");
