@@ -273,6 +273,40 @@ fn a_failure_within_a_chunk_is_one() {
 }
 
 #[test]
+fn a_failure_under_200_keeps_its_meaning() {
+    let limited = [
+        json!({"error": {"message": "slow", "code": 429}}),
+        json!({"error": {"message": "slow", "type": null, "code": "rate_limit_exceeded"}}),
+        json!({"object": "error", "message": "slow", "code": 429}),
+    ];
+    for told in limited {
+        let reply = told.to_string();
+        for error in [
+            refused(Chat::default(), &told),
+            relay::reply::<Chat>(reply.as_bytes(), "m").unwrap_err(),
+            relay::reply::<Responses>(reply.as_bytes(), "m").unwrap_err(),
+            relay::reply::<Images>(reply.as_bytes(), "m").unwrap_err(),
+            relay::stream_of(reply.as_bytes(), Operation::Edit, 1).unwrap_err(),
+        ] {
+            assert!(matches!(error, EngineError::RateLimited { .. }), "{told}: {error:?}");
+        }
+    }
+    let told = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
+    let error = refused(Messages::default(), &told);
+    assert!(matches!(error, EngineError::Overloaded { .. }), "{error:?}");
+    let error = relay::reply::<Messages>(told.to_string().as_bytes(), "m").unwrap_err();
+    assert!(matches!(error, EngineError::Overloaded { .. }), "{error:?}");
+}
+
+#[test]
+fn calls_may_be_null() {
+    let mut reply = completion(Some("stop"));
+    reply["choices"][0]["message"]["tool_calls"] = json!(null);
+    let reply = reply.to_string();
+    assert_eq!(relay::reply::<Chat>(reply.as_bytes(), "m").unwrap().0, reply.as_bytes());
+}
+
+#[test]
 fn words_of_an_upstream_stay_out_of_a_stream() {
     let words =
         json!({"code": "context_length_exceeded", "message": "Key team7-secret: 9000 tokens", "param": "team7"});
