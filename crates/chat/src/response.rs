@@ -1,7 +1,7 @@
 //! The reply to a request that was not streamed (spec §2.2, wire-reference §2.3).
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use wire::{Json, Object};
 
 use crate::ToolCall;
@@ -61,7 +61,7 @@ pub struct ChoiceMessage {
     /// What it said in refusing.
     pub refusal: Option<String>,
     /// What it called.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "or_none", skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
     /// Every other field, as it came.
     #[serde(flatten)]
@@ -99,4 +99,9 @@ impl Usage {
     pub fn new(prompt_tokens: u64, completion_tokens: u64) -> Self {
         Self { prompt_tokens, completion_tokens, total_tokens: prompt_tokens.saturating_add(completion_tokens) }
     }
+}
+
+/// Reads `null`, as some servers write it, as no calls.
+fn or_none<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<ToolCall>, D::Error> {
+    Option::deserialize(from).map(Option::unwrap_or_default)
 }
