@@ -455,6 +455,32 @@ fn numbers_of_a_tool_input_are_kept_as_written() {
 }
 
 #[test]
+fn the_last_event_of_a_response_tells_what_its_stream_did_not() {
+    let message = |id: &str, text: &str| {
+        let content = if text.is_empty() { json!([]) } else { json!([{"type": "output_text", "text": text}]) };
+        json!({"type": "message", "id": id, "content": content})
+    };
+    let thoughts = json!({"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}]});
+    let called = json!({"type": "function_call", "id": "y", "call_id": "a", "name": "f", "arguments": "{\"x\":1}"});
+    let added = |item: &Value| json!({"type": "response.output_item.added", "output_index": 0, "item": item});
+    let delta = json!({"type": "response.output_text.delta", "output_index": 0, "delta": "Hel"});
+    let completed = |output: Value| json!({"type": "response.completed", "response": {"output": output}});
+    let calls = [call("a", "f", "{\"x\":1}")];
+    for (told, output) in [
+        (vec![added(&message("m", ""))], json!([message("m", "Hello"), called])),
+        (vec![added(&message("m", "")), delta.clone()], json!([message("m", "Hello"), called])),
+        // Its id is another one, and not all items are in the stream, or the one call has the index of the other item.
+        (vec![added(&message("m", "")), delta.clone()], json!([thoughts, message("n", "Hello"), called])),
+        (vec![delta.clone()], json!([thoughts, message("n", "Hello"), called])),
+        (vec![added(&message("m", "")), delta, added(&called)], json!([message("n", "Hello"), called])),
+    ] {
+        let events: Vec<_> = told.into_iter().chain([completed(output)]).collect();
+        let said = said_by(Protocol::Responses, &events);
+        assert_eq!((said.text.as_str(), said.calls.as_slice()), ("Hello", &calls[..]), "{events:?}");
+    }
+}
+
+#[test]
 fn done_means_nothing_to_others_than_chat() {
     let events = [r#"{"type":"response.completed","response":{}}"#, "[DONE]", "{"];
     assert_eq!(said(Protocol::Responses, &events).end, Some((Stop::End, None)));

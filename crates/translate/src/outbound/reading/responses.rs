@@ -86,11 +86,10 @@ impl Ear {
     }
 
     fn finish(&mut self, response: Response, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
-        // What was told of the items as they came is all of them.
-        if self.items.is_empty() {
-            for (index, item) in response.output.iter().flatten().enumerate() {
-                self.item(Some(index as u64), item, true, out)?;
-            }
+        // Some servers tell an item, or the rest of one, here alone.
+        let output = response.output.as_deref().unwrap_or_default();
+        for (place, item) in output.iter().enumerate() {
+            item.tell(self.items.within(output, place)?, true, &mut self.order, out)?;
         }
         let cut = response.cut();
         self.order.end(cut.is_some(), out)?;

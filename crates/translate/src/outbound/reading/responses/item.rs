@@ -59,6 +59,15 @@ impl Kind {
         }
     }
 
+    /// The kind of item that has it.
+    fn item(self) -> &'static str {
+        match self {
+            Self::Text | Self::Refusal => "message",
+            Self::Summary | Self::Thoughts => "reasoning",
+            Self::Arguments => "function_call",
+        }
+    }
+
     fn event(self, text: &str) -> TextEvent {
         let text = text.to_owned();
         match self {
@@ -79,6 +88,8 @@ pub(super) struct Items(Vec<Known>);
 pub(super) struct Known {
     key: Key,
     id: Option<String>,
+    /// Empty until it is known.
+    kind: String,
     parts: Vec<Part>,
     is_done: bool,
 }
@@ -91,10 +102,6 @@ struct Part {
 }
 
 impl Items {
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// The item that an event tells of: by the index, else by the id, else the last.
     pub(super) fn at(&mut self, index: Option<u64>, id: Option<&str>) -> Result<&mut Known, EngineError> {
         let place = match (index.map(bounded).transpose()?, id) {
@@ -113,12 +120,31 @@ impl Items {
         let slot = bounded(self.0.len() as u64)?;
         let index = index.map(bounded).transpose()?.unwrap_or(slot);
         let begun = self.0.iter().rposition(|item| item.key.0 == index && item.may_be(id));
-        let place = begun.unwrap_or_else(|| {
-            let id = id.map(str::to_owned);
-            self.0.push(Known { key: (index, slot), id, parts: Vec::new(), is_done: false });
-            self.0.len() - 1
-        });
-        Ok(&mut self.0[place])
+        Ok(match begun {
+            Some(place) => &mut self.0[place],
+            None => self.push((index, slot), id),
+        })
+    }
+
+    /// An item at its place in the whole output, where it may stand under another id than in its stream: by the id,
+    /// else the one that is as far along among those of its kind.
+    pub(super) fn within(&mut self, output: &[Item], place: usize) -> Result<&mut Known, EngineError> {
+        let item = &output[place];
+        let by_id = self.0.iter().position(|known| item.id.is_some() && known.id == item.id);
+        let before = output[..place].iter().filter(|other| other.kind == item.kind).count();
+        let mut alike = self.0.iter().enumerate().filter(|(_, known)| known.kind == item.kind);
+        match by_id.or_else(|| alike.nth(before).map(|(place, _)| place)) {
+            Some(place) => Ok(&mut self.0[place]),
+            None => {
+                let key = (bounded(place as u64)?, bounded(self.0.len() as u64)?);
+                Ok(self.push(key, item.id.as_deref()))
+            }
+        }
+    }
+
+    fn push(&mut self, key: Key, id: Option<&str>) -> &mut Known {
+        let id = id.map(str::to_owned);
+        self.0.push_mut(Known { key, id, kind: String::new(), parts: Vec::new(), is_done: false })
     }
 }
 
@@ -135,6 +161,7 @@ impl Known {
         if text.is_empty() || self.is_done {
             return Ok(());
         }
+        self.is_of(kind.item());
         if kind == Kind::Arguments {
             // The name may still come.
             order.call(self.key, "", "", out);
@@ -186,6 +213,12 @@ impl Known {
         Ok(&mut self.parts[at])
     }
 
+    fn is_of(&mut self, kind: &str) {
+        if self.kind.is_empty() {
+            kind.clone_into(&mut self.kind);
+        }
+    }
+
     fn end(&mut self, order: &mut Order, out: &mut Vec<TextEvent>) {
         order.close(self.key, out);
         self.is_done = true;
@@ -235,6 +268,7 @@ impl Item {
         order: &mut Order,
         out: &mut Vec<TextEvent>,
     ) -> Result<(), EngineError> {
+        known.is_of(&self.kind);
         match self.kind.as_str() {
             "function_call" if !known.is_done => self.call(known, order, out)?,
             "function_call" | "message" | "reasoning" => {}
