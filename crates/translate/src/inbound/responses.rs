@@ -12,6 +12,7 @@ use wire::{ApiError, TextOr, WordOr};
 use super::{Dialect, Inbound, Stamp, shared};
 use crate::envelope::is_envelope;
 use crate::ledger::NEEDED;
+use crate::outbound::say::call_id;
 
 /// Responses as a client speaks it.
 pub struct Responses;
@@ -66,7 +67,8 @@ impl Dialect for Responses {
             TextEvent::Reasoning(text) => encoder.reasoning(&text, out),
             TextEvent::Text(text) => encoder.text(&text, out),
             TextEvent::Refusal(text) => encoder.refusal(&text, out),
-            TextEvent::Call { id, name } => encoder.call(&id, &name, out),
+            // The next request brings it back, and would be refused for an id that is not fit.
+            TextEvent::Call { id, name } => encoder.call(&call_id(&id), &name, out),
             TextEvent::Arguments(text) => encoder.arguments(&text, out),
             TextEvent::Finished { stop, usage } => encoder.finish(finish(&stop), usage.map(told), now, out),
             // A seal that is in no envelope would not be known again (wire-reference §9.2).

@@ -175,7 +175,7 @@ fn embed(json: &Json) -> Result<Json, EngineError> {
 
 /// The id of a call as every protocol takes it: others than `[a-zA-Z0-9_-]{1,64}` give way to a hash, which is the same
 /// for the call and for its result.
-fn call_id(id: &str) -> String {
+pub(crate) fn call_id(id: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     if (1..=MAX_NAME).contains(&id.len()) && id.bytes().all(plain) {
         return id.to_owned();

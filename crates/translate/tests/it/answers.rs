@@ -72,6 +72,21 @@ fn reply<D: Dialect>(request: &D::Request, events: &[TextEvent]) -> Option<serde
     reply.finish().map(|reply| serde_json::to_value(reply).unwrap())
 }
 
+/// Clients send it back, and an id that is not fit for it would be refused.
+#[test]
+fn clients_of_responses_get_ids_of_calls_that_they_may_send_back() {
+    let long = "a".repeat(65);
+    for (id, fits) in [("call_a-1", true), ("functions.f:0", false), (long.as_str(), false), ("", false)] {
+        let call = TextEvent::Call { id: id.to_owned(), name: "f".to_owned() };
+        let events = [call, TextEvent::Finished { stop: Stop::ToolCalls, usage: None }];
+        let reply = reply::<Responses>(&responses_request(), &events).unwrap();
+        let told = reply["output"][0]["call_id"].as_str().unwrap();
+        assert_eq!(told == id, fits, "{told}");
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        assert!((1..=64).contains(&told.len()) && told.chars().all(is_plain), "{told}");
+    }
+}
+
 proptest! {
     #[test]
     fn the_plain_reply_is_the_fold_of_the_stream(mut events in vec(event(), 0..10), stop in stop()) {
