@@ -283,7 +283,8 @@ fn calls_without_an_index() {
         pieces(json!([{"function": {"name": "g", "arguments": {"y": [1, 2.50]}}}])),
         finish("stop"),
     ]);
-    assert_eq!(by_order.calls, [call("call_0_0", "f", "{}"), call("call_1_1", "g", "{\"y\":[1,2.5]}")]);
+    let told: Vec<_> = by_order.calls.iter().map(|(_, name, arguments)| (name.as_str(), arguments.as_str())).collect();
+    assert_eq!(told, [("f", "{}"), ("g", "{\"y\":[1,2.5]}")]);
     assert_eq!(by_order.end.unwrap().0, Stop::ToolCalls);
     let by_position = chat(&[
         pieces(json!([{"id": "a", "function": {"name": "f"}}, {"id": "b", "function": {"name": "g"}}])),
@@ -291,6 +292,20 @@ fn calls_without_an_index() {
         finish("tool_calls"),
     ]);
     assert_eq!(by_position.calls, [call("a", "f", "{\"x\":1}"), call("b", "g", "{\"x\":2}")]);
+}
+
+#[test]
+fn ids_that_are_made_up_are_another_for_each_call_of_each_answer() {
+    let ids = |answer: &str| {
+        let mut calls = pieces(json!([{"function": {"name": "f"}}, {"function": {"name": "g"}}]));
+        calls["id"] = json!(answer);
+        chat(&[calls, finish("stop")]).calls.into_iter().map(|(id, ..)| id).collect::<Vec<_>>()
+    };
+    assert_eq!(ids("one"), ids("one"));
+    let mut all = [ids("one"), ids("two")].concat();
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), 4, "{all:?}");
 }
 
 #[test]

@@ -60,6 +60,7 @@ impl Ear {
         if chunk.choices.is_none() && chunk.usage.is_none() {
             return Err(malformed("a chunk without 'choices'"));
         }
+        self.order.is_of(chunk.id.as_deref().unwrap_or_default());
         // Usage may come with any chunk, and the last one counts.
         self.usage = chunk.usage.and_then(Counts::neutral).or(self.usage);
         for choice in chunk.choices.into_iter().flatten() {
@@ -160,7 +161,9 @@ impl Ear {
 /// Refuses the finish reasons by which servers say that the model did not finish at all.
 pub(crate) fn check_finish(reason: &str) -> Result<(), EngineError> {
     match reason {
-        "error" | "abort" => Err(EngineError::Upstream(format!("the model ended with '{reason}'"))),
+        "error" | "abort" => {
+            Err(EngineError::Upstream(format!("the model ended with '{reason}'")))
+        }
         _ => Ok(()),
     }
 }
@@ -181,6 +184,8 @@ fn chunk(data: &[u8]) -> Result<Chunk, EngineError> {
 /// A chunk of a stream, or a whole completion.
 #[derive(Deserialize)]
 struct Chunk {
+    #[serde(default, deserialize_with = "lenient")]
+    id: Option<String>,
     choices: Option<Vec<Choice>>,
     #[serde(default, deserialize_with = "lenient")]
     usage: Option<Counts>,

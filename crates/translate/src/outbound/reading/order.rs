@@ -9,6 +9,7 @@ use engine::{EngineError, TextEvent};
 use serde::de::IgnoredAny;
 
 use super::json::malformed;
+use crate::outbound::say::call_id;
 
 /// Where a call stands: its index, and among calls of one index the order of their appearance.
 pub(super) type Key = (u32, u32);
@@ -18,6 +19,8 @@ pub(super) type Key = (u32, u32);
 /// While anything is held back a call is open, and has not ended.
 #[derive(Debug, Default)]
 pub(super) struct Order {
+    /// The id of the answer, as far as it is known.
+    answer: String,
     open: Option<Call>,
     held: VecDeque<Held>,
     /// The calls among what is held back. There are few of them, and they are looked for with every piece.
@@ -34,6 +37,13 @@ enum Held {
 }
 
 impl Order {
+    /// The answer has this id.
+    pub(super) fn is_of(&mut self, answer: &str) {
+        if self.answer.is_empty() {
+            answer.clone_into(&mut self.answer);
+        }
+    }
+
     /// Whether any call began.
     pub(super) fn has_called(&self) -> bool {
         self.called
@@ -128,7 +138,7 @@ impl Order {
     /// Ends the open call and tells what was held back behind it, up to the next call.
     fn advance(&mut self, out: &mut Vec<TextEvent>) {
         if let Some(mut call) = self.open.take() {
-            call.finish(out);
+            call.finish(&self.answer, out);
             self.ended.push(call.key);
         }
         while let Some(held) = self.held.pop_front() {
@@ -145,7 +155,7 @@ impl Order {
 
     fn tell(&mut self, out: &mut Vec<TextEvent>) {
         if let Some(call) = &mut self.open {
-            call.tell(out);
+            call.tell(&self.answer, out);
         }
     }
 
@@ -177,12 +187,12 @@ impl Call {
     }
 
     /// Tells what is new, once the name is known.
-    fn tell(&mut self, out: &mut Vec<TextEvent>) {
+    fn tell(&mut self, answer: &str, out: &mut Vec<TextEvent>) {
         if self.name.is_empty() {
             return;
         }
         if self.told.is_none() {
-            out.push(TextEvent::Call { id: self.id(), name: self.name.clone() });
+            out.push(TextEvent::Call { id: self.id(answer), name: self.name.clone() });
         }
         let new = &self.arguments[self.told.unwrap_or_default()..];
         if !new.is_empty() {
@@ -192,11 +202,11 @@ impl Call {
     }
 
     /// Tells the rest. A function without parameters is called with an empty object.
-    fn finish(&mut self, out: &mut Vec<TextEvent>) {
+    fn finish(&mut self, answer: &str, out: &mut Vec<TextEvent>) {
         if self.is_blank() && !self.cut {
             self.arguments.push_str("{}");
         }
-        self.tell(out);
+        self.tell(answer, out);
     }
 
     fn is_blank(&self) -> bool {
@@ -209,8 +219,9 @@ impl Call {
         object && self.told.is_some() && serde_json::from_str::<IgnoredAny>(&self.arguments).is_ok()
     }
 
-    /// The id by which the result will refer to the call, made from its place when the upstream gave none.
-    fn id(&self) -> String {
-        if self.id.is_empty() { format!("call_{}_{}", self.key.0, self.key.1) } else { self.id.clone() }
+    /// The id by which the result will refer to the call. When the upstream gave none it is a hash of its place, and of
+    /// the answer's id: a conversation has many answers.
+    fn id(&self, answer: &str) -> String {
+        if self.id.is_empty() { call_id(&format!("{answer}.{}.{}", self.key.0, self.key.1)) } else { self.id.clone() }
     }
 }
