@@ -254,7 +254,7 @@ fn failing(mut told: Value) -> Value {
 
 #[test]
 fn a_failure_within_a_chunk_is_one() {
-    for reason in ["error", "abort"] {
+    for reason in ["error", "abort", "insufficient_system_resource"] {
         let error = refused(Chat::default(), &chunk(Some(reason)));
         assert!(matches!(error, EngineError::Upstream(_)), "{error:?}");
         let reply = completion(Some(reason)).to_string();

@@ -161,7 +161,7 @@ impl Ear {
 /// Refuses the finish reasons by which servers say that the model did not finish at all.
 pub(crate) fn check_finish(reason: &str) -> Result<(), EngineError> {
     match reason {
-        "error" | "abort" => {
+        "error" | "abort" | "insufficient_system_resource" => {
             Err(EngineError::Upstream(format!("the model ended with '{reason}'")))
         }
         _ => Ok(()),
