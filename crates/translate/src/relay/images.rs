@@ -46,6 +46,9 @@ impl Speech for Images {
 
     fn reply(body: &[u8], _: &str, _: &mut Splice<'_>) -> Result<End, EngineError> {
         let response: Response = super::read(body)?;
+        if response.data.is_empty() {
+            return Err(EngineError::Upstream("a reply without pictures".to_owned()));
+        }
         Ok(End { incomplete: false, usage: response.usage.as_ref().map(counted) })
     }
 }

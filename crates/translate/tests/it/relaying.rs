@@ -391,6 +391,12 @@ fn a_reply_that_is_not_finished_is_no_success() {
 }
 
 #[test]
+fn a_reply_without_pictures_is_no_success() {
+    let ended = relay::reply::<Images>(br#"{"created":1,"data":[]}"#, "m");
+    assert!(matches!(ended, Err(EngineError::Upstream(_))), "{ended:?}");
+}
+
+#[test]
 fn a_reply_that_failed_is_no_success() {
     let mut reply: Value = serde_json::from_slice(&fixture("responses-response-failed.json")).unwrap();
     assert!(relay::reply::<Responses>(reply.to_string().as_bytes(), "m").is_err());

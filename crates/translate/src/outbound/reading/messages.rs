@@ -29,6 +29,9 @@ struct Call {
 pub(super) fn reply(body: &[u8]) -> Result<Vec<TextEvent>, EngineError> {
     let (mut ear, mut out) = (Ear::default(), Vec::new());
     let message: Message = read(body)?;
+    if message.kind != "message" {
+        return Err(malformed("a reply that is no message"));
+    }
     for (index, block) in needed(message.content, "message", "content")?.into_iter().enumerate() {
         ear.begin(index as u64, block, &mut out)?;
         ear.close(index as u64, &mut out)?;
@@ -204,6 +207,8 @@ struct EndingDelta {
 
 #[derive(Deserialize)]
 struct Message {
+    #[serde(rename = "type")]
+    kind: String,
     content: Option<Vec<Block>>,
     stop_reason: Option<String>,
     stop_sequence: Option<String>,
