@@ -1,6 +1,7 @@
 //! How an engine fails, told by whose fault it is.
 
 use thiserror::Error;
+use wire::StreamCode;
 
 /// Why there is no answer, or no more of it.
 ///
@@ -47,6 +48,9 @@ pub enum EngineError {
         /// Seconds to wait, as it advised.
         retry_after: Option<u32>,
     },
+    /// The other side gives a reason of its own that clients know by name.
+    #[error("the upstream failed: {0}")]
+    Named(StreamCode),
     /// More at once than is taken: try again with fewer.
     #[error("more requests at once than the engine takes")]
     Busy,

@@ -2,7 +2,7 @@
 
 use engine::{EngineError, Stop, Usage};
 use translate::relay::End;
-use wire::ApiError;
+use wire::{ApiError, StreamCode};
 
 /// How an answer ended. Exactly one of these is told for each request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,6 +45,8 @@ impl Outcome {
             EngineError::ContextLength { .. } | EngineError::Unsupported { .. } => Self::Refused,
             EngineError::Rejected { .. } => Self::Refused,
             EngineError::Busy | EngineError::RateLimited { .. } | EngineError::Overloaded { .. } => Self::Shed,
+            EngineError::Named(StreamCode::InvalidPrompt) => Self::Refused,
+            EngineError::Named(StreamCode::ServerIsOverloaded | StreamCode::SlowDown) => Self::Shed,
             EngineError::Timeout(_) => Self::Timeout,
             EngineError::Truncated(_) => Self::Truncated,
             _ => Self::EngineError,

@@ -1,7 +1,7 @@
 //! From an engine's failure to what a client is told of it.
 
 use engine::{EngineError, Rejection};
-use wire::{ApiError, ErrorKind};
+use wire::{ApiError, ErrorKind, StreamCode};
 
 /// What the client reads. The cause of a failure that is not the caller's goes to the log alone.
 #[must_use]
@@ -29,6 +29,7 @@ pub fn api_error(error: &EngineError) -> ApiError {
             let seconds = wait(*retry_after, 2);
             ApiError::new(ErrorKind::Overloaded, "service_unavailable", sentence).with_retry_after(seconds)
         }
+        EngineError::Named(code) => ApiError { code_in_stream: Some(*code), ..named(*code) },
         EngineError::Busy => ApiError::concurrency_limit(),
         EngineError::Unavailable(_) => {
             let sentence = "The model is not available just now.";
@@ -53,6 +54,19 @@ fn rejected(why: Rejection) -> (ErrorKind, &'static str) {
     }
 }
 
+/// What is told of it before a stream has begun.
+fn named(code: StreamCode) -> ApiError {
+    match code {
+        StreamCode::InvalidPrompt => ApiError::new(ErrorKind::InvalidRequest, "invalid_value", PROMPT_REFUSED),
+        StreamCode::ServerIsOverloaded | StreamCode::SlowDown => {
+            api_error(&EngineError::Overloaded { retry_after: None })
+        }
+        StreamCode::InsufficientQuota | StreamCode::UsageNotIncluded => {
+            api_error(&EngineError::Upstream(code.to_string()))
+        }
+    }
+}
+
 /// The seconds to wait that clients are told: some of them stop retrying when it is long.
 fn wait(advised: Option<u32>, otherwise: u32) -> u32 {
     advised.unwrap_or(otherwise).clamp(1, MAX_WAIT)
@@ -62,6 +76,14 @@ fn wait(advised: Option<u32>, otherwise: u32) -> u32 {
 /// in the words of an upstream.
 #[must_use]
 pub fn in_stream(error: &ApiError) -> ApiError {
+    if let Some(code) = error.code_in_stream {
+        let sentence = match code {
+            StreamCode::InvalidPrompt => PROMPT_REFUSED,
+            StreamCode::InsufficientQuota | StreamCode::UsageNotIncluded => "The quota of the model is used up.",
+            StreamCode::ServerIsOverloaded | StreamCode::SlowDown => "The model is overloaded just now.",
+        };
+        return ApiError::new(error.kind, code.as_str(), sentence);
+    }
     match error.code {
         "gateway_concurrency_limit" | "rate_limit_exceeded" => error.clone(),
         code @ "context_length_exceeded" => ApiError::new(error.kind, code, PROMPT_TOO_LONG),
@@ -71,5 +93,6 @@ pub fn in_stream(error: &ApiError) -> ApiError {
 
 /// What is told of a prompt that is too long when nothing more is known.
 pub(crate) const PROMPT_TOO_LONG: &str = "The prompt is longer than the context of the model.";
+const PROMPT_REFUSED: &str = "The upstream refused the prompt.";
 /// The longest wait that clients are told, in seconds.
 const MAX_WAIT: u32 = 30;

@@ -97,6 +97,8 @@ pub struct ApiError {
     pub kind: ErrorKind,
     /// The machine-readable name, from the closed list of wire-reference §6.1.
     pub code: &'static str,
+    /// The name within a stream that has begun, where clients know the failure by another one (wire-reference §1.9).
+    pub code_in_stream: Option<StreamCode>,
     /// One or more whole sentences for a person.
     pub message: String,
     /// The field at fault, as a path.
@@ -109,7 +111,7 @@ impl ApiError {
     /// An error of `kind`, named `code`, told as `message`.
     #[must_use]
     pub fn new(kind: ErrorKind, code: &'static str, message: impl Into<String>) -> Self {
-        Self { kind, code, message: message.into(), param: None, retry_after: None }
+        Self { kind, code, code_in_stream: None, message: message.into(), param: None, retry_after: None }
     }
 
     /// The same error, laid to the field `param`.
@@ -159,6 +161,54 @@ impl fmt::Display for ApiError {
 }
 
 impl std::error::Error for ApiError {}
+
+/// A name that failures of an upstream have within a stream alone, where clients know them (wire-reference §1.9).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StreamCode {
+    /// The operator's account there is used up.
+    InsufficientQuota,
+    /// The operator's account there does not include this.
+    UsageNotIncluded,
+    /// It does not take the prompt.
+    InvalidPrompt,
+    /// It has more to do than it can.
+    ServerIsOverloaded,
+    /// It asks for fewer requests.
+    SlowDown,
+}
+
+impl StreamCode {
+    /// The one of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let all = [
+            Self::InsufficientQuota,
+            Self::UsageNotIncluded,
+            Self::InvalidPrompt,
+            Self::ServerIsOverloaded,
+            Self::SlowDown,
+        ];
+        all.into_iter().find(|code| code.as_str() == name)
+    }
+
+    /// The name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::InsufficientQuota => "insufficient_quota",
+            Self::UsageNotIncluded => "usage_not_included",
+            Self::InvalidPrompt => "invalid_prompt",
+            Self::ServerIsOverloaded => "server_is_overloaded",
+            Self::SlowDown => "slow_down",
+        }
+    }
+}
+
+impl fmt::Display for StreamCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
 
 /// `{"error": {…}}`, the OpenAI-style error body (wire-reference §6.1).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -17,7 +17,7 @@ mod valid;
 mod violation;
 
 pub use data_url::{DataUrl, DataUrlError, check_image_url};
-pub use error::{ApiError, ErrorBody, ErrorDetail, ErrorKind};
+pub use error::{ApiError, ErrorBody, ErrorDetail, ErrorKind, StreamCode};
 pub use id::id;
 pub use json::{Json, Object, json_fault};
 pub use number::{integer, integer_or_null};

@@ -4,6 +4,7 @@ mod complaint;
 mod sanitise;
 
 use engine::{EngineError, Rejection};
+use wire::StreamCode;
 
 pub(super) use self::complaint::Complaint;
 use self::sanitise::sanitised;
@@ -28,6 +29,9 @@ pub(crate) fn told(code: &str, message: &str) -> EngineError {
 impl Complaint {
     /// What it means within an answer that had begun as a success. The code names the status, when it is known.
     pub(super) fn in_success(&self) -> EngineError {
+        if let Some(code) = self.code.as_deref().and_then(StreamCode::named) {
+            return EngineError::Named(code);
+        }
         match self.status() {
             Some(status) => self.with_status(status, None),
             None => EngineError::Upstream(self.for_log("in a reply with status 200")),

@@ -307,20 +307,27 @@ fn calls_may_be_null() {
 }
 
 #[test]
-fn words_of_an_upstream_stay_out_of_a_stream() {
-    let words =
-        json!({"code": "context_length_exceeded", "message": "Key team7-secret: 9000 tokens", "param": "team7"});
+fn codes_that_clients_know_pass_within_a_stream_and_words_do_not() {
     let stream = String::from_utf8(fixture("responses-stream-failed-mid.sse")).unwrap();
     let told = data(stream.as_bytes()).pop().unwrap();
     let mut failed: Value = serde_json::from_str(&told).unwrap();
-    failed["response"]["error"] = words;
-    let (out, ended) = relayed(Responses::default(), "m", &[stream.replace(&told, &failed.to_string()).as_bytes()]);
-    assert!(matches!(ended, Err(EngineError::Rejected { .. })), "{ended:?}");
-    assert!(!String::from_utf8_lossy(&out).contains("team7"));
-    let told: Value = serde_json::from_str(&data(&out).pop().unwrap()).unwrap();
-    let error = &told["response"]["error"];
-    assert_eq!(error["code"], "context_length_exceeded");
-    assert_eq!(error["message"], "The prompt is longer than the context of the model.");
+    for (code, sentence) in [
+        ("context_length_exceeded", "The prompt is longer than the context of the model."),
+        ("insufficient_quota", "The quota of the model is used up."),
+        ("usage_not_included", "The quota of the model is used up."),
+        ("invalid_prompt", "The upstream refused the prompt."),
+        ("server_is_overloaded", "The model is overloaded just now."),
+        ("slow_down", "The model is overloaded just now."),
+        ("a_word_of_theirs", "The server had an error while processing the request."),
+    ] {
+        failed["response"]["error"] = json!({"code": code, "message": "Key team7-secret broke", "param": "team7"});
+        let (out, ended) = relayed(Responses::default(), "m", &[stream.replace(&told, &failed.to_string()).as_bytes()]);
+        assert!(ended.is_err() && !String::from_utf8_lossy(&out).contains("team7"));
+        let last: Value = serde_json::from_str(&data(&out).pop().unwrap()).unwrap();
+        let error = &last["response"]["error"];
+        let passed = if code == "a_word_of_theirs" { "server_error" } else { code };
+        assert_eq!((&error["code"], &error["message"]), (&json!(passed), &json!(sentence)));
+    }
 }
 
 #[test]
