@@ -16,6 +16,7 @@ fn tell(panic: &PanicHookInfo<'_>) {
 #[cfg(test)]
 mod tests {
     use std::panic::catch_unwind;
+    use std::sync::Arc;
 
     use tracing_subscriber::layer::SubscriberExt as _;
 
@@ -26,7 +27,7 @@ mod tests {
     #[test]
     fn p04_p05_i03_a_panic_is_one_line_without_its_words() {
         let lines = Lines::default();
-        let queue = lines.0.clone();
+        let queue = Arc::clone(&lines.0);
         tracing::subscriber::with_default(tracing_subscriber::registry().with(lines), || {
             let usual = std::panic::take_hook();
             hook();

@@ -47,7 +47,7 @@ impl Scene {
         let (policy, keys) = Policy::read(&config, false, upstream::Network::default()).unwrap();
         let mut gateway = assemble(config, policy, Engines::default(), &[]);
         let engine = Arc::new(Busy::default());
-        gateway.easel = Some(engine.clone());
+        gateway.easel = Some(Arc::<Busy>::clone(&engine));
         Self { engine, gateway: Arc::new(gateway), keys }
     }
 
