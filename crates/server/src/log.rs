@@ -4,6 +4,7 @@ mod line;
 mod panic;
 mod queue;
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use tracing::{Event, Subscriber};
@@ -24,13 +25,18 @@ pub(crate) fn start() -> std::io::Result<Writer> {
     let writer = Writer::start(Arc::clone(&queue), std::io::stderr())?;
     let _ = QUEUE.set(Arc::clone(&queue));
     tracing_subscriber::registry().with(filter).with(Lines(queue)).init();
-    panic::hook();
+    panic::hook(&PANICS);
     Ok(writer)
 }
 
 /// How many lines found no room in the queue or could not be written.
 pub(crate) fn lost() -> u64 {
     QUEUE.get().map_or(0, |queue| queue.lost())
+}
+
+/// How many panics there were in this process since its log was started, whoever caught them.
+pub(crate) fn panics() -> u64 {
+    PANICS.load(Ordering::Relaxed)
 }
 
 /// Makes a line of each event. There are no spans.
@@ -43,5 +49,7 @@ impl<S: Subscriber> Layer<S> for Lines {
     }
 }
 
+/// The panics of the process.
+static PANICS: AtomicU64 = AtomicU64::new(0);
 /// The queue of the log, which is the process's as its subscriber is.
 static QUEUE: OnceLock<Arc<Queue>> = OnceLock::new();

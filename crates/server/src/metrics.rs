@@ -115,7 +115,7 @@ impl Metrics {
         registry.register("fetches", "Pictures fetched for requests, by outcome", self.fetches.clone());
         let help = "Requests that an upstream did not answer, by its name and the error code";
         registry.register("upstream_failures", help, self.upstream_failures.clone());
-        registry.register("panics", "Panics that were caught", self.panics.clone());
+        registry.register("panics", "Panics, all of which were caught", self.panics.clone());
         let help = "Lines of the log that found no room or could not be written";
         registry.register("log_dropped", help, self.log_dropped.clone());
         registry.register_with_unit("uptime", "Since the start", Unit::Seconds, self.uptime.clone());
@@ -169,6 +169,8 @@ impl Metrics {
     pub(crate) fn render(&self, in_flight: usize, uptime: Duration) -> String {
         self.in_flight.set(i64::try_from(in_flight).unwrap_or(i64::MAX));
         self.uptime.set(uptime.as_secs_f64());
+        // Those of decoders and engines too, which end no stream by themselves.
+        self.panics.inner().fetch_max(log::panics(), Ordering::Relaxed);
         self.log_dropped.inner().store(log::lost(), Ordering::Relaxed);
         let mut text = String::new();
         // Writing to a String cannot fail.

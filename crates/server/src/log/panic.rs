@@ -1,11 +1,15 @@
 //! What the log says of a panic: where it was, and nothing of what it said, which may hold what somebody sent.
 
 use std::panic::PanicHookInfo;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-/// Makes every panic of the process one line of the log, instead of the free text that it would be.
-pub(super) fn hook() {
-    std::panic::set_hook(Box::new(tell));
+/// Makes every panic of the process one line of the log, instead of the free text that it would be, and counts it.
+pub(super) fn hook(count: &'static AtomicU64) {
+    std::panic::set_hook(Box::new(move |panic| {
+        count.fetch_add(1, Ordering::Relaxed);
+        tell(panic);
+    }));
 }
 
 fn tell(panic: &PanicHookInfo<'_>) {
@@ -26,11 +30,12 @@ mod tests {
     /// A panic is one line of JSON with its place in the code; what it says, which may be a prompt, is left out.
     #[test]
     fn p04_p05_i03_a_panic_is_one_line_without_its_words() {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
         let lines = Lines::default();
         let queue = Arc::clone(&lines.0);
         tracing::subscriber::with_default(tracing_subscriber::registry().with(lines), || {
             let usual = std::panic::take_hook();
-            hook();
+            hook(&COUNT);
             let prompt = String::from("my secret\n");
             let caught = catch_unwind(|| panic!("{prompt} cannot be cut"));
             std::panic::set_hook(usual);
@@ -42,5 +47,7 @@ mod tests {
         assert!(line["place"].as_str().unwrap().starts_with(file!()), "{text}");
         assert!(line["thread"].is_string() && !text.contains("secret"), "{text}");
         assert_eq!(text.matches('\n').count(), 1, "{text}");
+        // Of others that panic meanwhile too.
+        assert!(COUNT.load(Ordering::Relaxed) >= 1);
     }
 }
