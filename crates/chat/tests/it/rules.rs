@@ -37,6 +37,8 @@ fn fields_out_of_range_are_refused_by_name() {
     refused(json!({"n": 129}), "integer_above_max_value", "n");
     refused(json!({"reasoning_effort": "huge"}), "invalid_value", "reasoning_effort");
     refused(json!({"stream": "true"}), "invalid_type", "stream");
+    let tools = vec![json!({"type": "function", "function": {"name": "f"}}); 129];
+    refused(json!({"tools": tools}), "array_above_max_length", "tools");
 }
 
 #[test]

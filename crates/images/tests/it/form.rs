@@ -74,6 +74,17 @@ fn forms_of_clients_are_the_same_requests_as_in_json() {
     );
 }
 
+/// No name of a field that is passed on breaks out of the head of its part.
+#[test]
+fn names_in_a_written_form_stay_in_their_heads() {
+    let edit = json_form(json!({"prompt": "x", "images": [], "a\"; b=\"c\r\nd: e\r\n\r\nf": 1}));
+    let form = sluicegate_images::write_form(&edit.generation, &[], None, "sg").concat();
+    let form = String::from_utf8(form).unwrap();
+    let heads: Vec<_> = form.lines().filter(|line| line.starts_with("Content-Disposition")).collect();
+    assert!(heads.iter().any(|head| head.ends_with("name=\"a_; b=_c__d: e____f\"")), "{form}");
+    assert_eq!(heads.len(), 2, "{form}");
+}
+
 /// Parts are known by their names, and unknown ones are let go.
 #[test]
 fn m06_parts_are_known_by_their_names() {

@@ -155,6 +155,8 @@ fn a_stream_has_one_beginning() {
     assert_eq!(first(failed()), Some((0, Offence::Opening)));
     assert_eq!(offence(&[created(), created()]), Some((1, Offence::Opening)));
     assert_eq!(offence(&[created(), hi()[0].clone()]), Some((1, Offence::Item)));
+    let two = [added(0, message("a", "in_progress", &[])), added(0, message("b", "in_progress", &[]))];
+    assert_eq!(offence(&[&begun()[..], &two].concat()), Some((3, Offence::Item)), "one is open at a time");
     assert_eq!(offence(&[created(), completed(json!([]))]), Some((1, Offence::Opening)));
     refused(&[created()], Offence::Opening);
     refused(&[begun()[1].clone()], Offence::Opening);
