@@ -56,12 +56,15 @@ def test_an_sdk_takes_no_failure_for_a_success(lane: Lane, tmp_path: Path) -> No
     with (
         simulating() as base_url,
         running(tmp_path, config(lane, base_url)) as gateway,
-        gateway.openai(KEY, **OPTIONS) as of_openai,
-        gateway.anthropic(KEY, **OPTIONS) as of_anthropic,
         ThreadPoolExecutor(16) as pool,
     ):
 
         def outcome(seed: int) -> str:
+            # Clients of its own: collected while others ask, a stream that was left can lock a shared pool for good.
+            with gateway.openai(KEY, **OPTIONS) as of_openai, gateway.anthropic(KEY, **OPTIONS) as of_anthropic:
+                return answer(of_openai, of_anthropic, seed)
+
+        def answer(of_openai: OpenAI, of_anthropic: Anthropic, seed: int) -> str:
             try:
                 return lane.ask(of_openai, of_anthropic, f"model-{seed}", seed)
             except (openai.OpenAIError, anthropic.AnthropicError, FailureToldError) as error:
