@@ -429,6 +429,33 @@ fn items_that_are_all_numbered_zero() {
     assert_eq!(said.calls, [call("a", "f", "{}"), call("b", "f", "{\"x\":1}")]);
 }
 
+/// A whole reply says itself that it is one, and that it is finished.
+#[test]
+fn s16_a_reply_that_does_not_say_that_it_is_whole_is_none() {
+    for (protocol, name, member) in [
+        (Protocol::Responses, "responses-response-text.json", "status"),
+        (Protocol::Messages, "messages-response-text.json", "type"),
+        (Protocol::Messages, "messages-response-text.json", "stop_reason"),
+    ] {
+        let whole: Value = serde_json::from_slice(&fixture(name)).unwrap();
+        assert!(reply(protocol, whole.to_string().as_bytes()).is_ok());
+        for other in [None, Some(json!("in_progress")), Some(json!(null))] {
+            let mut changed = whole.clone();
+            match &other {
+                Some(other) => changed[member] = other.clone(),
+                None => drop(changed.as_object_mut().unwrap().remove(member)),
+            }
+            let read = reply(protocol, changed.to_string().as_bytes());
+            // A stop reason that nobody knows is one all the same.
+            assert_eq!(
+                read.is_ok(),
+                member == "stop_reason" && other == Some(json!("in_progress")),
+                "{member} {other:?}"
+            );
+        }
+    }
+}
+
 #[test]
 fn the_type_of_the_last_event_decides() {
     let end = |kind: &str, response: Value| {

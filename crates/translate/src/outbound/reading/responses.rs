@@ -26,9 +26,9 @@ pub(super) fn reply(body: &[u8]) -> Result<Vec<TextEvent>, EngineError> {
         return Err(malformed("a response without 'output'"));
     }
     match response.status.as_deref() {
-        Some("completed" | "incomplete") | None => ear.finish(response, &mut out).map(|()| out),
+        Some("completed" | "incomplete") => ear.finish(response, &mut out).map(|()| out),
         Some("failed") => Err(response.failure()),
-        Some(_) => Err(EngineError::Truncated("the response is not finished".to_owned())),
+        _ => Err(EngineError::Truncated("the response is not finished".to_owned())),
     }
 }
 
