@@ -6,7 +6,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use engine::{ImageSource, TextRequest, Turn, UserPart};
-use fetch::target::{NotAllowed, Target};
+use fetch::target::Target;
 use fetch::{FetchError, Picture};
 use wire::{ApiError, ErrorKind, Path};
 
@@ -20,20 +20,25 @@ use crate::refusal::Refusal;
 ///
 /// # Errors
 /// 400 with the field at `path`.
-pub(crate) fn judge(path: &Path<'_>, url: &str) -> Result<(), Refusal> {
-    let why = |why: NotAllowed| refuse(why.into(), Some(&path.to_string()));
-    Target::parse(url).map(|_| ()).map_err(why)
+pub(crate) fn judge(path: &Path<'_>, url: &str, gateway: &Gateway) -> Result<(), Refusal> {
+    let Err(why) = Target::parse(url) else { return Ok(()) };
+    let error = FetchError::from(why);
+    gateway.metrics.fetched(error.reason());
+    Err(refuse(error, Some(&path.to_string())))
 }
 
 /// As [`judge`], for each address that `addresses` tells.
 ///
 /// # Errors
 /// As [`judge`], for the first that is refused.
-pub(crate) fn judge_all(addresses: impl FnOnce(&mut dyn FnMut(&Path<'_>, &str))) -> Result<(), Refusal> {
+pub(crate) fn judge_all(
+    gateway: &Gateway,
+    addresses: impl FnOnce(&mut dyn FnMut(&Path<'_>, &str)),
+) -> Result<(), Refusal> {
     let mut judged = Ok(());
     addresses(&mut |path, url| {
         if judged.is_ok() {
-            judged = judge(path, url);
+            judged = judge(path, url, gateway);
         }
     });
     judged

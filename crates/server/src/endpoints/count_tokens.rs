@@ -35,7 +35,7 @@ where
     if !key.may_use(&model) {
         return Err(Refusal::model(&model));
     }
-    references::judge_all(|tell| valid.addresses(tell))?;
+    references::judge_all(gateway, |tell| valid.addresses(tell))?;
     if let Some(record) = record {
         record.model = Some(model.clone());
         record.permit = Some(gateway.limiter.take(&key.name).ok_or_else(ApiError::concurrency_limit)?);

@@ -100,7 +100,7 @@ where
     if !key.may_use(&id) {
         return Err(Refusal::model(&id));
     }
-    references::judge_all(|tell| D::addresses(&valid, tell))?;
+    references::judge_all(gateway, |tell| D::addresses(&valid, tell))?;
     if let Some(record) = record {
         (record.model, record.stream) = (Some(id.clone()), streams);
     }

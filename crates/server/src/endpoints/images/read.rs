@@ -13,7 +13,7 @@ use crate::body::form;
 use crate::body::upload::{Incoming, Share};
 use crate::config::Limits;
 use crate::endpoints::{bytes, check_length, is_json, json_body, media_type};
-use crate::gateway::Caller;
+use crate::gateway::{Caller, Gateway};
 use crate::references;
 use crate::refusal::Refusal;
 
@@ -97,7 +97,7 @@ where
     let model = model(&edit.generation);
     let valid = edit.validate(&rules(&model, caller)).map_err(ApiError::from)?;
     let (generation, references, mask) = valid.into_inner().into_sources();
-    judge_addresses(&references)?;
+    judge_addresses(&references, gateway)?;
     let start = Start { references, mask: mask.and_then(inline) };
     let json = json.filter(|_| caller.policy.routes.leave(&model));
     Ok(Asked { model, operation: Operation::Edit, generation, start: Some(start), json, share })
@@ -135,11 +135,11 @@ fn check_picture(source: &Source, param: &str, limit: usize) -> Result<(), Refus
     }
 }
 
-fn judge_addresses(references: &[Source]) -> Result<(), Refusal> {
+fn judge_addresses(references: &[Source], gateway: &Gateway) -> Result<(), Refusal> {
     let images = Path::ROOT.key("images");
     for (i, source) in references.iter().enumerate() {
         if let Source::Url(url) = source {
-            references::judge(&images.index(i).key("image_url"), url)?;
+            references::judge(&images.index(i).key("image_url"), url, gateway)?;
         }
     }
     Ok(())
