@@ -57,13 +57,17 @@ fn d12_suspended_it_goes_on_and_what_is_late_fails_cleanly() {
 /// Uploads past the memory that is set aside for them are refused with 503 before the system's own limit is reached.
 #[test]
 fn d15_uploads_past_their_memory_are_refused_before_the_system_kills() {
-    let config = "[limits]\njson_body = \"8MiB\"\nedit_body = \"8MiB\"\nbody_memory = \"32MiB\"\n";
+    // No model is embedded: one alone would be more than the limit.
+    let config = "[limits]\njson_body = \"8MiB\"\nedit_body = \"8MiB\"\nbody_memory = \"32MiB\"\n\
+                  [[upstreams]]\nname = \"u\"\nprotocol = \"responses\"\nbase_url = \"http://127.0.0.1:1/v1\"\n\
+                  [[models]]\nid = \"m\"\nfamily = \"text\"\nprotocols = [\"responses\"]\n\
+                  targets = [{ upstream = \"u\" }]\n";
     let mut command = Command::new("prlimit");
     let inner = binary();
     command.arg("--data=268435456").arg(inner.get_program()).envs(inner.get_envs().filter_map(|(k, v)| Some((k, v?))));
     command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]).stderr(Stdio::piped());
     let server = Server::run(command, Some(Scratch::file("sluicegate.toml", config)));
-    let body = json!({"model": "alt-flash", "input": [{"role": "user", "content": "x".repeat(7 << 20)}]});
+    let body = json!({"model": "m", "input": [{"role": "user", "content": "x".repeat(7 << 20)}]});
     let question = client::Request::post("/v1/responses", &body).bearer(TEXT).bytes();
     // Each holds all of its body but the end, until it is refused: 32 of 7 MiB, where 4 have room.
     let mut open: Vec<_> = (0..32).map(|_| Connection::open(server.address())).collect();
