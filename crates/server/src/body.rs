@@ -1,5 +1,6 @@
 //! Bodies of responses, and the reading of bodies of requests.
 
+pub(crate) mod delivered;
 pub(crate) mod events;
 pub(crate) mod form;
 pub(crate) mod manner;

@@ -18,8 +18,9 @@ use http::header::{AUTHORIZATION, CACHE_CONTROL, CONNECTION};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use tokio::time::Instant;
 
+use crate::body::delivered::delivered;
 use crate::body::upload::Budget;
-use crate::body::whole::{delivered, is_short};
+use crate::body::whole::is_short;
 use crate::body::{Body, whole};
 use crate::clock;
 use crate::config::Limits;

@@ -31,6 +31,8 @@ pub(crate) struct Metrics {
     fetches: Family<FetchLabels, Counter>,
     upstream_failures: Family<UpstreamLabels, Counter>,
     panics: Counter,
+    /// The panics that ended a request or a stream.
+    caught: AtomicU64,
     log_dropped: Counter,
     reloads: Family<ReloadLabels, Counter>,
     uptime: Gauge<f64, AtomicU64>,
@@ -91,6 +93,7 @@ impl Metrics {
             fetches: Family::default(),
             upstream_failures: Family::default(),
             panics: Counter::default(),
+            caught: AtomicU64::new(0),
             log_dropped: Counter::default(),
             reloads: Family::default(),
             uptime: Gauge::default(),
@@ -162,15 +165,16 @@ impl Metrics {
     }
 
     pub(crate) fn panicked(&self) {
-        self.panics.inc();
+        self.caught.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Every metric in Prometheus' text form.
     pub(crate) fn render(&self, in_flight: usize, uptime: Duration) -> String {
         self.in_flight.set(i64::try_from(in_flight).unwrap_or(i64::MAX));
         self.uptime.set(uptime.as_secs_f64());
-        // Those of decoders and engines too, which end no stream by themselves.
-        self.panics.inner().fetch_max(log::panics(), Ordering::Relaxed);
+        // Those of decoders and engines too, which end no stream by themselves; each of the others is among them.
+        let panics = self.caught.load(Ordering::Relaxed).max(log::panics());
+        self.panics.inner().store(panics, Ordering::Relaxed);
         self.log_dropped.inner().store(log::lost(), Ordering::Relaxed);
         let mut text = String::new();
         // Writing to a String cannot fail.
