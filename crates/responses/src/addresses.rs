@@ -29,7 +29,7 @@ impl Request {
                 Item::CustomToolCallOutput(output) => of_parts(&output.output, &path.key("output"), tell),
                 Item::Other(members) => {
                     let picture = members.get("output").and_then(|output| output.get("image_url"));
-                    of_picture(picture.and_then(|url| url.as_str()), &path.key("output").key("image_url"), tell);
+                    of_url(picture.and_then(|url| url.as_str()), &path.key("output").key("image_url"), tell);
                 }
                 _ => {}
             }
@@ -41,14 +41,14 @@ fn of_parts(content: &TextOr<Part>, path: &Path<'_>, tell: &mut dyn FnMut(&Path<
     for (i, part) in content.parts().iter().enumerate() {
         let path = path.index(i);
         match part {
-            Part::Image(part) => of_picture(part.image_url.as_deref(), &path.key("image_url"), tell),
-            Part::File(part) => of_picture(part.file_url.as_deref(), &path.key("file_url"), tell),
+            Part::Image(part) => of_url(part.image_url.as_deref(), &path.key("image_url"), tell),
+            Part::File(part) => of_url(part.file_url.as_deref(), &path.key("file_url"), tell),
             _ => {}
         }
     }
 }
 
-fn of_picture(url: Option<&str>, path: &Path<'_>, tell: &mut dyn FnMut(&Path<'_>, &str)) {
+fn of_url(url: Option<&str>, path: &Path<'_>, tell: &mut dyn FnMut(&Path<'_>, &str)) {
     if let Some(url) = url.filter(|url| !DataUrl::is_meant(url)) {
         tell(path, url);
     }
