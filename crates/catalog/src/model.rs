@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
+wire::read_objects!(Settings);
+
 /// A model that the gateway offers.
 ///
 /// As part of a configuration it needs `id`, `family` and `protocols`; the rest is as [`Model::new`] makes it.
@@ -153,7 +155,7 @@ impl Protocol {
 
 /// A model as a configuration states it.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(remote = "Self", deny_unknown_fields)]
 struct Settings {
     id: String,
     family: Family,

@@ -8,6 +8,8 @@ use wire::{ErrorBody, Json, Object};
 
 use crate::{FinishReason, Usage};
 
+wire::objects!(FunctionDelta);
+
 /// One event of a stream.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -163,6 +165,7 @@ pub struct ToolCallDelta {
 
 /// The function and more of its arguments.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct FunctionDelta {
     /// The function.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wire::{Json, Object, TextOr, Violations, WordOr};
 
+wire::objects!(FunctionCall, FunctionChoice, FunctionName, AllowedToolsChoice, AllowedTools, CustomChoice);
+
 /// A request for a chat completion.
 ///
 /// Optional fields are `None` when absent or null; what is not named here is kept in `extra`.
@@ -368,6 +370,7 @@ pub struct FunctionToolCall {
 
 /// A function and its arguments.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct FunctionCall {
     /// The function.
     pub name: String,
@@ -467,6 +470,7 @@ wire::tagged! {
 
 /// The function that must be called.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct FunctionChoice {
     /// The function.
     pub function: FunctionName,
@@ -474,6 +478,7 @@ pub struct FunctionChoice {
 
 /// A function by its name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct FunctionName {
     /// Its name.
     pub name: String,
@@ -481,6 +486,7 @@ pub struct FunctionName {
 
 /// The tools that alone may be called.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct AllowedToolsChoice {
     /// Which, and whether one must.
     pub allowed_tools: AllowedTools,
@@ -488,6 +494,7 @@ pub struct AllowedToolsChoice {
 
 /// Which tools may be called, and whether one must.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct AllowedTools {
     /// `auto`, which it also is when absent, or `required`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -498,6 +505,7 @@ pub struct AllowedTools {
 
 /// The custom tool that must be called.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct CustomChoice {
     /// The tool.
     pub custom: FunctionName,

@@ -6,6 +6,8 @@ use wire::{Json, Object};
 
 use crate::ToolCall;
 
+wire::objects!(Usage);
+
 /// A chat completion.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Completion {
@@ -84,6 +86,7 @@ wire::open_enum! {
 
 /// Tokens used. A breakdown is never given (spec §2.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct Usage {
     /// Tokens of the prompt.
     pub prompt_tokens: u64,

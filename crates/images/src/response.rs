@@ -8,6 +8,8 @@ use wire::{ErrorBody, ErrorDetail, Object};
 
 use crate::request::{Background, OutputFormat, Quality};
 
+wire::read_objects!(Failed);
+
 /// The pictures that were made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Response {
@@ -157,6 +159,7 @@ impl Reply {
 
 /// The one member that tells a failure.
 #[derive(Deserialize)]
+#[serde(remote = "Self")]
 struct Failed {
     error: Option<ErrorDetail>,
 }

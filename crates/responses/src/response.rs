@@ -9,6 +9,8 @@ use crate::request::{
     FunctionCall, Phase, Reasoning, ReasoningOptions, RefusalPart, TextOptions, Tool, ToolChoice, ToolMode, Truncation,
 };
 
+wire::objects!(ResponseError, IncompleteDetails, Usage, InputTokensDetails, OutputTokensDetails);
+
 /// A response: what came of a request, and what it repeats of it.
 ///
 /// Every field is always written. Of what it repeats, whatever is absent or null is read as the default.
@@ -142,6 +144,7 @@ wire::open_enum! {
 
 /// Why a response failed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct ResponseError {
     /// The machine-readable name (wire-reference §1.9).
     #[serde(default, deserialize_with = "or_default")]
@@ -174,6 +177,7 @@ impl From<&ApiError> for ResponseError {
 
 /// Why a response is incomplete.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct IncompleteDetails {
     /// The reason.
     pub reason: IncompleteReason,
@@ -286,6 +290,7 @@ pub struct OutputText {
 
 /// Tokens used. Everything is always written (wire-reference §1.8).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct Usage {
     /// Tokens of the prompt.
     pub input_tokens: u64,
@@ -316,6 +321,7 @@ impl Usage {
 
 /// Of the prompt's tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct InputTokensDetails {
     /// Those read from a cache.
     #[serde(default, deserialize_with = "or_default")]
@@ -327,6 +333,7 @@ pub struct InputTokensDetails {
 
 /// Of the answer's tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct OutputTokensDetails {
     /// Those of thoughts.
     #[serde(default, deserialize_with = "or_default")]

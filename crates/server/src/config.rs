@@ -17,11 +17,13 @@ use serde::{Deserialize, Deserializer};
 
 use self::fetch::Fetch;
 use self::key::Key;
+
+wire::read_objects!(Config, Local, Easel);
 pub(crate) use self::limits::Limits;
 
 /// What an operator may set. The default is a gateway that works without a file.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
 pub(crate) struct Config {
     /// Addresses for clients. A second one serves the same paths: the fallback address (spec §9.3).
     pub(crate) listen: Vec<SocketAddr>,
@@ -80,7 +82,7 @@ impl<'de> Deserialize<'de> for ModelEntry {
 
 /// The embedded text engine.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
 pub(crate) struct Local {
     /// A GGUF file of the llama family. Absent: the one that `cargo xtask fetch-model` brings.
     pub(crate) model: Option<PathBuf>,
@@ -92,7 +94,7 @@ pub(crate) struct Local {
 
 /// The embedded image engine.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
 pub(crate) struct Easel {
     /// Pictures decoded and drawn at once. Absent: as many as there are cores.
     #[cfg_attr(not(feature = "easel"), allow(dead_code, reason = "a file may set up what this build leaves out"))]

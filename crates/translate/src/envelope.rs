@@ -12,6 +12,8 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
+wire::objects!(Content);
+
 /// Makes and opens the envelopes of one upstream.
 #[derive(Clone)]
 pub struct Envelope {
@@ -27,6 +29,7 @@ pub struct Sealer {
 }
 
 #[derive(Deserialize, Serialize)]
+#[serde(remote = "Self")]
 struct Content {
     kind: String,
     signature: String,

@@ -5,6 +5,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+crate::objects!(ErrorBody, ErrorDetail);
+
 /// What sort of failure: it decides the HTTP status and the `type` of the body (wire-reference §6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -212,6 +214,7 @@ impl fmt::Display for StreamCode {
 
 /// `{"error": {…}}`, the OpenAI-style error body (wire-reference §6.1).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct ErrorBody {
     /// The failure.
     pub error: ErrorDetail,
@@ -219,6 +222,7 @@ pub struct ErrorBody {
 
 /// The inside of an OpenAI-style error body. All four keys are always written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self")]
 pub struct ErrorDetail {
     /// For a person.
     #[serde(default)]

@@ -5,6 +5,7 @@ mod error;
 mod id;
 mod json;
 mod number;
+mod object;
 mod open;
 mod path;
 mod read;

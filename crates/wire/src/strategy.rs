@@ -22,9 +22,10 @@ pub fn json_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// One of `documents` with up to four places changed: a value replaced, removed or put under another name.
+/// One of `documents` with up to four places changed: a value replaced, removed, put under another name, or an
+/// object made an array of its members' values.
 pub fn changed(documents: Vec<Value>) -> impl Strategy<Value = Value> {
-    let change = (any::<prop::sample::Index>(), 0..3_u8, json_value(), word());
+    let change = (any::<prop::sample::Index>(), 0..4_u8, json_value(), word());
     (prop::sample::select(documents), vec(change, 0..4)).prop_map(|(mut document, changes)| {
         for (at, how, value, name) in changes {
             let places = count(&document);
@@ -57,7 +58,7 @@ fn count(value: &Value) -> usize {
 fn change_place(value: &mut Value, left: &mut usize, how: u8, new: &Value, name: &str) {
     match value {
         Value::Array(entries) => entries.iter_mut().for_each(|entry| enter(entry, left, how, new, name)),
-        Value::Object(members) if *left > 0 && *left <= members.len() && how > 0 => {
+        Value::Object(members) if *left > 0 && *left <= members.len() && matches!(how, 1 | 2) => {
             let key = members.keys().nth(*left - 1).cloned().unwrap_or_default();
             let old = members.shift_remove(&key);
             if let (2, Some(old)) = (how, old) {
@@ -74,7 +75,10 @@ fn enter(value: &mut Value, left: &mut usize, how: u8, new: &Value, name: &str) 
     match *left {
         usize::MAX => {}
         0 => {
-            *value = new.clone();
+            *value = match value {
+                Value::Object(members) if how == 3 => members.values().cloned().collect(),
+                _ => new.clone(),
+            };
             *left = usize::MAX;
         }
         _ => {

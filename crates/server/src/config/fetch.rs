@@ -8,9 +8,11 @@ use serde::Deserialize;
 
 use super::duration;
 
+wire::read_objects!(Fetch);
+
 /// Pictures that requests name by address.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "snake_case")]
+#[serde(remote = "Self", default, deny_unknown_fields, rename_all = "snake_case")]
 pub(crate) struct Fetch {
     /// Which addresses are fetched.
     mode: Mode,

@@ -6,9 +6,11 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde::Deserialize;
 
+wire::read_objects!(Key);
+
 /// One key: its hash, never the key.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct Key {
     pub(super) name: String,
     hash: String,

@@ -7,9 +7,11 @@ use serde::Deserialize;
 
 use super::duration;
 
+wire::read_objects!(Limits);
+
 /// How much and how long. Sizes read `"32MiB"`, durations `"600s"`.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
 pub(crate) struct Limits {
     /// Requests answered at once, over all keys; past it `gateway_concurrency_limit`. Default 256.
     pub(crate) concurrency: usize,

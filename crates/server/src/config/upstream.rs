@@ -11,9 +11,11 @@ use url::Url;
 
 use super::duration;
 
+wire::read_objects!(Upstream, Target);
+
 /// A model server.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct Upstream {
     /// By what targets refer to it.
     pub(crate) name: String,
@@ -103,7 +105,7 @@ enum Auth {
 
 /// One that may serve a model.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct Target {
     /// The name of an upstream.
     pub(crate) upstream: Option<String>,

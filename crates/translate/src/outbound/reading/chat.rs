@@ -8,6 +8,8 @@ use super::json::{Signs, arguments, bounded, count, lenient, malformed, read};
 use super::order::{Key, Order};
 use super::{DONE, MAX_INDEX};
 
+wire::read_objects!(Chunk, Choice, Delta, Piece, Function, Counts, PromptDetails, CompletionDetails);
+
 /// Listens to a stream. A whole completion is a stream of one chunk.
 #[derive(Debug, Default)]
 pub(super) struct Ear {
@@ -183,6 +185,7 @@ fn chunk(data: &[u8]) -> Result<Chunk, EngineError> {
 
 /// A chunk of a stream, or a whole completion.
 #[derive(Deserialize)]
+#[serde(remote = "Self")]
 struct Chunk {
     #[serde(default, deserialize_with = "lenient")]
     id: Option<String>,
@@ -192,6 +195,7 @@ struct Chunk {
 }
 
 #[derive(Deserialize)]
+#[serde(remote = "Self")]
 struct Choice {
     index: Option<u64>,
     #[serde(alias = "message")]
@@ -208,6 +212,7 @@ impl Choice {
 }
 
 #[derive(Default, Deserialize)]
+#[serde(remote = "Self")]
 struct Delta {
     content: Option<String>,
     #[serde(default, deserialize_with = "lenient")]
@@ -219,6 +224,7 @@ struct Delta {
 }
 
 #[derive(Deserialize)]
+#[serde(remote = "Self")]
 struct Piece {
     index: Option<u64>,
     id: Option<String>,
@@ -226,12 +232,14 @@ struct Piece {
 }
 
 #[derive(Default, Deserialize)]
+#[serde(remote = "Self")]
 struct Function {
     name: Option<String>,
     arguments: Option<Json>,
 }
 
 #[derive(Deserialize)]
+#[serde(remote = "Self")]
 struct Counts {
     #[serde(default, deserialize_with = "count")]
     prompt_tokens: Option<u64>,
@@ -244,6 +252,7 @@ struct Counts {
 }
 
 #[derive(Default, Deserialize)]
+#[serde(remote = "Self")]
 struct PromptDetails {
     #[serde(default, deserialize_with = "count")]
     cached_tokens: Option<u64>,
@@ -252,6 +261,7 @@ struct PromptDetails {
 }
 
 #[derive(Default, Deserialize)]
+#[serde(remote = "Self")]
 struct CompletionDetails {
     #[serde(default, deserialize_with = "count")]
     reasoning_tokens: Option<u64>,

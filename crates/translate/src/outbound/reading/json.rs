@@ -9,6 +9,8 @@ use wire::Json;
 use super::super::failure::Complaint;
 use super::MAX_INDEX;
 
+wire::read_objects!(Signs);
+
 /// Reads a JSON object. All of it has to be UTF-8, what nobody asks for as well.
 pub(super) fn read<'a, T: Deserialize<'a>>(data: &'a [u8]) -> Result<T, EngineError> {
     if data.trim_ascii_start().first() != Some(&b'{') {
@@ -38,6 +40,7 @@ pub(super) fn bounded(index: u64) -> Result<u32, EngineError> {
 
 /// What tells a failure from everything else, and one type of event from another.
 #[derive(Deserialize)]
+#[serde(remote = "Self")]
 pub(super) struct Signs {
     #[serde(rename = "type")]
     pub(super) kind: Option<String>,

@@ -7,6 +7,21 @@ use wire::Json;
 use super::json::{Signs, bounded, count, lenient, malformed, needed, read};
 use super::order::{Key, Order};
 
+wire::read_objects!(
+    Start,
+    Opening,
+    BlockStart,
+    BlockDelta,
+    BlockStop,
+    Ending,
+    EndingDelta,
+    Message,
+    Block,
+    Delta,
+    Counts,
+    OutputDetails
+);
+
 /// Listens to a stream.
 #[derive(Debug, Default)]
 pub(super) struct Ear {
@@ -165,34 +180,40 @@ fn is_empty_object(input: &str) -> bool {
 }
 
 #[derive(Deserialize)]
+#[serde(remote = "Self")]
 struct Start {
     message: Opening,
 }
 
 #[derive(Deserialize)]
+#[serde(remote = "Self")]
 struct Opening {
     #[serde(default, deserialize_with = "lenient")]
     usage: Option<Counts>,
 }
 
 #[derive(Deserialize)]
+#[serde(remote = "Self")]
 struct BlockStart {
     index: u64,
     content_block: Block,
 }
 
 #[derive(Deserialize)]
+#[serde(remote = "Self")]
 struct BlockDelta {
     index: u64,
     delta: Delta,
 }
 
 #[derive(Deserialize)]
+#[serde(remote = "Self")]
 struct BlockStop {
     index: u64,
 }
 
 #[derive(Deserialize)]
+#[serde(remote = "Self")]
 struct Ending {
     delta: EndingDelta,
     #[serde(default, deserialize_with = "lenient")]
@@ -200,12 +221,14 @@ struct Ending {
 }
 
 #[derive(Deserialize)]
+#[serde(remote = "Self")]
 struct EndingDelta {
     stop_reason: Option<String>,
     stop_sequence: Option<String>,
 }
 
 #[derive(Deserialize)]
+#[serde(remote = "Self")]
 struct Message {
     #[serde(rename = "type")]
     kind: String,
@@ -217,6 +240,7 @@ struct Message {
 }
 
 #[derive(Deserialize)]
+#[serde(remote = "Self")]
 struct Block {
     #[serde(rename = "type")]
     kind: String,
@@ -234,6 +258,7 @@ struct Block {
 }
 
 #[derive(Deserialize)]
+#[serde(remote = "Self")]
 struct Delta {
     #[serde(rename = "type")]
     kind: String,
@@ -248,6 +273,7 @@ struct Delta {
 }
 
 #[derive(Debug, Default, Deserialize)]
+#[serde(remote = "Self")]
 struct Counts {
     #[serde(default, deserialize_with = "count")]
     input_tokens: Option<u64>,
@@ -262,6 +288,7 @@ struct Counts {
 }
 
 #[derive(Debug, Default, Deserialize)]
+#[serde(remote = "Self")]
 struct OutputDetails {
     #[serde(default, deserialize_with = "count")]
     thinking_tokens: Option<u64>,

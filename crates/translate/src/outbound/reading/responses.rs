@@ -11,6 +11,8 @@ use super::json::{Signs, count, lenient, malformed, needed, read};
 use super::order::Order;
 use crate::outbound::failure::Complaint;
 
+wire::read_objects!(Terminal, Whole, Piece, Response, Incomplete, Counts, InputDetails, OutputDetails);
+
 /// Listens to a stream.
 #[derive(Debug, Default)]
 pub(super) struct Ear {
@@ -101,17 +103,20 @@ impl Ear {
 }
 
 #[derive(Deserialize)]
+#[serde(remote = "Self")]
 struct Terminal {
     response: Option<Response>,
 }
 
 #[derive(Deserialize)]
+#[serde(remote = "Self")]
 struct Whole {
     output_index: Option<u64>,
     item: Item,
 }
 
 #[derive(Deserialize)]
+#[serde(remote = "Self")]
 struct Piece {
     output_index: Option<u64>,
     item_id: Option<String>,
@@ -130,6 +135,7 @@ impl Piece {
 }
 
 #[derive(Default, Deserialize)]
+#[serde(remote = "Self")]
 struct Response {
     status: Option<String>,
     output: Option<Vec<Item>>,
@@ -141,6 +147,7 @@ struct Response {
 }
 
 #[derive(Deserialize)]
+#[serde(remote = "Self")]
 struct Incomplete {
     reason: Option<String>,
 }
@@ -162,6 +169,7 @@ impl Response {
 }
 
 #[derive(Deserialize)]
+#[serde(remote = "Self")]
 struct Counts {
     #[serde(default, deserialize_with = "count")]
     input_tokens: Option<u64>,
@@ -174,6 +182,7 @@ struct Counts {
 }
 
 #[derive(Default, Deserialize)]
+#[serde(remote = "Self")]
 struct InputDetails {
     #[serde(default, deserialize_with = "count")]
     cached_tokens: Option<u64>,
@@ -182,6 +191,7 @@ struct InputDetails {
 }
 
 #[derive(Default, Deserialize)]
+#[serde(remote = "Self")]
 struct OutputDetails {
     #[serde(default, deserialize_with = "count")]
     reasoning_tokens: Option<u64>,

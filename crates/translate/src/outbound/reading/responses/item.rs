@@ -7,6 +7,8 @@ use wire::Json;
 use super::super::json::{arguments, bounded, lenient, needed};
 use super::super::order::{Key, Order};
 
+wire::read_objects!(Item, Content);
+
 /// Where a part stands in its item.
 pub(super) type Place = u64;
 
@@ -234,6 +236,7 @@ impl Known {
 
 /// An item as an upstream tells it.
 #[derive(Deserialize)]
+#[serde(remote = "Self")]
 pub(super) struct Item {
     #[serde(rename = "type")]
     kind: String,
@@ -252,6 +255,7 @@ pub(super) struct Item {
 
 /// A part of an item as an upstream tells it.
 #[derive(Deserialize)]
+#[serde(remote = "Self")]
 struct Content {
     #[serde(rename = "type")]
     kind: String,
