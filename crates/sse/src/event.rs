@@ -71,6 +71,16 @@ impl<'a> Event<'a> {
         }
     }
 
+    /// Where in [`Event::raw`] the data lies, when it is of one line.
+    #[must_use]
+    #[inline]
+    pub fn data_range(&self) -> Option<Range<usize>> {
+        match &self.decoder.fields.data {
+            Data::One(range) => Some(range.clone()),
+            Data::None | Data::Many => None,
+        }
+    }
+
     /// The id that the stream gave last, as of this event; empty when it gave none.
     #[must_use]
     pub fn last_event_id(&self) -> &'a str {

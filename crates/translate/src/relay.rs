@@ -182,12 +182,12 @@ fn write(event: &sse::Event<'_>, data: &str, heard: &Heard, model: &[u8], out: &
     }
     if splice.is_empty() {
         out.extend_from_slice(raw);
-    } else if let Some(at) = memchr::memmem::find(raw, data.as_bytes()) {
-        out.extend_from_slice(&raw[..at]);
+    } else if let Some(line) = event.data_range().filter(|line| raw[line.clone()] == *data.as_bytes()) {
+        out.extend_from_slice(&raw[..line.start]);
         splice.write(out);
-        out.extend_from_slice(&raw[at + data.len()..]);
+        out.extend_from_slice(&raw[line.end..]);
     } else {
-        // The data is spread over several lines, which JSON allows at its white space.
+        // The data is spread over several lines, which JSON allows at its white space, or was mended.
         let name = event.name();
         let name = EventName::new(&name).ok().filter(|_| name != DEFAULT_NAME);
         sse::encode(name, &String::from_utf8_lossy(&splice.to_vec()), out);

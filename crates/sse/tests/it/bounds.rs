@@ -89,7 +89,10 @@ fn what_lies_in_one_chunk_is_shared_with_it() {
         for place in [event.data_bytes().as_ptr(), event.raw().as_ptr(), event.to_bytes().as_ptr()] {
             assert!(within.contains(&place));
         }
+        assert_eq!(&event.raw()[event.data_range().unwrap()], data.as_bytes());
     }
+    decoder.feed(Bytes::from_static(b"data: a\ndata: b\n\n"));
+    assert_eq!(decoder.poll().unwrap().unwrap().data_range(), None, "it is of two lines");
 }
 
 #[test]

@@ -9,7 +9,10 @@ mod messages;
 mod order;
 mod responses;
 
+use std::sync::LazyLock;
+
 use engine::{EngineError, TextEvent};
+use memchr::memmem::Finder;
 
 pub(crate) use self::chat::check_finish;
 use self::json::Signs;
@@ -141,12 +144,14 @@ pub fn reply(protocol: Protocol, body: &[u8]) -> Result<Vec<TextEvent>, EngineEr
 /// What the upstream says of its failure, if this is one.
 pub(crate) fn check(data: &[u8]) -> Result<(), EngineError> {
     // Every event is asked, and few have the word at all, be it in escapes.
-    let may_fail = [&b"error"[..], b"\\u"].iter().any(|sign| memchr::memmem::find(data, sign).is_some());
-    if may_fail {
+    if TRACES.iter().any(|trace| trace.find(data).is_some()) {
         Signs::read(data)?;
     }
     Ok(())
 }
+
+/// Without any of these nothing tells of a failure: the word, or an escape in which it may be.
+static TRACES: LazyLock<[Finder<'static>; 2]> = LazyLock::new(|| [Finder::new("error"), Finder::new("\\u")]);
 
 /// The data that ends a Chat stream.
 const DONE: &[u8] = b"[DONE]";
