@@ -9,7 +9,7 @@
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::io;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -125,7 +125,8 @@ async fn accept(
 fn admit(socket: TcpStream, place: OwnedSemaphorePermit, gateway: &Arc<Gateway>, graceful: &GracefulShutdown) {
     let _ = socket.set_nodelay(true);
     let (gateway, line) = (Arc::clone(gateway), Arc::<Line>::default());
-    let served = graceful.watch(connection(&gateway, socket, &line, reset));
+    // Boxed, since each future that it is handed through would keep a place of its size.
+    let served = Box::pin(graceful.watch(connection(&gateway, socket, &line, reset)));
     tokio::spawn(async move {
         attend(&gateway, &line, served).await;
         drop(place);
@@ -138,7 +139,7 @@ fn reset(socket: &TcpStream) {
 }
 
 /// Serves a connection to its end.
-pub(crate) async fn attend(gateway: &Gateway, line: &Line, served: impl Future<Output = hyper::Result<()>>) {
+pub(crate) async fn attend(gateway: &Gateway, line: &Line, served: impl Future<Output = hyper::Result<()>> + Unpin) {
     gateway.metrics.connection_opened();
     let served = at_once(served).await;
     let parting = line.parting(&served);
@@ -213,9 +214,9 @@ pub(crate) fn connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
 }
 
 /// Awaits `work`, whose parts wake each other, without a turn of the scheduler for each time that they do.
-async fn at_once<F: Future>(work: F) -> F::Output {
-    let (bell, mut work) = (Bell::new(), pin!(work));
-    poll_fn(|cx| bell.poll(cx, |cx| work.as_mut().poll(cx))).await
+async fn at_once<F: Future + Unpin>(mut work: F) -> F::Output {
+    let bell = Bell::new();
+    poll_fn(|cx| bell.poll(cx, |cx| Pin::new(&mut work).poll(cx))).await
 }
 
 async fn accept_admin(listener: TcpListener, gateway: Arc<Gateway>) {
