@@ -62,7 +62,9 @@ async fn serve(mut socket: TcpStream, answers: &Answers, tell: &UnboundedSender<
             yield_now().await;
         }
         if model == ENDLESS {
-            while socket.write_all(&answers.more).await.is_ok() {}
+            while socket.write_all(&answers.more).await.is_ok() {
+                sleep(PACE).await;
+            }
         }
         if model == IDLE {
             // Nothing more is asked on this connection: what can be read is its end.
@@ -139,7 +141,7 @@ impl Answers {
         Self {
             small: whole(&small.body_bytes()),
             idle: chat.iter().take(1).cloned().collect(),
-            more: chat.get(1).cloned().unwrap_or_default().repeat(64).into(),
+            more: chat.get(1).cloned().unwrap_or_default().repeat(16).into(),
             chat,
             responses: streamed(responses.pieces()),
             picture: whole(picture().as_bytes()),
@@ -199,6 +201,9 @@ fn streamed<'a>(events: impl Iterator<Item = &'a Bytes>) -> Vec<Bytes> {
 
 /// How a picture's base64 is sized: what a picture of 1024 × 1024 takes.
 const PICTURE_SIZE: usize = 2_500_000;
+
+/// Between each 16 events of an endless stream, which then comes as fast as the fastest models talk.
+const PACE: Duration = Duration::from_millis(64);
 
 /// How long an answer of the upstream takes whose time is fixed.
 pub(crate) const SERVICE_TIME: Duration = Duration::from_millis(100);

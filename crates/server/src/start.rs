@@ -1,7 +1,7 @@
 //! From a configuration to a gateway that serves.
 
 use std::future::Future;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use std::sync::Arc;
 use auth::Scope;
 use engine::{ImageEngine, TextEngine};
 use fetch::Fetcher;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use upstream::Network;
 
 use crate::body::upload::Budget;
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, Limits};
 use crate::gateway::Gateway;
 use crate::keys::Made;
 use crate::lifecycle::Lifecycle;
@@ -31,8 +31,8 @@ pub(crate) async fn run(config: Config, file: Option<PathBuf>) -> Result<(), Con
     let stop = Signals::catch()?.obey();
     let following = file.map(|path| catch(SignalKind::hangup()).map(|hangup| (path, hangup))).transpose()?;
     let (policy, made) = Policy::read(&config, following.is_some(), Network::default())?;
-    let listeners = bind(&config.listen).await?;
-    let admin = bind(config.admin.as_slice()).await?.pop();
+    let listeners = bind(&config.listen, &config.limits)?;
+    let admin = bind(config.admin.as_slice(), &config.limits)?.pop();
     let local = if policy.embeds(false) { load_local(&config).await? } else { None };
     let easel = if policy.embeds(true) { open_easel(&config) } else { None };
     let engines = Engines { local, easel };
@@ -120,20 +120,30 @@ fn open_easel(_: &Config) -> Option<Arc<dyn ImageEngine>> {
     None
 }
 
-async fn bind(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>, ConfigError> {
-    let mut listeners = Vec::new();
-    for address in addresses {
-        let listener = TcpListener::bind(address).await.map_err(|error| {
+fn bind(addresses: &[SocketAddr], limits: &Limits) -> Result<Vec<TcpListener>, ConfigError> {
+    let bound = addresses.iter().map(|address| {
+        listen(*address, limits).map_err(|error| {
             let advice = match error.kind() {
-                std::io::ErrorKind::AddrInUse => "; stop what is there, or choose another with --listen",
-                std::io::ErrorKind::PermissionDenied => "; choose a port above 1023, or another with --listen",
+                io::ErrorKind::AddrInUse => "; stop what is there, or choose another with --listen",
+                io::ErrorKind::PermissionDenied => "; choose a port above 1023, or another with --listen",
                 _ => "",
             };
             ConfigError::one(format!("cannot listen on {address}: {error}{advice}"))
-        })?;
-        listeners.push(listener);
+        })
+    });
+    bound.collect()
+}
+
+/// A listener whose connections have the buffers that the limits say.
+fn listen(address: SocketAddr, limits: &Limits) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    // What is accepted has what the listener has. The system's own bound holds above it.
+    if let Some(size) = limits.send_buffer {
+        socket.set_send_buffer_size(u32::try_from(size.as_u64()).unwrap_or(u32::MAX))?;
     }
-    Ok(listeners)
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 fn catch(kind: SignalKind) -> Result<Signal, ConfigError> {
@@ -175,18 +185,18 @@ impl Signals {
 
 /// Tells a person what to do next.
 fn greet(addresses: &[SocketAddr], admin: Option<SocketAddr>, made: &[Made]) {
-    let mut out = std::io::stdout().lock();
+    let mut out = io::stdout().lock();
     // A closed standard output is no reason not to serve.
     let _ = write_greeting(&mut out, addresses, admin, made);
     let _ = out.flush();
 }
 
 fn write_greeting(
-    out: &mut impl std::io::Write,
+    out: &mut impl io::Write,
     addresses: &[SocketAddr],
     admin: Option<SocketAddr>,
     made: &[Made],
-) -> std::io::Result<()> {
+) -> io::Result<()> {
     for address in addresses {
         writeln!(out, "sluicegate listens on http://{address}")?;
     }
@@ -230,3 +240,5 @@ const SAVE: &str = r#" \
 open("boat.png", "wb").write(base64.b64decode(json.load(sys.stdin)["data"][0]["b64_json"]))'"#;
 /// The exit status when a second signal cuts the stop short.
 const SECOND_SIGNAL: i32 = 130;
+/// How many may wait in the system's queue for the listener.
+const BACKLOG: u32 = 1024;

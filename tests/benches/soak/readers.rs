@@ -15,7 +15,7 @@ use crate::{Ground, Outcome, question, subject};
 
 pub(crate) async fn run(ground: &mut Ground) -> Outcome<Vec<Check>> {
     let count = if ground.quick { 50 } else { 1000 };
-    let limits = format!("{}write_stall = \"{} s\"\n", subject::ROOM, STALL.as_secs());
+    let limits = format!("{}write_stall = \"{} s\"\nsend_buffer = \"64KiB\"\n", subject::ROOM, STALL.as_secs());
     let config = question::configuration(ground.upstream.address, &limits);
     let gateway = subject::gateway(&ground.gateway, &config)?;
     let operator = Operator::of(&gateway);

@@ -284,7 +284,7 @@ where
 }
 
 /// After so much it is the turn of others: what a thread passes on in some tens of microseconds.
-const TURN: usize = 64 << 10;
+const TURN: usize = 8 << 10;
 /// What a step counts beside its bytes.
 const STEP: usize = 512;
 

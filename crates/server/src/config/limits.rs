@@ -57,6 +57,9 @@ pub(crate) struct Limits {
     /// A client that takes nothing for this long is given up. Default 30 s.
     #[serde(deserialize_with = "duration")]
     pub(crate) write_stall: Duration,
+    /// What the system keeps for a client that reads slowly; Linux takes twice as much, for its own books. Without it the
+    /// system takes its own measure, which is faster over long ways.
+    pub(crate) send_buffer: Option<ByteSize>,
     /// After SIGTERM it goes on accepting for this long. Default 5 s.
     #[serde(deserialize_with = "duration")]
     pub(crate) lame_duck: Duration,
@@ -86,6 +89,7 @@ impl Default for Limits {
             request_timeout: Duration::from_secs(600),
             keep_alive: Duration::from_secs(15),
             write_stall: Duration::from_secs(30),
+            send_buffer: None,
             lame_duck: Duration::from_secs(5),
             drain: Duration::from_secs(120),
         }
@@ -112,6 +116,7 @@ impl Limits {
             ("limits.body_rate", self.body_rate.as_u64() == 0),
             ("limits.request_timeout", self.request_timeout.is_zero()),
             ("limits.keep_alive", self.keep_alive.is_zero()),
+            ("limits.send_buffer", self.send_buffer.is_some_and(|size| size.as_u64() == 0)),
         ];
         let mut problems: Vec<_> = zero
             .iter()
