@@ -17,9 +17,9 @@ use serde::{Deserialize, Deserializer};
 
 use self::fetch::Fetch;
 use self::key::Key;
+pub(crate) use self::limits::Limits;
 
 wire::read_objects!(Config, Local, Easel);
-pub(crate) use self::limits::Limits;
 
 /// What an operator may set. The default is a gateway that works without a file.
 #[derive(Clone, Debug, Deserialize)]

@@ -42,6 +42,7 @@ pub(crate) async fn run(ground: &mut Ground) -> Outcome<Vec<Check>> {
     }
     drop(opened);
     Ok(vec![
+        Check::told("readers: what comes for each", "250 events a second, into a `send_buffer` of 64 KiB"),
         Check::at_most(format!("readers: memory that {count} add"), (peak - before) / MIB, 200.0, "MiB"),
         Check::told("readers: that is, each", format!("{:.0} KiB", (peak - before) / 1024.0 / count as f64)),
         Check::told("readers: requests of others meanwhile", others.len()),
