@@ -39,13 +39,18 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) fn open(address: SocketAddr) -> Self {
-        Self::try_open(address).expect("the server accepts")
+        Self::open_within(GUARD, address).expect("the server accepts")
     }
 
-    /// A connection, if the server still accepts any.
-    #[allow(clippy::disallowed_methods, reason = "the server under test is dialled, on loopback")]
+    /// A connection, if the server still accepts any. One that leaves lets the packets of newcomers fall: on loopback,
+    /// what is not answered at once is not answered.
     pub(crate) fn try_open(address: SocketAddr) -> Option<Self> {
-        let socket = TcpStream::connect(address).ok()?;
+        Self::open_within(Duration::from_millis(50), address)
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "the server under test is dialled, on loopback")]
+    fn open_within(patience: Duration, address: SocketAddr) -> Option<Self> {
+        let socket = TcpStream::connect_timeout(&address, patience).ok()?;
         socket.set_read_timeout(Some(GUARD)).expect("a timeout can be set");
         socket.set_nodelay(true).expect("a socket can send at once");
         Some(Self { reader: BufReader::new(socket) })

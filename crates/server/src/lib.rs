@@ -2,6 +2,7 @@
 //!
 //! The binary `sluicegate` is [`main`]; [`Inside`] is a gateway without a process of its own.
 
+mod accept;
 mod admin;
 mod ask;
 mod attempt;

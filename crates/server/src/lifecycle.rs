@@ -9,6 +9,8 @@ pub(crate) enum Phase {
     Serving,
     /// It still accepts, and is not ready.
     LameDuck,
+    /// It accepts only who has begun to connect.
+    Closing,
     /// It accepts no more; open answers go on.
     Draining,
     /// Everything that is still open must end.
@@ -39,10 +41,19 @@ impl Lifecycle {
         Cut(self.0.subscribe())
     }
 
+    /// Waits until no newcomer is accepted any more.
+    pub(crate) async fn closing(&self) {
+        self.reached(Phase::Closing).await;
+    }
+
     /// Waits until nobody is accepted any more.
     pub(crate) async fn draining(&self) {
+        self.reached(Phase::Draining).await;
+    }
+
+    async fn reached(&self, wanted: Phase) {
         // It is not closed while this can be asked.
-        let _ = self.0.subscribe().wait_for(|phase| *phase >= Phase::Draining).await;
+        let _ = self.0.subscribe().wait_for(|phase| *phase >= wanted).await;
     }
 
     /// Goes on to the next phase.

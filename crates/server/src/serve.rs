@@ -1,14 +1,14 @@
 //! Accept, serve, and stop in order.
 //!
 //! ```text
-//! serving ──stop──► lame duck ──► draining ──deadline──► cut
-//!                   still accepts, each answer closes    listeners closed,       each open stream gets one failure
-//!                   its connection, not ready            open answers go on      event, what has not begun a 503
+//! serving ──stop──► lame duck ───────────► closing ──────────────► draining ──deadline──► cut
+//!                   still accepts, each    no newcomers, but who     listeners closed,      each open stream gets one
+//!                   answer closes its      has begun to connect      open answers go on     failure event, what has not
+//!                   connection, not ready  or to ask is served                              begun a 503
 //! ```
 
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
-use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,15 +22,14 @@ use hyper_util::server::graceful::GracefulShutdown;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use upstream::Bell;
 
-use crate::admin;
 use crate::gateway::Gateway;
 use crate::lifecycle::Phase;
 use crate::line::{Heard, Line};
-use crate::metrics::Metrics;
 use crate::stall::Guarded;
+use crate::{accept, admin};
 
 /// How a process is asked to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +52,10 @@ pub(crate) async fn serve(
     let accepting: Vec<_> = listeners
         .into_iter()
         .map(|listener| {
-            tokio::spawn(accept(listener, Arc::clone(&gateway), Arc::clone(&connections), Arc::clone(&graceful)))
+            let (gateway, graceful) = (Arc::clone(&gateway), Arc::clone(&graceful));
+            tokio::spawn(accept::all(listener, Arc::clone(&gateway), Arc::clone(&connections), move |socket, place| {
+                admit(socket, place, &gateway, &graceful);
+            }))
         })
         .collect();
     let admin = admin.map(|listener| tokio::spawn(accept_admin(listener, Arc::clone(&gateway))));
@@ -63,14 +65,15 @@ pub(crate) async fn serve(
     if how == Stop::Polite {
         sleep(gateway.limits.lame_duck).await;
     }
+    let deadline = Instant::now() + gateway.limits.drain;
+    if how == Stop::Polite {
+        gateway.lifecycle.enter(Phase::Closing);
+        sleep_until(deadline.min(Instant::now() + ON_ITS_WAY)).await;
+    }
     gateway.lifecycle.enter(Phase::Draining);
     for task in accepting {
         // Its end closes the listener, and gives back its hold on `graceful`.
         let _ = task.await;
-    }
-    let deadline = Instant::now() + gateway.limits.drain;
-    if how == Stop::Polite {
-        last_requests(&gateway, &connections, deadline).await;
     }
     if let Some(graceful) = Arc::into_inner(graceful) {
         drain(&gateway, graceful, deadline).await;
@@ -80,44 +83,12 @@ pub(crate) async fn serve(
     }
 }
 
-/// Idle connections stay open for requests that were sent before the listeners closed and are still on their way.
-async fn last_requests(gateway: &Gateway, connections: &Semaphore, deadline: Instant) {
-    let all = u32::try_from(gateway.limits.connections).unwrap_or(u32::MAX);
-    let until = deadline.min(Instant::now() + ON_ITS_WAY);
-    let _ = timeout_at(until, connections.acquire_many(all)).await;
-}
-
 async fn drain(gateway: &Gateway, graceful: GracefulShutdown, deadline: Instant) {
     let mut closed = pin!(graceful.shutdown());
     if timeout_at(deadline, &mut closed).await.is_err() {
         gateway.lifecycle.enter(Phase::Cut);
         // The failure events are written at once; this is for their way through the sockets.
         let _ = timeout(LAST_WORDS, closed).await;
-    }
-}
-
-async fn accept(
-    listener: TcpListener,
-    gateway: Arc<Gateway>,
-    connections: Arc<Semaphore>,
-    graceful: Arc<GracefulShutdown>,
-) {
-    let newcomers = async {
-        loop {
-            // Past the cap nothing more is accepted: newcomers wait in the system's queue.
-            let Some(place) = place(&connections, &gateway.metrics).await else { return };
-            let Some(socket) = next(&listener).await else { continue };
-            admit(socket, place, &gateway, &graceful);
-        }
-    };
-    tokio::select! {
-        biased;
-        () = gateway.lifecycle.draining() => {}
-        () = newcomers => {}
-    }
-    for socket in queued(listener) {
-        let Ok(place) = Arc::clone(&connections).try_acquire_owned() else { return };
-        admit(socket, place, &gateway, &graceful);
     }
 }
 
@@ -147,43 +118,6 @@ pub(crate) async fn attend(gateway: &Gateway, line: &Line, served: impl Future<O
         tracing::debug!(%error, "connection ended");
     }
     gateway.metrics.connection_closed(parting);
-}
-
-/// Those who wait in the system's queue: closing the listener would reset them, and perhaps they have asked already.
-fn queued(listener: TcpListener) -> impl Iterator<Item = TcpStream> {
-    let listener = listener.into_std().ok();
-    std::iter::from_fn(move || {
-        let (socket, _) = listener.as_ref()?.accept().ok()?;
-        socket.set_nonblocking(true).ok()?;
-        TcpStream::from_std(socket).ok()
-    })
-}
-
-/// A place for one more connection, waited for when all are taken.
-async fn place(places: &Arc<Semaphore>, metrics: &Metrics) -> Option<OwnedSemaphorePermit> {
-    if let Ok(place) = Arc::clone(places).try_acquire_owned() {
-        return Some(place);
-    }
-    metrics.connections_full();
-    Arc::clone(places).acquire_owned().await.ok()
-}
-
-/// The next connection. A failure to accept, as when the system is out of descriptors, is waited out.
-async fn next(listener: &TcpListener) -> Option<TcpStream> {
-    match listener.accept().await {
-        Ok((socket, _)) => Some(socket),
-        Err(error) if is_about_one_connection(&error) => None,
-        Err(error) => {
-            tracing::warn!(%error, "cannot accept connections just now");
-            sleep(Duration::from_millis(100)).await;
-            None
-        }
-    }
-}
-
-fn is_about_one_connection(error: &io::Error) -> bool {
-    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
-    matches!(error.kind(), ConnectionRefused | ConnectionAborted | ConnectionReset)
 }
 
 /// A connection of a client that is still to be served: what HTTP and the limits ask of it is in here.
@@ -221,7 +155,7 @@ async fn at_once<F: Future + Unpin>(mut work: F) -> F::Output {
 
 async fn accept_admin(listener: TcpListener, gateway: Arc<Gateway>) {
     loop {
-        let Some(socket) = next(&listener).await else { continue };
+        let Some(socket) = accept::next(&listener).await else { continue };
         let gateway = Arc::clone(&gateway);
         let service = service_fn(move |request| {
             let response = admin::answer(&gateway, &request);
@@ -232,7 +166,7 @@ async fn accept_admin(listener: TcpListener, gateway: Arc<Gateway>) {
     }
 }
 
-/// How long a request may be on its way.
+/// How long a connection or a request may be on its way.
 const ON_ITS_WAY: Duration = Duration::from_millis(500);
 /// How long failure events may take to leave after the drain's deadline.
 const LAST_WORDS: Duration = Duration::from_secs(1);
