@@ -1,7 +1,7 @@
 //! `cargo xtask fuzz`: every fuzz target in turn, and a table of what came of it.
 //!
-//! What a run finds goes into a scratch folder of its own; the committed corpus grows with `--keep` alone, and the
-//! log in `fuzz/LOG.md` with `--log`.
+//! What a run reaches goes into a folder of the target's own in `target/fuzz`, from which the next one goes on; the
+//! committed corpus grows with `--keep` alone, and the log in `fuzz/LOG.md` with `--log`.
 
 mod log;
 
@@ -96,16 +96,14 @@ fn judge(rows: &[Row]) -> Outcome {
 
 /// Fuzzes one target, its pulse going where our output goes.
 fn run_one(target: &str, seconds: u64, keep: bool) -> Outcome<Stats> {
-    let scratch = workspace::target()?.join("fuzz").join(target);
-    // What the last run left.
-    let _ = fs::remove_dir_all(&scratch);
-    fs::create_dir_all(&scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
+    let reached = workspace::target()?.join("fuzz").join(target);
+    fs::create_dir_all(&reached).map_err(|error| format!("{}: {error}", reached.display()))?;
     let corpus = corpus(target);
     fs::create_dir_all(&corpus).map_err(|error| format!("{}: {error}", corpus.display()))?;
 
     let mut command = fuzz("run", &[target])?;
     // The first folder takes what is new.
-    command.args([&scratch, &corpus]).arg("--").args([format!("-max_total_time={seconds}")]).args(LIMITS);
+    command.args([&reached, &corpus]).arg("--").args([format!("-max_total_time={seconds}")]).args(LIMITS);
     let begun = now();
     let mut child = command.stderr(Stdio::piped()).spawn().map_err(|error| process::not_started(&command, &error))?;
     let mut stats = Stats::default();
@@ -119,7 +117,7 @@ fn run_one(target: &str, seconds: u64, keep: bool) -> Outcome<Stats> {
     stats.seconds = begun.elapsed().as_secs();
     if keep && !stats.crashed {
         // Takes over what reaches code that the corpus does not, and leaves the corpus as it is otherwise.
-        process::run(fuzz("run", &[target])?.args([&corpus, &scratch]).args(["--", "-merge=1"]))?;
+        process::run(fuzz("run", &[target])?.args([&corpus, &reached]).args(["--", "-merge=1"]))?;
     }
     Ok(stats)
 }
