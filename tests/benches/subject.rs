@@ -48,13 +48,18 @@ impl Programs {
 
     /// Starts a bare proxy.
     pub(crate) fn bare(&self) -> Outcome<Subject> {
-        Subject::start(Command::new(&self.bare).arg(self.upstream.to_string()), Names::Upstream, None)
+        bare(&self.bare, self.upstream)
     }
 
     /// Starts a gateway that is measured, with room for everything.
     pub(crate) fn gateway(&self) -> Outcome<Subject> {
         gateway(&self.gateway, &question::configuration(self.upstream, ROOM))
     }
+}
+
+/// Starts a bare proxy in front of the upstream at `address`.
+pub(crate) fn bare(program: &Path, address: SocketAddr) -> Outcome<Subject> {
+    Subject::start(Command::new(program).arg(address.to_string()), Names::Upstream, None)
 }
 
 /// Starts a gateway with this configuration. Its log is formatted and written, to nowhere: the disk is not measured.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior, sleep};
 
 use crate::client::Connection;
-use crate::load::{fixed_rate, open_loop, percentile, told};
+use crate::load::{Asked, fixed_rate, open_loop, percentile, told};
 use crate::operator::Operator;
 use crate::question::Question;
 use crate::streams::seconds;
@@ -23,15 +23,8 @@ pub(crate) async fn run(ground: &mut Ground) -> Outcome<Vec<Check>> {
     while ground.upstream.left.try_recv().is_ok() {}
 
     let before = gateway.memory()?;
-    let (opened, peak, others) = tokio::join!(
-        open(&gateway, count),
-        peak(&gateway, STALL * 2),
-        open_loop(&gateway, Question::Small, EVERY, MissedTickBehavior::Burst, STALL * 2)
-    );
+    let (opened, peak, others) = tokio::join!(open(&gateway, count), peak(&gateway, STALL * 2), Others::ask(&gateway));
     let (opened, peak, others) = (opened?, peak?, others?);
-    let harmed = others.iter().filter(|asked| asked.answered().is_err()).count();
-    let mut times: Vec<_> = others.iter().map(|asked| asked.took).collect();
-    times.sort_unstable();
     let ended = operator.await_sum(ENDED, "slow_reader", count as f64, STALL * 4).await?;
     let told_so = operator.sum(ENDED, "slow_reader").await?;
     let freed = operator.await_sum("sluicegate_in_flight ", "", 0.0, STALL).await?;
@@ -40,14 +33,21 @@ pub(crate) async fn run(ground: &mut Ground) -> Outcome<Vec<Check>> {
     while ground.upstream.left.try_recv().is_ok() {
         left += 1;
     }
-    drop(opened);
+    drop((opened, gateway));
+    let bare = behind_bare_proxy(ground, count).await?;
     Ok(vec![
         Check::told("readers: what comes for each", "250 events a second, into a `send_buffer` of 64 KiB"),
         Check::at_most(format!("readers: memory that {count} add"), (peak - before) / MIB, 200.0, "MiB"),
         Check::told("readers: that is, each", format!("{:.0} KiB", (peak - before) / 1024.0 / count as f64)),
-        Check::told("readers: requests of others meanwhile", others.len()),
-        Check::is("readers: of these not answered", &harmed, &0),
-        Check::at_most("readers: their p99", percentile(&times, 0.99) / 1e3, 250.0, "ms"),
+        Check::told("readers: requests of others meanwhile", others.all().count()),
+        Check::is(
+            "readers: of these not answered",
+            &others.all().filter(|asked| asked.answered().is_err()).count(),
+            &0,
+        ),
+        Check::told("readers: median and p99 while they come", told_times(&others.coming)),
+        Check::told("readers: the same behind a bare proxy", told_times(&bare.coming)),
+        Check::at_most("readers: p99 once they stand still", p99(&others.still), 50.0, "ms"),
         Check::is("readers: ended as `slow_reader`", &told_so, &(count as f64)),
         Check::told("readers: how all have ended", ends),
         Check::at_most("readers: all ended, after their stall", seconds(ended), 4.0 * STALL.as_secs_f64(), "s"),
@@ -68,6 +68,49 @@ async fn open(gateway: &Subject, count: usize) -> Outcome<Vec<Connection>> {
     Ok(open)
 }
 
+/// What becomes of the requests of others.
+struct Others {
+    /// While the readers come, and what is sent to them fills every buffer on its way.
+    coming: Vec<Asked>,
+    /// Once nothing more goes to any of them.
+    still: Vec<Asked>,
+}
+
+impl Others {
+    async fn ask(subject: &Subject) -> Outcome<Self> {
+        let ask = |span| open_loop(subject, Question::Small, EVERY, MissedTickBehavior::Burst, span);
+        Ok(Self { coming: ask(COMING).await?, still: ask(STALL * 2 - COMING).await? })
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Asked> {
+        self.coming.iter().chain(&self.still)
+    }
+}
+
+/// The same readers before a proxy that only moves bytes, for what the machine makes of so much at once.
+async fn behind_bare_proxy(ground: &Ground, count: usize) -> Outcome<Others> {
+    let bare = subject::bare(&subject::beside(&ground.gateway, "bare_proxy"), ground.upstream.address)?;
+    let (opened, others) = tokio::join!(open(&bare, count), Others::ask(&bare));
+    drop(opened?);
+    others
+}
+
+fn told_times(asked: &[Asked]) -> String {
+    let times = sorted(asked);
+    format!("{:.1}, {:.0} ms", percentile(&times, 0.5) / 1e3, percentile(&times, 0.99) / 1e3)
+}
+
+/// In milliseconds.
+fn p99(asked: &[Asked]) -> f64 {
+    percentile(&sorted(asked), 0.99) / 1e3
+}
+
+fn sorted(asked: &[Asked]) -> Vec<Duration> {
+    let mut times: Vec<_> = asked.iter().map(|asked| asked.took).collect();
+    times.sort_unstable();
+    times
+}
+
 /// The most memory that is in use over a while.
 async fn peak(gateway: &Subject, span: Duration) -> Outcome<f64> {
     let started = Instant::now();
@@ -79,6 +122,8 @@ async fn peak(gateway: &Subject, span: Duration) -> Outcome<f64> {
     Ok(most)
 }
 
+/// How long the readers come.
+const COMING: Duration = Duration::from_secs(1);
 const STALL: Duration = Duration::from_secs(3);
 const EVERY: Duration = Duration::from_millis(20);
 const ENDED: &str = "sluicegate_streams_ended_total{";
