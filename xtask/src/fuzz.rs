@@ -10,7 +10,6 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::Instant;
 
 use self::log::Log;
 use crate::tools::FUZZ;
@@ -104,7 +103,7 @@ fn run_one(target: &str, seconds: u64, keep: bool) -> Outcome<Stats> {
     let mut command = fuzz("run", &[target])?;
     // The first folder takes what is new.
     command.args([&reached, &corpus]).arg("--").args([format!("-max_total_time={seconds}")]).args(LIMITS);
-    let begun = now();
+    let before = process::spent_by_children();
     let mut child = command.stderr(Stdio::piped()).spawn().map_err(|error| process::not_started(&command, &error))?;
     let mut stats = Stats::default();
     if let Some(stderr) = child.stderr.take() {
@@ -114,7 +113,7 @@ fn run_one(target: &str, seconds: u64, keep: bool) -> Outcome<Stats> {
     }
     let status = child.wait().map_err(|error| format!("cargo fuzz cannot be waited for: {error}"))?;
     stats.crashed = !status.success();
-    stats.seconds = begun.elapsed().as_secs();
+    stats.seconds = (process::spent_by_children() - before).as_secs();
     if keep && !stats.crashed {
         // Takes over what reaches code that the corpus does not, and leaves the corpus as it is otherwise.
         process::run(fuzz("run", &[target])?.args([&corpus, &reached]).args(["--", "-merge=1"]))?;
@@ -125,6 +124,7 @@ fn run_one(target: &str, seconds: u64, keep: bool) -> Outcome<Stats> {
 /// What a run of libFuzzer said of itself, last.
 #[derive(Debug, Default, PartialEq)]
 struct Stats {
+    /// Of the processor, which other work may have had meanwhile.
     seconds: u64,
     executions: u64,
     coverage: u64,
@@ -186,11 +186,6 @@ fn fuzz(subcommand: &str, args: &[&str]) -> Outcome<Command> {
     let mut command = FUZZ.command()?;
     command.current_dir(folder()).args([subcommand, "--sanitizer", "none"]).args(args);
     Ok(command)
-}
-
-#[allow(clippy::disallowed_methods, reason = "the log says how long was fuzzed")]
-fn now() -> Instant {
-    Instant::now()
 }
 
 fn folder() -> PathBuf {

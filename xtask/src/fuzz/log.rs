@@ -78,11 +78,11 @@ fn path() -> PathBuf {
 const OPENING: &str = "\
 # Fuzzing
 
-What `cargo xtask fuzz --minutes N --log` has done so far, one process a target. Minutes, executions and findings add up
-over all runs; edges (of the target's code that the inputs reach) and corpus are those of the last one. The input of a
-finding is committed to `fuzz/corpus`, where every run takes it again, as `cargo xtask ci` does.
+What `cargo xtask fuzz --minutes N --log` has done so far. Minutes of the processor, executions and findings add up over
+all runs; edges (of the target's code that the inputs reach) and corpus are those of the last one. The input of a finding
+is committed to `fuzz/corpus`, where every run takes it again, as `cargo xtask ci` does.
 
-| target | minutes | executions | edges | corpus | findings |
+| target | CPU minutes | executions | edges | corpus | findings |
 |---|---|---|---|---|---|
 ";
 
