@@ -12,7 +12,7 @@ use crate::breaker::{Breaker, Outcome, Ticket};
 use crate::headers::IDENTITY;
 use crate::host::Host;
 use crate::incoming::{Incoming, IncomingBody, MediaKind};
-use crate::link::{Link, MAX_HEAD};
+use crate::link::Link;
 use crate::outgoing::Outgoing;
 use crate::{Failure, retry_after};
 
@@ -102,11 +102,6 @@ fn check(response: &Response<hyper::body::Incoming>) -> Result<(), Failure> {
     }
     if response.headers().get_all(CONTENT_ENCODING).iter().any(|coding| coding != IDENTITY) {
         return refused("its answer has a content encoding".to_owned());
-    }
-    // What comes at once is taken whole, whatever the bound on what is waited for.
-    let lengths = response.headers().iter().map(|(name, value)| name.as_str().len() + value.len());
-    if lengths.sum::<usize>() > MAX_HEAD {
-        return refused("the head of its answer is too large".to_owned());
     }
     Ok(())
 }

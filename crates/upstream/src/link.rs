@@ -40,7 +40,9 @@ impl Link {
         let heard = Arc::default();
         let wire = Wire { io, heard: Arc::clone(&heard) };
         // More than 100 headers are refused by default.
-        let (sender, connection) = http1::Builder::new().max_buf_size(MAX_HEAD).handshake(TokioIo::new(wire)).await?;
+        let mut builder = http1::Builder::new();
+        builder.max_header_size(MAX_HEAD).max_buf_size(MAX_HEAD);
+        let (sender, connection) = builder.handshake(TokioIo::new(wire)).await?;
         Ok(Self { sender, connection: Some(Box::pin(connection)), bell: Bell::new(), heard })
     }
 
@@ -143,7 +145,7 @@ impl AsyncWrite for Wire {
 }
 
 /// The largest head of an answer, in bytes.
-pub(crate) const MAX_HEAD: usize = 64 << 10;
+const MAX_HEAD: usize = 64 << 10;
 
 #[cfg(test)]
 mod tests {
