@@ -120,6 +120,8 @@ mod tests {
     #[test]
     fn i03_a_decoder_that_panics_is_a_damaged_picture() {
         assert_eq!(guarded::<()>(|| panic!("as a decoder would")), Err(Unreadable::Damaged));
+        // Found by fuzzing: a second frame of other sampling makes zune-jpeg 0.5.15 panic.
+        assert_eq!(decode(include_bytes!("../tests/data/decoder-panics.jpg")).unwrap_err(), Unreadable::Damaged);
     }
 
     #[test]
