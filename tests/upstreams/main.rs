@@ -28,3 +28,4 @@ mod faults;
 mod matrix;
 mod pictures;
 mod reload;
+mod thoughts;

@@ -11,6 +11,8 @@ pub enum TextEvent {
     Reasoning(String),
     /// The model's seal on the thoughts just told.
     ReasoningSignature(String),
+    /// Thoughts that only the model can read, whole.
+    RedactedReasoning(String),
     /// More of the answer.
     Text(String),
     /// More of a refusal.

@@ -95,6 +95,8 @@ pub enum AssistantPart {
         /// The model's own seal on them, by which it knows them again.
         signature: Option<String>,
     },
+    /// Thoughts that only the model can read.
+    RedactedReasoning(String),
     /// A function call.
     Call(ToolCall),
 }

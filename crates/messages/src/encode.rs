@@ -8,7 +8,9 @@ use crate::event::{
     StopDelta, StreamFailure, TextDelta, ThinkingDelta, UsageDelta,
 };
 use crate::input::input;
-use crate::response::{Block, Message, StopReason, TextBlock, ThinkingBlock, ToolUseBlock, Usage};
+use crate::response::{
+    Block, Message, RedactedThinkingBlock, StopReason, TextBlock, ThinkingBlock, ToolUseBlock, Usage,
+};
 
 /// What a stream says of itself at its beginning.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +51,7 @@ enum Open {
     Refusal,
     Thoughts,
     SealedThoughts,
+    RedactedThoughts,
     /// A call, with its arguments so far.
     Call(Arguments),
 }
@@ -96,6 +99,14 @@ impl Encoder {
             self.think(out);
             self.seal(signature, out);
             self.open = Some(Open::SealedThoughts);
+        }
+    }
+
+    /// Thoughts that only the model can read, whole, as a block of their own.
+    pub fn redacted_thinking(&mut self, data: &str, out: &mut Vec<Event>) {
+        if self.can_say(data) {
+            let thoughts = RedactedThinkingBlock { data: data.to_owned(), extra: Object::new() };
+            self.begin(Open::RedactedThoughts, Block::RedactedThinking(thoughts), out);
         }
     }
 

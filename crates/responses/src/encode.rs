@@ -123,6 +123,17 @@ impl Encoder {
         }
     }
 
+    /// Thoughts of which nothing but their seal is told, as an item of their own. They are told only to who asked for it.
+    pub fn redacted_reasoning(&mut self, seal: &str, out: &mut Vec<Event>) {
+        if !self.seals || !self.takes(seal) {
+            return;
+        }
+        if self.is_in("reasoning") {
+            self.close(Status::Completed, None, out);
+        }
+        self.seal(seal, out);
+    }
+
     /// A call begins.
     pub fn call(&mut self, call_id: &str, name: &str, out: &mut Vec<Event>) {
         if self.state == State::Ended {

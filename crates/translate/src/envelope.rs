@@ -1,9 +1,9 @@
 //! A seal on thoughts that a client keeps for another protocol than the one it came by.
 //!
-//! A Messages model knows its own thoughts again by a signature. A client of Responses has one place for such a thing,
-//! `encrypted_content`, and sends it back untouched. So the signature travels there, together with the thoughts it
-//! belongs to, as `sg1.` and base64url; a code of authentication tells ours from what anybody made up. See wire-reference
-//! §9.2.
+//! A Messages model knows its own thoughts again by a signature, or tells thoughts that nobody else can read at all. A
+//! client of Responses has one place for such a thing, `encrypted_content`, and sends it back untouched. So the signature
+//! travels there, together with the thoughts it belongs to, as `sg1.` and base64url; a code of authentication tells ours
+//! from what anybody made up. See wire-reference §9.2.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,8 +11,6 @@ use engine::{AssistantPart, TextEvent, TextRequest, Turn};
 use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
-
-wire::objects!(Content);
 
 /// Makes and opens the envelopes of one upstream.
 #[derive(Clone)]
@@ -28,12 +26,22 @@ pub struct Sealer {
     thoughts: String,
 }
 
-#[derive(Deserialize, Serialize)]
-#[serde(remote = "Self")]
-struct Content {
-    kind: String,
-    signature: String,
-    text: String,
+/// What an envelope holds.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Sealed {
+    /// Thoughts, and the model's own seal on them.
+    Thinking {
+        /// The seal.
+        signature: String,
+        /// The thoughts.
+        text: String,
+    },
+    /// Thoughts that only the model can read.
+    RedactedThinking {
+        /// These.
+        data: String,
+    },
 }
 
 impl Envelope {
@@ -46,24 +54,22 @@ impl Envelope {
         Self { mac }
     }
 
-    /// The thoughts and their signature as one text.
+    /// All of it as one text.
     #[must_use]
-    pub fn seal(&self, text: &str, signature: &str) -> String {
-        let content = Content { kind: THINKING.to_owned(), signature: signature.to_owned(), text: text.to_owned() };
-        // Three texts always have a JSON form.
-        let content = URL_SAFE_NO_PAD.encode(serde_json::to_vec(&content).unwrap_or_default());
+    pub fn seal(&self, sealed: &Sealed) -> String {
+        // Texts always have a JSON form.
+        let content = URL_SAFE_NO_PAD.encode(serde_json::to_vec(sealed).unwrap_or_default());
         let code = self.mac.clone().chain_update(&content).finalize().into_bytes();
         format!("{PREFIX}{content}.{}", URL_SAFE_NO_PAD.encode(code))
     }
 
-    /// The thoughts and the signature of an envelope that is ours.
+    /// What is in an envelope that is ours.
     #[must_use]
-    pub fn open(&self, envelope: &str) -> Option<(String, String)> {
+    pub fn open(&self, envelope: &str) -> Option<Sealed> {
         let (content, code) = envelope.strip_prefix(PREFIX)?.split_once('.')?;
         let code = URL_SAFE_NO_PAD.decode(code).ok()?;
         self.mac.clone().chain_update(content).verify_slice(&code).ok()?;
-        let content: Content = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(content).ok()?).ok()?;
-        (content.kind == THINKING).then_some((content.text, content.signature))
+        serde_json::from_slice(&URL_SAFE_NO_PAD.decode(content).ok()?).ok()
     }
 
     /// Opens every envelope in a request. What is not ours is no signature.
@@ -75,7 +81,10 @@ impl Envelope {
         for part in said.flatten() {
             let AssistantPart::Reasoning { text, signature } = part else { continue };
             match signature.take().and_then(|envelope| self.open(&envelope)) {
-                Some((thoughts, seal)) => (*text, *signature) = (thoughts, Some(seal)),
+                Some(Sealed::Thinking { signature: seal, text: thoughts }) => {
+                    (*text, *signature) = (thoughts, Some(seal));
+                }
+                Some(Sealed::RedactedThinking { data }) => *part = AssistantPart::RedactedReasoning(data),
                 None => *signature = None,
             }
         }
@@ -96,7 +105,7 @@ impl std::fmt::Debug for Envelope {
 }
 
 impl Sealer {
-    /// The same event, with its signature in an envelope.
+    /// The same event, with what is sealed in an envelope.
     #[must_use]
     pub fn event(&mut self, event: TextEvent) -> TextEvent {
         match event {
@@ -105,8 +114,11 @@ impl Sealer {
                 TextEvent::Reasoning(text)
             }
             TextEvent::ReasoningSignature(signature) => {
-                let thoughts = std::mem::take(&mut self.thoughts);
-                TextEvent::ReasoningSignature(self.envelope.seal(&thoughts, &signature))
+                let text = std::mem::take(&mut self.thoughts);
+                TextEvent::ReasoningSignature(self.envelope.seal(&Sealed::Thinking { signature, text }))
+            }
+            TextEvent::RedactedReasoning(data) => {
+                TextEvent::RedactedReasoning(self.envelope.seal(&Sealed::RedactedThinking { data }))
             }
             other => other,
         }
@@ -120,25 +132,30 @@ pub fn is_envelope(text: &str) -> bool {
 }
 
 const PREFIX: &str = "sg1.";
-const THINKING: &str = "thinking";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn thoughts(text: &str, signature: &str) -> Sealed {
+        Sealed::Thinking { signature: signature.to_owned(), text: text.to_owned() }
+    }
+
     #[test]
     fn what_was_sealed_is_opened_by_who_sealed_it_alone() {
         let (ours, theirs) = (Envelope::new(b"ours"), Envelope::new(b"theirs"));
-        let sealed = ours.seal("Hm.", "seal/+=");
-        assert!(is_envelope(&sealed));
-        assert_eq!(ours.open(&sealed), Some(("Hm.".to_owned(), "seal/+=".to_owned())));
-        assert_eq!(theirs.open(&sealed), None);
+        for thoughts in [thoughts("Hm.", "seal/+="), Sealed::RedactedThinking { data: "dGhl/+=".to_owned() }] {
+            let sealed = ours.seal(&thoughts);
+            assert!(is_envelope(&sealed));
+            assert_eq!(ours.open(&sealed), Some(thoughts));
+            assert_eq!(theirs.open(&sealed), None);
+        }
     }
 
     #[test]
     fn a_forged_envelope_is_ignored() {
         let envelope = Envelope::new(b"secret");
-        let sealed = envelope.seal("Hm.", "seal");
+        let sealed = envelope.seal(&thoughts("Hm.", "seal"));
         for at in PREFIX.len()..sealed.len() {
             let mut forged = sealed.clone().into_bytes();
             forged[at] = if forged[at] == b'A' { b'B' } else { b'A' };
@@ -160,15 +177,19 @@ mod tests {
         let TextEvent::ReasoningSignature(sealed) = sealer.event(TextEvent::ReasoningSignature("S".to_owned())) else {
             panic!("a signature stays one")
         };
+        let TextEvent::RedactedReasoning(hidden) = sealer.event(TextEvent::RedactedReasoning("D".to_owned())) else {
+            panic!("hidden thoughts stay such")
+        };
         let thoughts = |signature: &str| AssistantPart::Reasoning {
             text: "A summary.".to_owned(),
             signature: Some(signature.to_owned()),
         };
-        let turns = vec![Turn::Assistant(vec![thoughts(&sealed), thoughts("sg1.made.up")])];
+        let turns = vec![Turn::Assistant([&*sealed, "sg1.made.up", &hidden].map(thoughts).into())];
         let mut request = TextRequest { turns, ..TextRequest::default() };
         envelope.unseal(&mut request);
         let whole = AssistantPart::Reasoning { text: "Let me see.".to_owned(), signature: Some("S".to_owned()) };
         let bare = AssistantPart::Reasoning { text: "A summary.".to_owned(), signature: None };
-        assert_eq!(request.turns, [Turn::Assistant(vec![whole, bare])]);
+        let hidden = AssistantPart::RedactedReasoning("D".to_owned());
+        assert_eq!(request.turns, [Turn::Assistant(vec![whole, bare, hidden])]);
     }
 }

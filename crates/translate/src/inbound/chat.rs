@@ -68,7 +68,7 @@ impl Dialect for Chat {
                 let usage = usage.map(|usage| Usage::new(usage.input, usage.output));
                 encoder.finish(finish_reason(&stop), usage, out);
             }
-            // The seal on the thoughts has no place in this protocol.
+            // The seal on the thoughts, and sealed thoughts, have no place in this protocol.
             _ => {}
         }
     }

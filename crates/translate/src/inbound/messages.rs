@@ -38,6 +38,7 @@ impl Dialect for Messages {
         match event {
             TextEvent::Reasoning(text) => encoder.reasoning(&text, out),
             TextEvent::ReasoningSignature(seal) => encoder.signature(&seal, out),
+            TextEvent::RedactedReasoning(data) => encoder.redacted_thinking(&data, out),
             TextEvent::Text(text) => encoder.text(&text, out),
             TextEvent::Refusal(text) => encoder.refusal(&text, out),
             TextEvent::Call { id, name } => encoder.call(&id, &name, out),
@@ -245,8 +246,7 @@ fn said(content: &TextOr<InputBlock>, path: &str) -> Result<Vec<AssistantPart>, 
                 name: call.name.clone(),
                 arguments: call.input.text().to_owned(),
             }),
-            // Sealed thoughts say nothing to another model.
-            InputBlock::RedactedThinking(_) => continue,
+            InputBlock::RedactedThinking(thoughts) => AssistantPart::RedactedReasoning(thoughts.data.clone()),
             other => return Err(unknown(other.kind(), &format!("{path}.content[{i}].type"))),
         });
     }

@@ -73,6 +73,7 @@ impl Dialect for Responses {
             TextEvent::Finished { stop, usage } => encoder.finish(finish(&stop), usage.map(told), now, out),
             // A seal that is in no envelope would not be known again (wire-reference §9.2).
             TextEvent::ReasoningSignature(seal) if is_envelope(&seal) => encoder.seal(&seal, out),
+            TextEvent::RedactedReasoning(sealed) if is_envelope(&sealed) => encoder.redacted_reasoning(&sealed, out),
             _ => {}
         }
     }

@@ -41,7 +41,7 @@ pub(super) const ROWS: &[Row] = &[
     row("input[].output[]", Refused, Mapped("a block of the result")).is(&["input_image", "input_file"]),
     row("input[].output[]", Mapped("`content`"), Mapped("a block of the result")),
     row("input[].summary", Mapped("`reasoning_content`, beside calls"), Mapped("`thinking`, with its seal")),
-    row("input[].encrypted_content", Dropped, Mapped("`signature`, out of our envelope")),
+    row("input[].encrypted_content", Dropped, Mapped("`signature` or `data`, out of our envelope")),
     row("input[].input", Refused, Refused),
     row("instructions", Mapped("a `system` message"), Mapped("`system`")),
     row("max_output_tokens", Mapped("`max_tokens`"), Mapped("`max_tokens`")),
@@ -65,7 +65,8 @@ pub(super) const ROWS: &[Row] = &[
     row("frequency_penalty", Mapped("`frequency_penalty`"), Dropped).unless(&["0"]),
     row("top_logprobs", Dropped, Refused).unless(&["0"]),
     row("include[]", Dropped, Refused).is(&["message.output_text.logprobs"]),
-    row("include[]", Dropped, Mapped("`signature`, in an envelope of ours")).is(&["reasoning.encrypted_content"]),
+    row("include[]", Dropped, Mapped("`signature` or `data`, in an envelope of ours"))
+        .is(&["reasoning.encrypted_content"]),
     row("include[]", Dropped, Dropped),
     row("text.format", Mapped("`response_format`"), Refused).is(&["json_object"]),
     row("text.format.type", Mapped("`response_format.type`"), Mapped("`output_config.format.type`")),

@@ -15,6 +15,7 @@ fn event() -> impl Strategy<Value = TextEvent> {
         words.prop_map(TextEvent::Text),
         words.prop_map(TextEvent::Reasoning),
         words.prop_map(TextEvent::ReasoningSignature),
+        words.prop_map(TextEvent::RedactedReasoning),
         words.prop_map(TextEvent::Refusal),
         (0..9_u8, "[a-z_]{1,6}").prop_map(|(number, name)| TextEvent::Call { id: format!("call_{number}"), name }),
         words.prop_map(TextEvent::Arguments),

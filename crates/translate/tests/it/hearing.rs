@@ -9,6 +9,8 @@ use sse::Decoder;
 pub(crate) struct Said {
     pub(crate) reasoning: String,
     pub(crate) seal: String,
+    /// Thoughts that only the model can read.
+    pub(crate) redacted: Vec<String>,
     pub(crate) text: String,
     pub(crate) refusal: String,
     /// Id, name and arguments of each call.
@@ -23,6 +25,7 @@ impl Said {
             match event.clone() {
                 TextEvent::Reasoning(text) => said.reasoning += &text,
                 TextEvent::ReasoningSignature(text) => said.seal += &text,
+                TextEvent::RedactedReasoning(data) => said.redacted.extend(Some(data).filter(|data| !data.is_empty())),
                 TextEvent::Text(text) => said.text += &text,
                 TextEvent::Refusal(text) => said.refusal += &text,
                 TextEvent::Call { id, name } => said.calls.push((id, name, String::new())),

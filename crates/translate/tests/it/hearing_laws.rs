@@ -25,6 +25,7 @@ fn act() -> impl Strategy<Value = Vec<TextEvent>> {
         say(TextEvent::Text),
         say(TextEvent::Reasoning),
         say(TextEvent::ReasoningSignature),
+        say(TextEvent::RedactedReasoning),
         say(TextEvent::Refusal),
         call.prop_map(|(number, name, input, cuts)| {
             let mut events = vec![TextEvent::Call { id: format!("call_{number}"), name }];
@@ -89,6 +90,7 @@ fn sayable(protocol: Protocol, events: &[TextEvent]) -> Said {
         said.refusal.clear();
     } else {
         said.seal.clear();
+        said.redacted.clear();
     }
     said.end = Some((stop, usage));
     said

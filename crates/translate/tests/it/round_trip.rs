@@ -175,7 +175,7 @@ fn enrich(protocol: Protocol, turn: &mut Turn, more: &More) {
             }
             match protocol {
                 Responses => parts.push(AssistantPart::Refusal(word)),
-                Messages => parts.push(AssistantPart::Text(word)),
+                Messages => parts.extend([AssistantPart::RedactedReasoning(word.clone()), AssistantPart::Text(word)]),
                 Chat => {}
             }
         }

@@ -105,7 +105,8 @@ impl Ear {
                 self.calls.push(Call { index, key, input: input.unwrap_or_default() });
                 self.order.call(key, &id, &name, out);
             }
-            // What a server's own tools do, and thoughts that only the model can read.
+            "redacted_thinking" => self.say(TextEvent::RedactedReasoning, block.data, out),
+            // What a server's own tools do.
             _ => {}
         }
         Ok(())
@@ -250,6 +251,8 @@ struct Block {
     thinking: Option<String>,
     #[serde(default, deserialize_with = "lenient")]
     signature: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    data: Option<String>,
     #[serde(default, deserialize_with = "lenient")]
     id: Option<String>,
     #[serde(default, deserialize_with = "lenient")]

@@ -120,6 +120,8 @@ fn assistant(turns: &[Turn], losses: &mut Losses) -> Option<Message> {
                 AssistantPart::Text(text) => texts.push(text.as_str()),
                 AssistantPart::Refusal(text) => refusals.push(text.as_str()),
                 AssistantPart::Reasoning { text, .. } => thoughts.push(text.as_str()),
+                // The ledger tells that they are left out: another model cannot read them.
+                AssistantPart::RedactedReasoning(_) => {}
                 AssistantPart::Call(made) => calls.push(call(made)),
             }
         }

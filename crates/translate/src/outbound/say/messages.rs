@@ -3,8 +3,8 @@
 use engine::{AssistantPart, EngineError, Format, ImageSource, Sampling, TextRequest, ToolResult, Turn, UserPart};
 use messages::{
     AnyTool, CustomTool, DataSource, DocumentBlock, Effort, ImageBlock, InputBlock, InputMessage, JsonSchemaFormat,
-    Metadata, NamedTool, OutputConfig, OutputFormat, Request, Role, Source, TextBlock, Thinking, ThinkingBlock,
-    ThinkingDisplay, ThinkingMode, Tool, ToolChoice, ToolResultBlock, ToolUseBlock, UrlSource,
+    Metadata, NamedTool, OutputConfig, OutputFormat, RedactedThinkingBlock, Request, Role, Source, TextBlock, Thinking,
+    ThinkingBlock, ThinkingDisplay, ThinkingMode, Tool, ToolChoice, ToolResultBlock, ToolUseBlock, UrlSource,
 };
 use serde_json::json;
 use wire::{DataUrl, Json, Object, TextOr};
@@ -182,6 +182,10 @@ fn said(parts: &[AssistantPart], losses: &mut Losses) -> Result<Vec<InputBlock>,
             }
             // Thoughts without a seal are refused.
             AssistantPart::Reasoning { .. } => losses.add(Lost::Reasoning),
+            AssistantPart::RedactedReasoning(data) => {
+                let thoughts = RedactedThinkingBlock { data: data.clone(), extra: Object::new() };
+                said.push(InputBlock::RedactedThinking(thoughts));
+            }
             AssistantPart::Call(call) => said.push(InputBlock::ToolUse(ToolUseBlock {
                 id: super::call_id(&call.id),
                 name: call.name.clone(),

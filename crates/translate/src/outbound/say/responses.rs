@@ -89,6 +89,8 @@ fn add_said(items: &mut Vec<Item>, part: &AssistantPart) {
             let summary = vec![ReasoningPart::Summary(text_part(text))];
             return items.push(Item::Reasoning(Reasoning { summary, ..Reasoning::default() }));
         }
+        // The ledger tells that they are left out: another model cannot read them.
+        AssistantPart::RedactedReasoning(_) => return,
         AssistantPart::Call(call) => return items.push(function_call(call)),
     };
     match items.last_mut() {
