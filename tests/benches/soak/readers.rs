@@ -45,9 +45,10 @@ pub(crate) async fn run(ground: &mut Ground) -> Outcome<Vec<Check>> {
             &others.all().filter(|asked| asked.answered().is_err()).count(),
             &0,
         ),
+        Check::at_most("readers: their p99", p99(others.all()), 250.0, "ms"),
         Check::told("readers: median and p99 while they come", told_times(&others.coming)),
         Check::told("readers: the same behind a bare proxy", told_times(&bare.coming)),
-        Check::at_most("readers: p99 once they stand still", p99(&others.still), 50.0, "ms"),
+        Check::at_most("readers: p99 once they stand still", p99(others.still.iter()), 50.0, "ms"),
         Check::is("readers: ended as `slow_reader`", &told_so, &(count as f64)),
         Check::told("readers: how all have ended", ends),
         Check::at_most("readers: all ended, after their stall", seconds(ended), 4.0 * STALL.as_secs_f64(), "s"),
@@ -96,17 +97,17 @@ async fn behind_bare_proxy(ground: &Ground, count: usize) -> Outcome<Others> {
 }
 
 fn told_times(asked: &[Asked]) -> String {
-    let times = sorted(asked);
+    let times = sorted(asked.iter());
     format!("{:.1}, {:.0} ms", percentile(&times, 0.5) / 1e3, percentile(&times, 0.99) / 1e3)
 }
 
 /// In milliseconds.
-fn p99(asked: &[Asked]) -> f64 {
+fn p99<'a>(asked: impl Iterator<Item = &'a Asked>) -> f64 {
     percentile(&sorted(asked), 0.99) / 1e3
 }
 
-fn sorted(asked: &[Asked]) -> Vec<Duration> {
-    let mut times: Vec<_> = asked.iter().map(|asked| asked.took).collect();
+fn sorted<'a>(asked: impl Iterator<Item = &'a Asked>) -> Vec<Duration> {
+    let mut times: Vec<_> = asked.map(|asked| asked.took).collect();
     times.sort_unstable();
     times
 }
