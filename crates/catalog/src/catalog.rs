@@ -90,7 +90,7 @@ impl<'a> IntoIterator for &'a Catalog {
 
 /// The refusal of a model that does not exist, or that the key may not see.
 pub(crate) fn not_found(id: &str, protocol: Protocol) -> ApiError {
-    let id: String = id.chars().take(MAX_ECHO).collect();
+    let id = wire::echo(id);
     let sentence = match protocol {
         Protocol::Messages => format!("model: {id}"),
         _ => format!("The model '{id}' does not exist or this key has no access to it."),
@@ -128,6 +128,3 @@ fn check(model: &Model, position: usize, problems: &mut Vec<String>) {
         problems.push(format!("model '{id}': created is {created}, which is no time in Unix seconds"));
     }
 }
-
-/// So much of a caller's own word is repeated to them.
-const MAX_ECHO: usize = 64;

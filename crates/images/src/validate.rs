@@ -72,7 +72,7 @@ fn check_generation(request: &Generation, rules: &Rules, found: &mut Violations)
     found.check_integer(&root.key("output_compression"), request.output_compression, 0, 100);
     found.check_integer(&root.key("partial_images"), request.partial_images, 0, 3);
     if let Some(size) = request.size.as_deref().filter(|size| !is_size(size)) {
-        let size: String = size.chars().take(MAX_ECHO).collect();
+        let size = wire::echo(size);
         let sentence = format!("Invalid 'size': '{size}'. Expected 'auto' or <width>x<height>, such as '1024x1024'.");
         found.invalid(&root.key("size"), sentence);
     }
@@ -98,7 +98,7 @@ fn check_words(request: &Generation, found: &mut Violations) {
     }
     if let Some(word) = request.output_format.as_ref().filter(|word| !word.is_known()) {
         let accepted = OutputFormat::KNOWN.join("', '");
-        let word: String = word.as_str().chars().take(MAX_ECHO).collect();
+        let word = wire::echo(word.as_str());
         let sentence = format!("Unsupported 'output_format': '{word}'. Supported values are: '{accepted}'.");
         found.unsupported(&root.key("output_format"), Code::UnsupportedValue, sentence);
     }
@@ -191,5 +191,3 @@ pub(crate) const NO_REFERENCE: &str = "At least one reference image is required.
 const PNG: &str = "image/png";
 /// The encodings of pictures to start from.
 const REFERENCE_TYPES: [&str; 3] = [PNG, "image/jpeg", "image/webp"];
-/// So much of a caller's own word is repeated to them.
-const MAX_ECHO: usize = 64;

@@ -135,10 +135,11 @@ fn image(source: &ImageSource) -> Result<String, EngineError> {
 }
 
 fn file(name: Option<&str>, media_type: &str, data: &str) -> Result<String, EngineError> {
-    let name = name.unwrap_or("file");
+    let name = wire::echo(name.unwrap_or("file"));
     let kind = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     if !kind.starts_with("text/") && kind != "application/json" {
-        let reason = format!("The file '{name}' is '{media_type}'; this model takes 'text/…' and 'application/json'.");
+        let found = wire::echo(media_type);
+        let reason = format!("The file '{name}' is '{found}'; this model takes 'text/…' and 'application/json'.");
         return Err(unsupported(reason));
     }
     let bytes = STANDARD.decode(data);
@@ -232,6 +233,8 @@ mod tests {
         assert_eq!(read(file("text/plain; charset=utf-8")).unwrap().facts, ["The file a.txt says:\nhi"]);
         let refused = read(file("application/pdf")).unwrap_err().to_string();
         assert!(refused.starts_with("The file 'a.txt' is 'application/pdf';"), "{refused}");
+        let refused = read(file(&"x".repeat(1000))).unwrap_err().to_string();
+        assert!(refused.len() < 200, "{refused}");
     }
 
     #[test]

@@ -64,7 +64,7 @@ impl From<ApiError> for Refusal {
 impl Refusal {
     /// No such path.
     pub(crate) fn not_found(method: &http::Method, path: &str) -> Self {
-        let path: String = path.chars().take(MAX_ECHO).collect();
+        let path = wire::echo(path);
         ApiError::new(ErrorKind::NotFound, "not_found", format!("No such path: {method} {path}.")).into()
     }
 
@@ -128,7 +128,7 @@ impl Refusal {
 
     /// A body of another kind than is taken, by its own account.
     pub(crate) fn media_type(accepted: &str, found: &str) -> Self {
-        let found: String = found.chars().take(MAX_ECHO).collect();
+        let found = wire::echo(found);
         let sentence = format!("Content-Type must be {accepted}, but it is '{found}'.");
         ApiError::new(ErrorKind::UnsupportedMediaType, "unsupported_media_type", sentence).into()
     }
@@ -225,6 +225,3 @@ fn spread(seconds: u32) -> u64 {
     let more = u64::try_from(clock::random_bits() % 1000).unwrap_or_default();
     u64::from(seconds) * 1000 + more
 }
-
-/// So much of a caller's own path is repeated to them.
-const MAX_ECHO: usize = 100;

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod data_url;
+mod echo;
 mod error;
 mod id;
 mod json;
@@ -18,6 +19,7 @@ mod valid;
 mod violation;
 
 pub use data_url::{DataUrl, DataUrlError, check_image_url};
+pub use echo::echo;
 pub use error::{ApiError, ErrorBody, ErrorDetail, ErrorKind, StreamCode};
 pub use id::id;
 pub use json::{Json, Object, json_fault};

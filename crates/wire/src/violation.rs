@@ -242,7 +242,7 @@ impl Violations {
 
     /// Records a word that is none of the words which the field at `path` takes.
     pub fn unknown_word(&mut self, path: &Path<'_>, found: &str, accepted: &[&str]) {
-        let found = found.chars().take(MAX_ECHO).collect();
+        let found = crate::echo(found).to_owned();
         let accepted = accepted.iter().map(|word| (*word).to_owned()).collect();
         self.add(path, Problem::Word { found, accepted });
     }
@@ -375,8 +375,6 @@ impl std::error::Error for Violations {}
 const MAX_TOLD: usize = 8;
 /// So many findings are kept.
 const MAX_KEPT: usize = 100;
-/// So much of a caller's own word is repeated to them.
-const MAX_ECHO: usize = 64;
 
 #[cfg(test)]
 mod tests {

@@ -160,14 +160,12 @@ fn damaged(why: &str) -> Refusal {
 }
 
 fn too_large(name: Option<&str>) -> Refusal {
-    let name: String = name.unwrap_or("part").chars().take(MAX_ECHO).collect();
+    let name = wire::echo(name.unwrap_or("part"));
     let error =
         ApiError::new(ErrorKind::TooLarge, "request_too_large", format!("The part '{name}' is larger than the limit."));
     error.with_param(name).into()
 }
 
-/// So much of a caller's own word is repeated to them.
-const MAX_ECHO: usize = 64;
 /// The longest boundary (RFC 2046 §5.1.1).
 const MAX_BOUNDARY: usize = 70;
 /// The most headers of a part.
