@@ -185,6 +185,19 @@ fn thoughts_go_where_they_are_taken() {
 }
 
 #[test]
+fn thoughts_without_words_are_not_told_as_empty_ones() {
+    let body = json!({ "model": "m", "input": [
+        { "role": "user", "content": "Hi." },
+        { "type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "sealed" },
+        { "type": "function_call", "call_id": "c", "name": "f", "arguments": "{}" },
+        { "type": "function_call_output", "call_id": "c", "output": "1" },
+    ] });
+    let (said, _) = say(Responses, Chat, &body);
+    let turn = &said["messages"][1];
+    assert_eq!((&turn["tool_calls"][0]["id"], turn.get("reasoning_content")), (&json!("c"), None), "{said}");
+}
+
+#[test]
 fn effort_and_budget_mean_each_other() {
     let effort = |effort: &str| {
         let body =

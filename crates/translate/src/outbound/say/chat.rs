@@ -130,6 +130,8 @@ fn assistant(turns: &[Turn], losses: &mut Losses) -> Option<Message> {
         losses.add(Lost::Reasoning);
         thoughts.clear();
     }
+    // Thoughts that are sealed alone say nothing here.
+    thoughts.retain(|thought| !thought.is_empty());
     if texts.is_empty() && refusals.is_empty() && calls.is_empty() {
         return None;
     }
