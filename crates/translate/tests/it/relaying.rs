@@ -178,6 +178,26 @@ fn a_stream_that_is_cut_anywhere_ends_once_and_with_a_failure() {
     each_stream!(law);
 }
 
+/// Left out or told twice, an event takes a stream out of its grammar, or it does not matter.
+#[test]
+fn clients_get_nothing_that_leaves_the_grammar() {
+    fn law<S: Speech>(stream: &[u8], speech: impl Fn() -> S, ends_well: impl Fn(&[u8]) -> Option<bool>) {
+        let all = events(stream);
+        let all: Vec<_> = all.split_inclusive("\n\n").collect();
+        let mut failed = 0;
+        for at in 0..all.len() {
+            for again in [&all[at..=at], &[]] {
+                let strayed = [&all[..at], again, again, &all[at + 1..]].concat().concat();
+                let (out, ended) = relayed(speech(), &model(stream), &[strayed.as_bytes()]);
+                assert!(out.is_empty() && ended.is_err() || ends_well(&out) == Some(ended.is_ok()), "{strayed}");
+                failed += usize::from(ended.is_err());
+            }
+        }
+        assert!(failed > 0);
+    }
+    each_stream!(law);
+}
+
 #[test]
 fn what_comes_after_the_end_is_dropped() {
     fn law<S: Speech>(stream: &[u8], speech: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
@@ -397,10 +417,35 @@ fn a_reply_that_is_not_finished_is_no_success() {
     law::<Messages>(fixture("messages-response-text.json"), "/stop_reason", &[json!(null)]);
 }
 
+/// A reply of so many pictures.
+fn pictures(count: usize) -> Vec<u8> {
+    let data = vec![json!({"b64_json": "AA=="}); count];
+    let mut reply = json!({ "created": 1, "background": "opaque", "output_format": "png", "quality": "high" });
+    (reply["size"], reply["data"]) = (json!("8x8"), json!(data));
+    reply.to_string().into_bytes()
+}
+
 #[test]
 fn a_reply_without_pictures_is_no_success() {
-    let ended = relay::reply::<Images>(br#"{"created":1,"data":[]}"#, "m");
+    relay::reply::<Images>(&pictures(1), "m").unwrap();
+    let ended = relay::reply::<Images>(&pictures(0), "m");
     assert!(matches!(ended, Err(EngineError::Upstream(_))), "{ended:?}");
+}
+
+#[test]
+fn a_reply_with_other_than_the_pictures_asked_for_is_no_stream() {
+    relay::stream_of(&pictures(2), Operation::Generation, 2).unwrap();
+    for count in [1, 3] {
+        let ended = relay::stream_of(&pictures(2), Operation::Generation, count);
+        assert!(matches!(ended, Err(EngineError::Upstream(_))), "{ended:?}");
+    }
+}
+
+#[test]
+fn responses_does_not_end_as_chat_does() {
+    let (_, ended) = relayed(Responses::default(), "m", &[b"data: [DONE]\n\n"]);
+    let told = ended.unwrap_err().to_string();
+    assert!(told.contains("[DONE] in a stream of Responses"), "{told}");
 }
 
 #[test]

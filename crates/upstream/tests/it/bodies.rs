@@ -55,6 +55,15 @@ async fn bodies_of_all_framings_are_read() {
     }
 }
 
+/// Of a body that is said to be too large nothing is waited for.
+#[tokio::test(start_paused = true)]
+async fn a_body_that_is_announced_too_large_is_refused_before_it_is_read() {
+    let begun = Instant::now();
+    let body = answered("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\na").await;
+    let refused = body.collect(5).await.unwrap_err();
+    assert!(matches!(refused, EngineError::Upstream(_)) && begun.elapsed().is_zero(), "{refused}");
+}
+
 #[tokio::test]
 async fn a_large_body_comes_whole() {
     let large: String = (0..40_000).map(|at| format!("{at:x},")).collect();

@@ -12,7 +12,7 @@ use sluicegate_upstream::{Stage, Upstream};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::yield_now;
-use tokio::time::{advance, sleep};
+use tokio::time::{advance, sleep, timeout};
 
 use crate::world::{Peer, World, asking, ok, one, tcp};
 
@@ -308,6 +308,42 @@ async fn an_end_that_is_far_is_not_waited_for() {
     );
 }
 
+/// What is drained in the background is let go soon.
+#[tokio::test(start_paused = true)]
+async fn an_end_that_does_not_come_closes_its_connection() {
+    let (closed, mut closings) = mpsc::unbounded_channel();
+    let (_world, upstream) = one(move |_, mut peer| {
+        let closed = closed.clone();
+        async move {
+            peer.request().await.unwrap();
+            peer.say(format!("{CHUNKED}8\r\nterminal\r\n")).await;
+            peer.gone().await;
+            closed.send(()).unwrap();
+        }
+    });
+    let mut body = upstream.send(&asking("{}")).await.unwrap().body;
+    assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "terminal");
+    body.drain();
+    timeout(Duration::from_millis(100), closings.recv()).await.unwrap().unwrap();
+}
+
+/// More connections than are worth keeping do not all wait for a next request.
+#[tokio::test]
+async fn so_many_connections_wait_and_no_more() {
+    let (world, upstream) = one(|_, peer| peer.always(ok("a")));
+    for dials in [MAX_IDLE + 1, MAX_IDLE + 2] {
+        // All of them at once, so that none serves two.
+        let mut bodies = Vec::new();
+        for _ in 0..=MAX_IDLE {
+            bodies.push(upstream.send(&asking("{}")).await.unwrap().body);
+        }
+        assert_eq!(world.dials(), dials);
+        for body in bodies {
+            body.collect(100).await.unwrap();
+        }
+    }
+}
+
 /// A server that answers each request with its own body, in pieces with pauses between them.
 async fn echo(_: usize, mut peer: Peer) {
     while let Some(asked) = peer.request().await {
@@ -385,3 +421,5 @@ async fn u22_no_answer_reaches_another_request_over_tcp() {
 }
 
 const CHUNKED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+/// The most connections that wait.
+const MAX_IDLE: usize = 256;
