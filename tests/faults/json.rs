@@ -112,6 +112,32 @@ fn j03_numbers_keep_their_spelling_or_are_refused() {
     }
 }
 
+/// What is carried and not looked into is a value too: numbers that nobody can hold and half surrogates in the schema of a
+/// tool are 400, whatever the upstream speaks.
+#[test]
+fn j03_j09_a_schema_is_made_of_values() {
+    let scene = Scene::new();
+    for client in TEXT {
+        for upstream in TEXT {
+            let schema = json!({"type": "object", "properties": {"a": {"maximum": "HERE"}}});
+            let tool = match client {
+                Protocol::Messages => json!({"name": "f", "input_schema": schema}),
+                Protocol::Chat => json!({"type": "function", "function": {"name": "f", "parameters": schema}}),
+                _ => json!({"type": "function", "name": "f", "parameters": schema, "strict": false}),
+            };
+            let body = changed(question(client, "Hello."), &json!({"model": word(upstream), "tools": [tool]}));
+            let with = |value: &str| scene.send(&raw(client, body.to_string().replace("\"HERE\"", value).as_bytes()));
+            for value in ["1e400", "-1E+999", &"9".repeat(400), r#""\ud800""#, r#"["\udc00\ud800"]"#] {
+                assert_refused(client, &with(value), "invalid_json");
+            }
+            for value in ["1e300", "1.50", r#""\ud83d\ude00 \\ud800""#] {
+                let told = with(value);
+                assert_eq!(told.status, 200, "{client:?} before {upstream:?}: {value}: {}", told.text());
+            }
+        }
+    }
+}
+
 /// A field that is given twice is 400 wherever the gateway reads it, so that nobody can read another one than it did.
 #[test]
 fn j04_a_field_that_is_given_twice_is_refused() {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
@@ -13,9 +14,20 @@ pub type Object = serde_json::Map<String, serde_json::Value>;
 /// Any JSON value, kept as the text it came as: key order, number spelling and all.
 ///
 /// Reads from `serde_json` alone, as every type that holds raw text does.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
 pub struct Json(Box<RawValue>);
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(from)?;
+        // Raw text may hold what no value is: half a surrogate pair, a number beyond all bounds.
+        if may_be_no_value(raw.get()) {
+            serde_json::from_str::<serde_json::Value>(raw.get()).map_err(D::Error::custom)?;
+        }
+        Ok(Self(raw))
+    }
+}
 
 impl Json {
     /// The JSON text.
@@ -27,7 +39,7 @@ impl Json {
     /// The value as a tree.
     #[must_use]
     pub fn value(&self) -> serde_json::Value {
-        // The text was a JSON value when it was taken in; only its depth can be too much for a tree.
+        // The text was a JSON value when it was taken in; its depth alone can be too much for a tree.
         serde_json::from_str(self.text()).unwrap_or_default()
     }
 
@@ -77,6 +89,19 @@ impl JsonSchema for Json {
     }
 }
 
+/// Whether JSON has an escape, or a number with an exponent or very many digits; or a string that looks like one.
+fn may_be_no_value(text: &str) -> bool {
+    let mut digits = 0;
+    text.bytes().any(|byte| {
+        let is_number = digits > 0 && matches!(byte, b'e' | b'E') || digits > MOST_DIGITS;
+        digits = if byte.is_ascii_digit() { digits + 1 } else { 0 };
+        is_number || byte == b'\\'
+    })
+}
+
+/// A number of so many digits is within bounds.
+const MOST_DIGITS: usize = 300;
+
 /// Why JSON could not be read, for the log: without what is cited of it, which may be what a model said.
 #[must_use]
 pub fn json_fault(error: &serde_json::Error) -> String {
@@ -106,5 +131,18 @@ mod tests {
         let text = r#"{"b":1.50,"a":1e2,"b2":[ ]}"#;
         let json: Json = serde_json::from_str(text).unwrap();
         assert_eq!(serde_json::to_string(&json).unwrap(), text);
+    }
+
+    /// What is carried is a value, as what is looked into.
+    #[test]
+    fn j03_j09_text_that_is_no_value_is_refused() {
+        let long = "9".repeat(400);
+        for text in [r#"{"a":1e400}"#, "-1E400", r#"["\ud800"]"#, r#"{"\udc00\ud800":0}"#, &long, &format!("[{long}]")]
+        {
+            assert!(serde_json::from_str::<Json>(text).is_err(), "{text}");
+        }
+        for text in [r#"{"a":1e300}"#, "1E-400", r#"["\ud83d\ude00", "1e400"]"#, &"9".repeat(300)] {
+            assert!(serde_json::from_str::<Json>(text).is_ok(), "{text}");
+        }
     }
 }
