@@ -30,9 +30,7 @@ impl Answer {
     pub async fn read(incoming: Incoming, upstream: &Upstream, limit: usize) -> Result<Self, EngineError> {
         let Incoming { status, kind, retry_after, mut body } = incoming;
         if !status.is_success() {
-            // Without its body an error still has its status.
-            let told = body.collect(upstream.error_body()).await.unwrap_or_default();
-            return Err(failure(status.as_u16(), &told, retry_after));
+            return Err(failure(status.as_u16(), &said_of_failure(body, upstream).await, retry_after));
         }
         let mut begun = Vec::new();
         while let Some(piece) = next(&mut body).await? {
@@ -54,6 +52,12 @@ impl Answer {
         let whole = if rest.is_empty() { first } else { Bytes::from([first, rest].concat()) };
         Ok(Self::Json(whole))
     }
+}
+
+/// What the body of an error says. Without it an error still has its status, so it is not waited for long.
+pub(crate) async fn said_of_failure(body: IncomingBody, upstream: &Upstream) -> Bytes {
+    let said = timeout(ERROR_BODY, body.collect(upstream.error_body())).await;
+    said.map_or_else(|_| Bytes::new(), Result::unwrap_or_default)
 }
 
 /// The next piece of a body.
@@ -84,3 +88,5 @@ fn join(begun: Vec<u8>, piece: Bytes) -> Bytes {
 
 /// So much white space before the first byte that tells something.
 const MAX_BLANK: usize = 1024;
+/// The body of an error is waited for so long.
+const ERROR_BODY: Duration = Duration::from_secs(2);

@@ -9,7 +9,7 @@ use http_body::{Body, Frame, SizeHint};
 use translate::outbound::failure;
 use translate::relay::{self, End, Images};
 
-use crate::answer::next;
+use crate::answer::{next, said_of_failure};
 use crate::members::Members;
 use crate::{Incoming, IncomingBody, Upstream};
 
@@ -42,9 +42,7 @@ impl Pictures {
     pub async fn read(incoming: Incoming, upstream: &Upstream) -> Result<Self, EngineError> {
         let Incoming { status, retry_after, mut body, .. } = incoming;
         if !status.is_success() {
-            // Without its body an error still has its status.
-            let told = body.collect(upstream.error_body()).await.unwrap_or_default();
-            return Err(failure(status.as_u16(), &told, retry_after));
+            return Err(failure(status.as_u16(), &said_of_failure(body, upstream).await, retry_after));
         }
         let length = body.size_hint().exact();
         let (mut begun, mut read, mut members) = (Vec::new(), 0, Members::default());

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use engine::EngineError;
 use http_body_util::BodyExt;
-use sluicegate_upstream::IncomingBody;
+use sluicegate_upstream::{Answer, IncomingBody};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep};
 
@@ -62,6 +62,20 @@ async fn a_body_that_is_announced_too_large_is_refused_before_it_is_read() {
     let body = answered("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\na").await;
     let refused = body.collect(5).await.unwrap_err();
     assert!(matches!(refused, EngineError::Upstream(_)) && begun.elapsed().is_zero(), "{refused}");
+}
+
+/// An error has its status without its body, which is not waited for long.
+#[tokio::test(start_paused = true)]
+async fn the_body_of_an_error_is_waited_for_a_moment() {
+    let (_world, upstream) = one(|_, mut peer: Peer| async move {
+        peer.request().await;
+        peer.say("HTTP/1.1 503 X\r\nContent-Length: 9\r\n\r\n").await;
+        peer.gone().await;
+    });
+    let begun = Instant::now();
+    let told = Answer::read(upstream.send(&asking("{}")).await.unwrap(), &upstream, 100).await;
+    assert!(matches!(told, Err(EngineError::Overloaded { .. })), "{told:?}");
+    assert_eq!(begun.elapsed(), Duration::from_secs(2));
 }
 
 #[tokio::test]
