@@ -79,7 +79,8 @@ impl Host {
     /// Sends over a connection that waits, or else over a new one.
     ///
     /// A host may close a connection that waits just as a request is sent over it. When nothing at all comes back, that
-    /// is what has happened: the request is sent again, over a new connection.
+    /// is what has happened, if it ends soon: the request is sent again, over a new connection. Later the host may have
+    /// worked on it.
     pub(crate) async fn exchange(
         &self,
         outgoing: &Outgoing,
@@ -113,7 +114,8 @@ impl Host {
         deadline: Instant,
     ) -> Result<(Link, Response<Incoming>), Unanswered> {
         let request = self.request(outgoing).map_err(Unanswered::Failed)?;
-        let deadline = deadline.min(Instant::now() + self.head);
+        let begun = Instant::now();
+        let deadline = deadline.min(begun + self.head);
         let Ok(sent) = timeout_at(deadline, link.send(request)).await else {
             let late = EngineError::Timeout("no head of an answer".to_owned());
             return Err(Unanswered::Failed(Failure::unanswered(late)));
@@ -124,8 +126,8 @@ impl Host {
                 let error = EngineError::Upstream(describe(&ended.error));
                 Err(match (ended.was_written, link.was_heard()) {
                     (false, _) => Unanswered::Silent(Failure::unsent(Stage::Head, error)),
-                    (true, false) => Unanswered::Silent(Failure::unanswered(error)),
-                    (true, true) => Unanswered::Failed(Failure::unanswered(error)),
+                    (true, false) if begun.elapsed() < STALE => Unanswered::Silent(Failure::unanswered(error)),
+                    (true, _) => Unanswered::Failed(Failure::unanswered(error)),
                 })
             }
         }
@@ -140,3 +142,6 @@ impl Host {
         Ok(request)
     }
 }
+
+/// A connection that had gone stale ends so soon after a request was sent over it.
+const STALE: Duration = Duration::from_secs(1);

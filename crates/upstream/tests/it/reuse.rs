@@ -156,6 +156,29 @@ async fn a_used_connection_that_closes_without_a_word_is_replaced() {
     assert_eq!((world.dials(), requests.load(Ordering::Relaxed)), (2, 3));
 }
 
+/// A host that has had a request for longer may have done something about it.
+#[tokio::test(start_paused = true)]
+async fn a_used_connection_that_closes_late_is_a_failure() {
+    for (after, requests) in [(Duration::from_millis(900), 3), (Duration::from_millis(1100), 2)] {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&asked);
+        let (_world, upstream) = one(move |number, mut peer| {
+            let counted = Arc::clone(&counted);
+            async move {
+                while peer.request().await.is_some() {
+                    if counted.fetch_add(1, Ordering::Relaxed) > 0 && number == 0 {
+                        return sleep(after).await;
+                    }
+                    peer.say(ok("a")).await;
+                }
+            }
+        });
+        assert_eq!(get(&upstream).await, "a");
+        let second = upstream.send(&asking("{}")).await;
+        assert_eq!((second.is_ok(), asked.load(Ordering::Relaxed)), (requests == 3, requests), "after {after:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_used_connection_that_closes_after_a_single_byte_is_a_failure() {
     let (world, upstream, requests) = stale("H");
