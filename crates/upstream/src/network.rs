@@ -17,7 +17,7 @@ pub struct Network {
 
 impl Default for Network {
     fn default() -> Self {
-        Self { resolver: Arc::new(System::new()), dialer: Arc::new(Tcp) }
+        Self { resolver: Arc::new(System::default()), dialer: Arc::new(Tcp) }
     }
 }
 

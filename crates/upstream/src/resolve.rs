@@ -1,9 +1,10 @@
 //! From a name to addresses.
 
+use std::collections::HashMap;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
@@ -18,21 +19,26 @@ pub trait Resolve: Send + Sync {
 }
 
 /// The resolver of the system, its hosts file and search list included.
+#[derive(Default)]
 pub(crate) struct System {
-    threads: Arc<Semaphore>,
+    /// The threads of each name, so that one which hangs keeps no other waiting. The names are the operator's, and few.
+    threads: Mutex<HashMap<String, Arc<Semaphore>>>,
 }
 
 impl System {
-    pub(crate) fn new() -> Self {
-        Self { threads: Arc::new(Semaphore::new(MAX_THREADS)) }
+    fn threads(&self, host: &str) -> Arc<Semaphore> {
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        match threads.get(host) {
+            Some(of_host) => Arc::clone(of_host),
+            None => Arc::clone(threads.entry(host.to_owned()).or_insert(Arc::new(Semaphore::new(MAX_THREADS)))),
+        }
     }
 }
 
 impl Resolve for System {
     fn resolve<'a>(&'a self, host: &'a str, port: u16) -> BoxFuture<'a, io::Result<Vec<SocketAddr>>> {
         Box::pin(async move {
-            let threads = Arc::clone(&self.threads);
-            let thread = threads.acquire_owned().await.map_err(io::Error::other)?;
+            let thread = self.threads(host).acquire_owned().await.map_err(io::Error::other)?;
             let host = host.to_owned();
             let look_up = move || {
                 // The system cannot be told to stop. A thread is free when it is done, not when nobody waits.
@@ -49,5 +55,5 @@ fn addresses(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     Ok((host, port).to_socket_addrs()?.collect())
 }
 
-/// The most threads that wait for the system, for each upstream.
+/// The most threads that wait for the system, for each name.
 const MAX_THREADS: usize = 16;
