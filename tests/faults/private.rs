@@ -99,6 +99,8 @@ fn p04_p05_i09_no_secret_is_told() {
     assert_private("the metrics", metrics.text(), &ALL);
     let log = house.gateway.log.lock().unwrap();
     assert!(log.lines().count() > told.len(), "{log}");
+    // Of an address that is not fetched, host and path.
+    assert!(log.contains(": 127.0.0.1/a.png\"") && log.contains(": localhost/a.png\""), "{log}");
     for line in log.lines() {
         assert_private("the log", line, &ALL);
         assert!(serde_json::from_str::<Value>(line).is_ok_and(|line| line.is_object()), "{line}");
@@ -265,6 +267,11 @@ fn bundle() -> Vec<Request> {
         ]);
     }
     all.extend(["prompt", "image\"; filename=\"canary-of-the-file.png", "mask\"; filename=\"\u{202e}canary"].map(form));
+    for fault in FAULTS {
+        let mut count = ask(Protocol::Messages, word(Protocol::Messages), &format!("{fault} {PROMPT}"), false);
+        count.as_object_mut().unwrap().remove("max_tokens");
+        all.push(Request::post("/v1/messages/count_tokens", &count).bearer(CLIENT_KEY));
+    }
     for url in [
         format!("https://user:{QUERY}@pictures.example/a.png"),
         format!("https://127.0.0.1/a.png?signature={QUERY}"),

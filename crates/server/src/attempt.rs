@@ -10,6 +10,7 @@ use tokio::time::{Instant, timeout_at};
 use translate::relay::End;
 use upstream::Upstream;
 use upstream::relay::Relay;
+use wire::ErrorKind;
 
 use crate::body::manner::Manner;
 use crate::body::plain::{self, Steps};
@@ -86,7 +87,7 @@ impl Fallen {
     }
 
     /// The same without the key that this upstream was shown, which some repeat.
-    fn without_key(mut self, upstream: &Upstream) -> Self {
+    pub(crate) fn without_key(mut self, upstream: &Upstream) -> Self {
         let Refusal { error, cause, .. } = &mut *self.refusal;
         for text in [Some(&mut error.message), error.param.as_mut(), cause.as_mut()].into_iter().flatten() {
             upstream.redact(text);
@@ -151,11 +152,17 @@ async fn ask<A: Asking>(asking: &mut A, target: &Chosen, turn: Turn) -> Begins<A
 }
 
 /// Tells operators of an upstream that gave no answer; a wrong request is nothing that they could mend.
-fn note(gateway: &Gateway, target: &Chosen, refusal: &Refusal) {
+pub(crate) fn note(gateway: &Gateway, target: &Chosen, refusal: &Refusal) {
     let is_callers = Outcome::of_refusal(&refusal.error) == Outcome::Refused;
     if matches!(target.place, Place::Upstream(_)) && !is_callers {
         let (upstream, code) = (target.label(), refusal.error.code);
         gateway.metrics.upstream_failed(upstream, code);
-        tracing::warn!(upstream, code, cause = refusal.cause, "an upstream gave no answer");
+        let cause = refusal.cause.as_deref();
+        // What it answered was wrong, or the operator's key: nothing that passes by itself.
+        if refusal.error.kind == ErrorKind::Upstream {
+            tracing::error!(upstream, code, cause, "an upstream gave no answer");
+        } else {
+            tracing::warn!(upstream, code, cause, "an upstream gave no answer");
+        }
     }
 }

@@ -6,7 +6,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use engine::{ImageSource, TextRequest, Turn, UserPart};
-use fetch::target::Target;
+use fetch::target::{Target, log_form};
 use fetch::{FetchError, Picture};
 use wire::{ApiError, ErrorKind, Path};
 
@@ -24,7 +24,7 @@ pub(crate) fn judge(path: &Path<'_>, url: &str, gateway: &Gateway) -> Result<(),
     let Err(why) = Target::parse(url) else { return Ok(()) };
     let error = FetchError::from(why);
     gateway.metrics.fetched(error.reason());
-    Err(refuse(error, Some(&path.to_string())))
+    Err(refuse(error, url, Some(&path.to_string())))
 }
 
 /// As [`judge`], for each address that `addresses` tells.
@@ -65,7 +65,7 @@ pub(crate) async fn picture(
     let fetched = gateway.fetcher.fetch(url).await;
     share.shrink(most.saturating_sub(fetched.as_ref().map_or(0, |picture| picture.bytes.len())));
     gateway.metrics.fetched(fetched.as_ref().err().map_or("fetched", |error| error.reason()));
-    fetched.map_err(|error| refuse(error, param))
+    fetched.map_err(|error| refuse(error, url, param))
 }
 
 /// Puts bytes in the place of every address in a conversation.
@@ -106,14 +106,15 @@ fn addresses(request: &mut TextRequest) -> impl Iterator<Item = &mut ImageSource
     })
 }
 
-fn refuse(error: FetchError, param: Option<&str>) -> Refusal {
+/// The log names host and path beside why; the query of a signed address is a credential.
+fn refuse(error: FetchError, url: &str, param: Option<&str>) -> Refusal {
     let sentence = error.client_message();
     let told = match error {
         FetchError::Busy => ApiError::new(ErrorKind::Unavailable, "service_unavailable", sentence).with_retry_after(1),
         _ => ApiError::new(ErrorKind::InvalidRequest, "invalid_value", sentence),
     };
     let told = ApiError { param: param.map(str::to_owned), ..told };
-    Refusal { cause: Some(error.to_string()), ..told.into() }
+    Refusal { cause: Some(format!("{error}: {}", log_form(url))), ..told.into() }
 }
 
 /// The most addresses of one request that are fetched.

@@ -19,7 +19,7 @@ use crate::body::{Body, plain};
 use crate::gateway::{Caller, Gateway};
 use crate::refusal::Refusal;
 use crate::routes::{Chosen, Place, Road, Server};
-use crate::{ask, references};
+use crate::{ask, attempt, references};
 
 /// Counts the tokens of a prompt, as the answer's usage would: by whoever would answer.
 pub(crate) async fn answer<B>(caller: Caller<'_>, request: http::Request<B>) -> Result<Response<Body>, Refusal>
@@ -54,10 +54,14 @@ where
             Place::Upstream(server) if server.road(Protocol::Messages) == Road::Relay => {
                 let outgoing = outgoing(&upload.bytes, &headers, &model, &target);
                 let counted = timeout_at(deadline, counted(server, &outgoing, deadline, last.is_none())).await;
-                match counted.map_err(|_| Refusal::timeout())? {
+                let fallen = match counted.map_err(|_| Refusal::timeout())? {
                     Ok(body) => return Ok(json_bytes(body)),
-                    Err(Fallen { refusal, may_fall_back: true }) => last = Some(*refusal),
-                    Err(Fallen { refusal, .. }) => return Err(*refusal),
+                    Err(fallen) => fallen.without_key(&server.upstream),
+                };
+                attempt::note(gateway, &target, &fallen.refusal);
+                match fallen {
+                    Fallen { refusal, may_fall_back: true } => last = Some(*refusal),
+                    Fallen { refusal, .. } => return Err(*refusal),
                 }
             }
             // Its protocol has no such question.
@@ -94,7 +98,7 @@ async fn counted(server: &Server, outgoing: &Outgoing, deadline: Instant, first:
     match ask::ask(server, outgoing, deadline, first).await? {
         Answer::Json(body) => match serde_json::from_slice::<TokenCount>(&body) {
             Ok(_) => Ok(body),
-            Err(error) => Err(nonsense(&error.to_string())),
+            Err(error) => Err(nonsense(&wire::json_fault(&error))),
         },
         Answer::Events(..) => Err(nonsense("an event stream")),
     }

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use engine::Generation;
+use engine::{EngineError, Generation};
 use futures_util::TryStreamExt;
 use http::{HeaderMap, HeaderValue};
 use translate::inbound::Inbound;
 use translate::ledger;
 use translate::outbound::{Protocol, say};
 use upstream::relay::Relayed;
-use upstream::{Outgoing, listen};
+use upstream::{Outgoing, Upstream, listen};
 use wire::{ApiError, Splice};
 
 use super::{Asked, TextEndpoint};
@@ -124,6 +124,11 @@ impl<D: TextEndpoint> Text<D> {
             let mut sealer = envelope.sealer();
             events = Box::pin(events.map_ok(move |event| sealer.event(event)));
         }
+        // Who streams is told nothing in the words of an upstream (`translate::in_stream`).
+        if !self.asked.streams {
+            let upstream = server.upstream.clone();
+            events = Box::pin(events.map_err(move |error| without_key(error, &upstream)));
+        }
         Ok(Begun { dropped, answer: Coming::Neutral(events, ()), patience: Some(patience) })
     }
 
@@ -144,4 +149,13 @@ impl<D: TextEndpoint> Text<D> {
         let inbound = if turn.last { self.inbound.take() } else { self.inbound.clone() };
         inbound.unwrap_or_else(|| Err(ApiError::server_error()))
     }
+}
+
+/// What a failure tells the client, without the key that the upstream was shown.
+fn without_key(mut error: EngineError, upstream: &Upstream) -> EngineError {
+    if let EngineError::Rejected { message, param, .. } = &mut error {
+        upstream.redact(message);
+        param.iter_mut().for_each(|param| upstream.redact(param));
+    }
+    error
 }
