@@ -47,7 +47,7 @@ fn u08_a_long_reply_breaks_off() {
         for framing in [Framing::Chunked, Framing::Length(30_000)] {
             let end = end.clone();
             let play = move |request: &Asked| slowly(&honest_body(request)[..LONG + 4_000], framing, end.clone());
-            breaks(play, "", &["truncated", "engine_error"]).end();
+            breaks(play, "", &["upstream_truncated", "upstream_error"]).end();
         }
     }
 }
@@ -66,7 +66,7 @@ fn u09_a_long_reply_ends_before_its_json() {
                 let framing = if with_length { Framing::Length(cut.len()) } else { Framing::Chunked };
                 slowly(cut, framing, Step::End)
             };
-            breaks(play, "", &["truncated"]).end();
+            breaks(play, "", &["upstream_truncated"]).end();
         }
     }
 }

@@ -145,6 +145,17 @@ impl Scene {
         }
     }
 
+    /// Every stream that was begun has ended so.
+    #[track_caller]
+    pub(crate) fn streams_ended_as(&self, outcome: &str) {
+        const ENDED: &str = "sluicegate_streams_ended_total{";
+        await_that("streams have ended", || self.house.sum(ENDED) > 0.0);
+        self.house.gateway.await_quiet();
+        let all = self.house.sum(ENDED);
+        let so = self.house.sum_of(ENDED, &format!("outcome=\"{outcome}\""));
+        assert_eq!(so, all, "{outcome}: {}", self.house.gateway.log.lock().unwrap());
+    }
+
     /// What must hold when all is over.
     pub(crate) fn end(self) {
         self.house.gateway.await_quiet();
@@ -251,12 +262,21 @@ impl Got {
     #[track_caller]
     pub(crate) fn is_bad_gateway(&self) {
         self.is_refused(ErrorKind::Upstream, "upstream_error");
+        assert_eq!(self.response.header("x-should-retry"), Some("true"));
     }
 
     /// The upstream took too long: it is told by a status.
     #[track_caller]
     pub(crate) fn is_late(&self) {
         self.is_refused(ErrorKind::UpstreamTimeout, "upstream_timeout");
+    }
+
+    /// It is a failed stream of so many events of the upstream's, and then the failure.
+    #[track_caller]
+    pub(crate) fn fails_after(&self, events: usize) {
+        self.fails();
+        let told = told::events(&self.response.body);
+        assert_eq!(told.len(), events + 1, "{:?}: {}", self.lane, self.response.text());
     }
 
     pub(crate) fn is_stream(&self) -> bool {

@@ -15,10 +15,12 @@ pub(crate) enum Outcome {
     Refused,
     /// Over the concurrency limit or another bound.
     Shed,
-    /// The engine failed.
-    EngineError,
-    /// The engine ended without an end.
-    Truncated,
+    /// The upstream failed, or answered nonsense.
+    UpstreamError,
+    /// The upstream ended without an end.
+    UpstreamTruncated,
+    /// A fault of ours.
+    Internal,
     /// Out of time.
     Timeout,
     /// The client went away.
@@ -48,8 +50,10 @@ impl Outcome {
             EngineError::Named(StreamCode::InvalidPrompt) => Self::Refused,
             EngineError::Named(StreamCode::ServerIsOverloaded | StreamCode::SlowDown) => Self::Shed,
             EngineError::Timeout(_) => Self::Timeout,
-            EngineError::Truncated(_) => Self::Truncated,
-            _ => Self::EngineError,
+            EngineError::Upstream(_) | EngineError::Named(_) => Self::UpstreamError,
+            EngineError::Truncated(_) => Self::UpstreamTruncated,
+            EngineError::Unavailable(_) => Self::Shed,
+            _ => Self::Internal,
         }
     }
 
@@ -58,7 +62,8 @@ impl Outcome {
         match error.kind.status() {
             429 | 503 => Self::Shed,
             408 | 504 => Self::Timeout,
-            500.. => Self::EngineError,
+            502 => Self::UpstreamError,
+            500.. => Self::Internal,
             _ => Self::Refused,
         }
     }
@@ -78,8 +83,9 @@ impl Outcome {
             Self::Incomplete => "incomplete",
             Self::Refused => "refused",
             Self::Shed => "shed",
-            Self::EngineError => "engine_error",
-            Self::Truncated => "truncated",
+            Self::UpstreamError => "upstream_error",
+            Self::UpstreamTruncated => "upstream_truncated",
+            Self::Internal => "internal",
             Self::Timeout => "timeout",
             Self::ClientGone => "client_gone",
             Self::SlowReader => "slow_reader",

@@ -97,7 +97,7 @@ impl Record {
 impl Drop for Record {
     fn drop(&mut self) {
         if self.outcome.is_none() && std::thread::panicking() {
-            (self.status, self.code, self.outcome) = (500, Some("server_error"), Some(Outcome::EngineError));
+            (self.status, self.code, self.outcome) = (500, Some("server_error"), Some(Outcome::Internal));
         }
         let outcome = self.outcome.unwrap_or_else(|| self.line.outcome());
         let is_unheard = matches!(outcome, Outcome::ClientGone | Outcome::SlowReader);
@@ -146,7 +146,8 @@ mod tests {
     use super::*;
 
     /// What a request can be told to have come to, in the words of the code.
-    const OUTCOMES: [Outcome; 4] = [Outcome::Completed, Outcome::Truncated, Outcome::Timeout, Outcome::Shutdown];
+    const OUTCOMES: [Outcome; 4] =
+        [Outcome::Completed, Outcome::UpstreamTruncated, Outcome::Timeout, Outcome::Shutdown];
 
     /// The lines of a counter, with their values.
     fn counted(metrics: &Metrics, name: &str) -> Vec<(String, u64)> {

@@ -205,7 +205,10 @@ impl Refusal {
                 headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }
             ErrorKind::TooLarge => {
-                headers.insert(HeaderName::from_static("x-should-retry"), HeaderValue::from_static("false"));
+                headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
+            }
+            ErrorKind::Upstream | ErrorKind::Overloaded | ErrorKind::Unavailable => {
+                headers.insert(SHOULD_RETRY, HeaderValue::from_static("true"));
             }
             _ => {}
         }
@@ -218,6 +221,9 @@ impl Refusal {
         headers
     }
 }
+
+/// What clients make of it goes before what they make of the status.
+const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// So many milliseconds, and up to a second more: those who are refused together shall not come back together. The
 /// official clients prefer this to the whole seconds.

@@ -75,6 +75,8 @@ pub(crate) async fn serve(
         // Its end closes the listener, and gives back its hold on `graceful`.
         let _ = task.await;
     }
+    // Who was let in last has its first bytes read: a connection without any is closed as idle.
+    sleep_until(deadline.min(Instant::now() + FIRST_READ)).await;
     if let Some(graceful) = Arc::into_inner(graceful) {
         drain(&gateway, graceful, deadline).await;
     }
@@ -168,5 +170,7 @@ async fn accept_admin(listener: TcpListener, gateway: Arc<Gateway>) {
 
 /// How long a connection or a request may be on its way.
 const ON_ITS_WAY: Duration = Duration::from_millis(500);
+/// So long it takes at most until a new connection is read from.
+const FIRST_READ: Duration = Duration::from_millis(50);
 /// How long failure events may take to leave after the drain's deadline.
 const LAST_WORDS: Duration = Duration::from_secs(1);

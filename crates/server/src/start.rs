@@ -93,6 +93,8 @@ async fn load_local(config: &Config) -> Result<Option<Arc<dyn TextEngine>>, Conf
         threads: config.local.threads.unwrap_or(usual.threads),
         generations: config.local.generations.unwrap_or(usual.generations),
         timeout: Some(config.limits.request_timeout),
+        // Whoever is let in may wait: the limit of the gateway is the one that is told.
+        waiting: config.limits.concurrency,
         ..usual
     };
     let loaded = tokio::task::spawn_blocking(move || local::Local::load(options)).await;

@@ -3,11 +3,12 @@
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-use simulator::{Cut, Protocol, Simulator, honest, scenario};
+use simulator::{Cut, Protocol, Request, Simulator, honest, scenario};
 use wire::ErrorKind;
 
 use crate::house::{Plan, TEXT, word};
 use crate::scene::{Got, HASTY, Lane, PATIENT, Scene, lanes, plainly, streams, text_lanes};
+use crate::server::await_that;
 
 #[test]
 fn u01_nobody_listens() {
@@ -91,11 +92,12 @@ fn u07_a_stall_within_the_stream() {
                 let scene = Scene::named(&format!("stall-after-{events}"), HASTY);
                 let lanes = if events < 4 { lanes() } else { text_lanes() };
                 let scene = scene.each(&lanes, true, |got| match got.lane {
-                    // Relayed, the first event has gone out.
-                    Lane { client, upstream } if client == upstream => got.fails(),
+                    // Relayed, each event has gone out.
+                    Lane { client, upstream } if client == upstream => got.fails_after(events),
                     _ => got.stalls(),
                 });
                 scene.all_closed();
+                scene.streams_ended_as("timeout");
                 scene.end();
             });
         }
@@ -114,9 +116,16 @@ fn u07_a_stall_within_an_event() {
 
 #[test]
 fn u08_the_connection_breaks() {
-    for name in ["reset-after-3", "close-at-700", "reset-at-700"] {
+    for name in ["close-at-700", "reset-at-700"] {
         streams(name, Got::fails_at_once_or_later);
     }
+    let broken = |request: &Request| honest::answer(request).cut_after(3, Cut::Close);
+    let relayed: Vec<_> = text_lanes().into_iter().filter(|lane| lane.client == lane.upstream).collect();
+    let scene = Scene::playing(broken, "", PATIENT).each(&relayed, true, |got| got.fails_after(3));
+    scene.streams_ended_as("upstream_truncated");
+    scene.end();
+    // A reset may take with it what was said just before.
+    streams("reset-after-3", Got::fails_at_once_or_later);
     for name in ["reset-at-50", "close-at-50"] {
         plainly(name, Got::is_bad_gateway);
     }
@@ -134,7 +143,9 @@ fn u08_a_reset_after_all_was_said() {
 
 #[test]
 fn u09_the_stream_ends_without_its_end() {
-    streams("eof-without-end", Got::fails);
+    let scene = Scene::named("eof-without-end", PATIENT).each(&lanes(), true, Got::fails);
+    scene.streams_ended_as("upstream_truncated");
+    scene.end();
     streams("eof-at-700", Got::fails_at_once_or_later);
 }
 
@@ -283,8 +294,17 @@ fn u16_the_request_is_wrong() {
 #[test]
 fn p07_u16_the_operators_key_is_wrong() {
     for name in ["status-401", "status-403", "status-404"] {
-        streams(name, Got::is_bad_gateway);
-        plainly(name, Got::is_bad_gateway);
+        for stream in [true, false] {
+            let scene = Scene::named(name, PATIENT).each(&lanes(), stream, Got::is_bad_gateway);
+            // It is for the operator to mend.
+            let is_told =
+                |line: &str| line.contains("an upstream gave no answer") && line.contains(r#""level":"ERROR""#);
+            await_that("it is logged as an error, each time", || {
+                let log = scene.house.gateway.log.lock().unwrap();
+                log.lines().filter(|line| is_told(line)).count() == lanes().len()
+            });
+            scene.end();
+        }
     }
 }
 
@@ -313,6 +333,7 @@ fn u17_it_is_asked_once_more_alone() {
         for (asked, protocol) in TEXT.into_iter().chain([Protocol::Images]).enumerate() {
             let lane = Lane { client: protocol, upstream: protocol };
             let got = scene.ask(lane, true);
+            assert_eq!(got.response.header("x-should-retry"), Some("true"), "{name}");
             if code == "service_unavailable" {
                 assert_eq!(got.response.header("retry-after"), Some("2"), "{name}");
             }

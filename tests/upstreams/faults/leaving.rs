@@ -19,6 +19,8 @@ fn c01_gone_before_the_head() {
             connection.vanish(how);
             assert_closed(&scene.simulator, number);
         }
+        let gone = || scene.house.sum_of("sluicegate_requests_total{", "status=\"499\"");
+        await_that("they are counted as gone", || gone() == lanes().len() as f64);
         scene.end();
     }
 }
@@ -48,6 +50,7 @@ fn c01_gone_in_the_middle() {
                 connection.vanish(how);
                 assert_closed(&scene.simulator, number);
             }
+            scene.streams_ended_as("client_gone");
             assert_eq!(scene.house.sum("sluicegate_streams_ended_total{"), lanes().len() as f64);
             scene.end();
         }
@@ -77,6 +80,9 @@ fn c01_reset_with_bytes_unread() {
         drop(connection);
         assert_closed(&scene.simulator, number);
     }
+    // The same event for ever has the same number each time, at which the relay of Responses may end before.
+    let gone = || scene.house.sum_of("sluicegate_streams_ended_total{", "outcome=\"client_gone\"");
+    await_that("they are gone", || gone() >= (text_lanes().len() - 1) as f64);
     scene.end();
 }
 

@@ -104,7 +104,7 @@ async fn f11_one_more_than_allowed_is_refused_and_its_place_comes_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dropped_fetch_closes_its_connection_and_gives_its_place_back() {
+async fn c05_a_dropped_fetch_closes_its_connection_and_gives_its_place_back() {
     let world = World::new();
     world.reply("ok.example/a", Reply::Stall(b"HTTP/1.1 200 OK\r\n".to_vec()));
     let fetcher = world.fetcher_with(Options { at_once: 1, ..world.options() });

@@ -21,6 +21,7 @@ use pin_project_lite::pin_project;
 use tokio::time::{Instant, Sleep, sleep_until};
 use wire::ApiError;
 
+use super::whole::AT_ONCE;
 use super::{Aborted, plain};
 use crate::lifecycle::Cut;
 use crate::outcome::{Ending, Outcome};
@@ -45,7 +46,7 @@ pub(crate) trait Telling {
     /// # Errors
     /// When that is no end.
     fn end(&mut self, _: &mut Vec<u8>) -> Result<Ending, Fault> {
-        Err(EngineError::Truncated("the engine ended without an end".to_owned()).into())
+        Err(EngineError::Internal("the engine ended without an end".to_owned()).into())
     }
 
     /// Tells the failure that ends the stream.
@@ -109,6 +110,9 @@ pin_project! {
         source: Option<T::Source>,
         answer: T,
         buffer: Vec<u8>,
+        // What was told and is not handed out yet, and how the answer ends with it.
+        rest: Bytes,
+        ending: Option<Ending>,
         silence: Duration,
         // When something was written last, and when the source told something last.
         spoke: Instant,
@@ -138,14 +142,17 @@ impl<T: Telling> Events<T> {
     /// The stream of an answer that was begun.
     pub(crate) fn new(source: T::Source, answer: T, timing: &Timing, cut: Cut, record: Record) -> Self {
         let now = Instant::now();
+        let first = answer.patience().map_or(timing.silence, |patience| patience.min(timing.silence));
         Self {
             source: Some(source),
             answer,
             buffer: Vec::new(),
+            rest: Bytes::new(),
+            ending: None,
             silence: timing.silence,
             spoke: now,
             heard: now,
-            watch: sleep_until(now + timing.silence),
+            watch: sleep_until(now + first),
             deadline: sleep_until(timing.deadline),
             cut: Box::pin(cut.wait()),
             turn: 0,
@@ -162,9 +169,14 @@ impl<T: Telling> Body for Events<T> {
         loop {
             let this = self.as_mut().project();
             if !this.buffer.is_empty() {
-                let bytes = Bytes::from(std::mem::take(this.buffer));
-                *this.turn += bytes.len();
-                return Poll::Ready(Some(Ok(Frame::data(bytes))));
+                *this.rest = std::mem::take(this.buffer).into();
+                return Poll::Ready(Some(Ok(self.piece())));
+            }
+            if !this.rest.is_empty() {
+                return Poll::Ready(Some(self.next_piece(cx)));
+            }
+            if let Some(ending) = this.ending.take() {
+                this.record.finish(ending);
             }
             if this.source.is_none() {
                 this.record.permit.take();
@@ -186,13 +198,46 @@ impl<T: Telling> Body for Events<T> {
 }
 
 impl<T: Telling> Events<T> {
+    /// Goes on with what was begun to be handed out. There can be much of it, and a client that takes it slowly: what is
+    /// over meanwhile cannot be told any more, so it breaks off.
+    fn next_piece(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Result<Frame<Bytes>, Aborted> {
+        let this = self.as_mut().project();
+        let over = if this.cut.as_mut().poll(cx).is_ready() {
+            Some(Aborted::new(Outcome::Shutdown, "the process ends"))
+        } else if this.deadline.poll(cx).is_ready() {
+            Some(Aborted::new(Outcome::Timeout, "an event was not taken whole in time"))
+        } else {
+            None
+        };
+        let Some(aborted) = over else { return Ok(self.piece()) };
+        this.source.take();
+        this.rest.clear();
+        this.ending.take();
+        this.record.cause = Some(aborted.cause.clone());
+        this.record.end(aborted.outcome);
+        Err(aborted)
+    }
+
+    /// Hands out some of what was told.
+    fn piece(self: Pin<&mut Self>) -> Frame<Bytes> {
+        let this = self.project();
+        let piece = this.rest.split_to(this.rest.len().min(AT_ONCE));
+        *this.turn += piece.len();
+        if this.rest.is_empty()
+            && let Some(ending) = this.ending.take()
+        {
+            this.record.finish(ending);
+        }
+        Frame::data(piece)
+    }
+
     /// As [`Events::poll_next_step`], with a panic turned into the failure that ends the stream.
     fn poll_guarded(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let polled = catch_unwind(AssertUnwindSafe(|| self.as_mut().poll_next_step(cx)));
         polled.unwrap_or_else(|_| {
             self.as_mut().project().record.panicked();
             let cause = Some("a panic".to_owned());
-            self.fail(Fault { error: ApiError::server_error(), cause, outcome: Outcome::EngineError });
+            self.fail(Fault { error: ApiError::server_error(), cause, outcome: Outcome::Internal });
             Poll::Ready(())
         })
     }
@@ -205,40 +250,52 @@ impl<T: Telling> Events<T> {
             self.fail(Fault { error: ApiError::server_error(), cause: None, outcome: Outcome::Shutdown });
         } else if this.deadline.poll(cx).is_ready() {
             self.fail(Fault { error: ApiError::server_error(), cause: None, outcome: Outcome::Timeout });
-        } else if let Poll::Ready(step) = Pin::new(source).poll_next(cx) {
-            self.step(step);
-        } else {
-            ready!(this.watch.as_mut().poll(cx));
+        } else if this.watch.as_mut().poll(cx).is_ready() {
+            // Before the source: one that always has something, and never an event, is waited for no longer.
             self.look_around();
+        } else {
+            let step = ready!(Pin::new(source).poll_next(cx));
+            self.step(step);
         }
         Poll::Ready(())
     }
 
     /// Gives up a source that has told nothing for too long, and says something when nothing was said for long.
     fn look_around(mut self: Pin<&mut Self>) {
-        let mut this = self.as_mut().project();
+        let this = self.as_mut().project();
         let now = Instant::now();
-        let give_up = this.answer.patience().map(|patience| *this.heard + patience);
-        if give_up.is_some_and(|at| at <= now) {
+        if this.answer.patience().is_some_and(|patience| *this.heard + patience <= now) {
             return self.fail(EngineError::Timeout("no event for too long".to_owned()).into());
         }
         if *this.spoke + *this.silence <= now {
             this.answer.keep_alive(this.buffer);
             *this.spoke = now;
         }
+        self.keep_watch();
+    }
+
+    /// Sets when there is something to be looked at next.
+    fn keep_watch(self: Pin<&mut Self>) {
+        let mut this = self.project();
         let speak = *this.spoke + *this.silence;
+        let give_up = this.answer.patience().map(|patience| *this.heard + patience);
         this.watch.as_mut().reset(give_up.map_or(speak, |at| at.min(speak)));
     }
 
     fn step(mut self: Pin<&mut Self>, step: Option<Result<T::Step, Fault>>) {
         let this = self.as_mut().project();
+        let patience = this.answer.patience();
         let told = match step {
             Some(step) => step.and_then(|step| this.answer.step(step, this.buffer)),
             None => this.answer.end(this.buffer).map(Told::End),
         };
+        let is_other = this.answer.patience() != patience;
         match told {
-            Ok(told) => self.note(told),
-            Err(fault) => self.fail(fault),
+            Ok(told) => self.as_mut().note(told),
+            Err(fault) => self.as_mut().fail(fault),
+        }
+        if is_other {
+            self.keep_watch();
         }
     }
 
@@ -253,7 +310,7 @@ impl<T: Telling> Events<T> {
             this.record.first_event.get_or_insert(now);
         }
         if let Told::End(ending) = told {
-            this.record.finish(ending);
+            *this.ending = Some(ending);
             if let Some(source) = this.source.take() {
                 T::settle(source);
             }

@@ -50,7 +50,7 @@ async fn next<S>(steps: &mut Steps<S>, patience: Option<Duration>) -> Result<S, 
             timeout(patience, step).await.map_err(late)?
         }
     };
-    step.unwrap_or_else(|| Err(EngineError::Truncated("the engine ended without an end".to_owned())))
+    step.unwrap_or_else(|| Err(EngineError::Internal("the engine ended without an end".to_owned())))
 }
 
 /// What a client is told of an engine's failure before an answer has begun.

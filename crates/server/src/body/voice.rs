@@ -206,7 +206,7 @@ impl<M: Manner> Telling for Voice<M> {
     fn end(&mut self, out: &mut Vec<u8>) -> Result<Ending, Fault> {
         match self {
             Self::Relay(guard, _) => Ok(guard.finish(out)?.into()),
-            _ => Err(EngineError::Truncated("the engine ended without an end".to_owned()).into()),
+            _ => Err(EngineError::Internal("the engine ended without an end".to_owned()).into()),
         }
     }
 

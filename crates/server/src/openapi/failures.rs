@@ -36,8 +36,11 @@ pub(super) fn response(kind: ErrorKind, error: &Value, allow: &str) -> Value {
     let special = match kind {
         ErrorKind::Authentication => Some(("WWW-Authenticate", header("WwwAuthenticate"))),
         ErrorKind::MethodNotAllowed => Some(("Allow", allowed(allow))),
-        ErrorKind::TooLarge => Some(("x-should-retry", header("ShouldRetry"))),
+        ErrorKind::TooLarge | ErrorKind::Upstream => Some(("x-should-retry", header("ShouldRetry"))),
         ErrorKind::RateLimit | ErrorKind::Unavailable | ErrorKind::Overloaded => {
+            if kind != ErrorKind::RateLimit {
+                headers.insert("x-should-retry".to_owned(), header("ShouldRetry"));
+            }
             headers.insert("retry-after-ms".to_owned(), header("RetryAfterMs"));
             Some(("Retry-After", header("RetryAfter")))
         }
@@ -77,9 +80,9 @@ pub(super) fn headers() -> Value {
             "schema": { "type": "integer", "minimum": 1000 },
         },
         "ShouldRetry": {
-            "description": "That another try makes no sense.",
+            "description": "Whether another try makes sense.",
             "required": true,
-            "schema": { "type": "string", "const": "false" },
+            "schema": { "type": "string", "enum": ["true", "false"] },
         },
         "WwwAuthenticate": {
             "description": "How a key is sent.",

@@ -21,26 +21,33 @@ use crate::metrics::Metrics;
 const SILENCE: Duration = Duration::from_secs(15);
 const LONGEST: Duration = Duration::from_secs(40);
 
+/// Longer than a stream may take: it matters to none that has no shorter one.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// What a stream lies in.
 struct House {
+    patience: Duration,
     limiter: Limiter,
     lifecycle: Lifecycle,
 }
 
 impl House {
     fn new() -> Self {
-        Self { limiter: Limiter::new(1, 1), lifecycle: Lifecycle::new() }
+        Self { patience: PATIENCE, limiter: Limiter::new(1, 1), lifecycle: Lifecycle::new() }
     }
 
     fn events<D: TextEndpoint>(&self, request: &D::Request, source: TextStream) -> Events<Voice<D>> {
         let stamp = Stamp { bits: 1, created_at: 0 };
+        let begun = Begun { dropped: Vec::new(), answer: Coming::Neutral(source, ()), patience: Some(self.patience) };
+        let source = Source::Begun(Box::new(begun));
+        self.told(source, Voice::Waiting(Answer::new(request, &stamp)))
+    }
+
+    fn told<T: Telling>(&self, source: T::Source, answer: T) -> Events<T> {
         let timing = Timing { silence: SILENCE, deadline: Instant::now() + LONGEST };
         let mut record = Record::new(Arc::new(Metrics::new()), Arc::default(), "req_1".to_owned());
         record.permit = Some(self.limiter.take("key").expect("a permit is there"));
-        let begun = Begun { dropped: Vec::new(), answer: Coming::Neutral(source, ()), patience: None };
-        let source = Source::Begun(Box::new(begun));
-        let voice = Voice::Waiting(Answer::new(request, &stamp));
-        Events::new(source, voice, &timing, self.lifecycle.cut(), record)
+        Events::new(source, answer, &timing, self.lifecycle.cut(), record)
     }
 
     fn responses(&self, source: TextStream) -> Events<Voice<Responses>> {
@@ -107,6 +114,63 @@ async fn a_silent_message_is_kept_alive_by_pings() {
     assert_eq!(all.matches("event: error\n").count(), 1, "{all}");
 }
 
+/// An upstream that falls silent is given up when its time is over, be that before anything is said for it.
+#[tokio::test(start_paused = true)]
+async fn u07_a_silence_is_waited_for_as_long_as_was_set() {
+    for patience in [SILENCE / 15, SILENCE, SILENCE * 2] {
+        let house = House { patience, ..House::new() };
+        let said = stream::iter([text("Hel")]).chain(stream::pending());
+        let begun = Instant::now();
+        let (all, outcome) = rest(&mut Box::pin(house.responses(Box::pin(said)))).await;
+        assert_eq!((begun.elapsed(), outcome), (patience, Some(Outcome::Timeout)), "{all}");
+    }
+}
+
+/// Who always says something, and never an event, is given up as who says nothing is.
+#[tokio::test(start_paused = true)]
+async fn s10_what_is_no_event_keeps_nobody_waiting() {
+    let house = House::new();
+    let mut events = Box::pin(house.told(stream::repeat_with(|| Ok(())).boxed(), Murmur));
+    let begun = Instant::now();
+    let failed = loop {
+        let polled = poll_fn(|cx| Poll::Ready(events.as_mut().poll_frame(cx))).await;
+        if let Poll::Ready(frame) = polled {
+            break frame.expect("a failure is told").expect("streams do not fail").into_data().expect("data");
+        }
+        tokio::time::advance(Duration::from_millis(10)).await;
+    };
+    assert_eq!((begun.elapsed(), failed), (Murmur::PATIENCE, Bytes::from_static(b"failed")));
+    assert_eq!(events.as_mut().project().record.outcome, Some(Outcome::Timeout));
+}
+
+/// Takes steps of which clients see nothing.
+struct Murmur;
+
+impl Murmur {
+    const PATIENCE: Duration = Duration::from_secs(5);
+}
+
+impl Telling for Murmur {
+    type Step = ();
+    type Source = stream::BoxStream<'static, Result<(), Fault>>;
+
+    fn step(&mut self, (): (), _: &mut Vec<u8>) -> Result<Told, Fault> {
+        Ok(Told::Nothing)
+    }
+
+    fn fail(&mut self, _: &ApiError, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"failed");
+    }
+
+    fn keep_alive(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"alive");
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        Some(Self::PATIENCE)
+    }
+}
+
 /// At the cut an open stream gets one failure event, and its outcome is `shutdown`.
 #[tokio::test(start_paused = true)]
 async fn d03_a_process_that_ends_tells_its_open_streams() {
@@ -122,9 +186,9 @@ async fn d03_a_process_that_ends_tells_its_open_streams() {
 #[tokio::test(start_paused = true)]
 async fn an_engine_that_fails_or_breaks_off_has_not_succeeded() {
     for (end, outcome) in [
-        (vec![text("Hel"), Err(EngineError::Internal("a secret cause".to_owned()))], Outcome::EngineError),
-        (vec![text("Hel")], Outcome::Truncated),
-        (vec![], Outcome::Truncated),
+        (vec![text("Hel"), Err(EngineError::Internal("a secret cause".to_owned()))], Outcome::Internal),
+        (vec![text("Hel")], Outcome::Internal),
+        (vec![], Outcome::Internal),
     ] {
         let house = House::new();
         let (all, found) = rest(&mut Box::pin(house.responses(saying(end)))).await;
@@ -168,7 +232,7 @@ async fn c07_a_panic_in_the_middle_is_told_as_a_failure() {
     assert!(all.contains("Hi.") && all.ends_with("}\n\n"), "{all}");
     assert_eq!(all.matches("event: error").count(), 1, "{all}");
     assert!(!all.contains("injected") && !all.contains("message_stop"), "{all}");
-    assert_eq!((outcome, house.limiter.taken()), (Some(Outcome::EngineError), 0));
+    assert_eq!((outcome, house.limiter.taken()), (Some(Outcome::Internal), 0));
 }
 
 /// A stream that never pauses leaves its thread to others after each turn, and goes on by itself.
@@ -188,5 +252,61 @@ async fn o07_a_stream_that_never_pauses_takes_turns() {
         });
         timeout(Duration::from_secs(1), five).await.expect("it is woken for its next turn");
         assert!(turns.iter().all(|turn| (1..=most).contains(turn)), "{turns:?} bytes");
+    }
+}
+
+/// Tells all that it has to tell in one event.
+struct Picture;
+
+impl Picture {
+    const BYTES: usize = 3 * AT_ONCE;
+}
+
+impl Telling for Picture {
+    type Step = ();
+    type Source = stream::BoxStream<'static, Result<(), Fault>>;
+
+    fn step(&mut self, (): (), out: &mut Vec<u8>) -> Result<Told, Fault> {
+        out.resize(Self::BYTES, b'p');
+        Ok(Told::End(Ending { outcome: Outcome::Completed, usage: None }))
+    }
+
+    fn fail(&mut self, _: &ApiError, _: &mut Vec<u8>) {}
+
+    fn keep_alive(&self, _: &mut Vec<u8>) {}
+}
+
+/// A long event goes out in pieces, and the stream has ended well with the last of them and not before: whoever takes so
+/// long that its time is over meanwhile, or the process ends, sees it break off, and who leaves is gone.
+#[tokio::test(start_paused = true)]
+async fn c06_a_long_event_ends_with_its_last_piece() {
+    let outcome = |events: &mut Pin<Box<Events<Picture>>>| events.as_mut().project().record.outcome;
+    let begin = |house: &House| Box::pin(house.told(stream::iter([Ok(())]).boxed(), Picture));
+
+    let house = House::new();
+    let mut events = begin(&house);
+    let mut bytes = 0;
+    while bytes < Picture::BYTES {
+        assert_eq!(outcome(&mut events), None, "after {bytes} bytes");
+        let piece = events.frame().await.unwrap().unwrap().into_data().unwrap();
+        assert!(piece.len() <= AT_ONCE);
+        bytes += piece.len();
+    }
+    assert_eq!(outcome(&mut events), Some(Outcome::Completed));
+    assert!(events.frame().await.is_none());
+
+    for (is_late, owed) in [(true, Outcome::Timeout), (false, Outcome::Shutdown)] {
+        let house = House::new();
+        let mut events = begin(&house);
+        assert!(events.frame().await.unwrap().is_ok());
+        match is_late {
+            true => tokio::time::advance(LONGEST).await,
+            false => house.lifecycle.enter(Phase::Cut),
+        }
+        assert_eq!(events.frame().await.unwrap().unwrap_err().outcome, owed);
+        assert_eq!(outcome(&mut events), Some(owed));
+        assert!(events.frame().await.is_none(), "nothing comes after that");
+        drop(events);
+        assert_eq!(house.limiter.taken(), 0);
     }
 }
