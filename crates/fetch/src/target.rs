@@ -274,6 +274,8 @@ mod tests {
         }
         refused(&format!("https://ok.example/{}", "a".repeat(MAX_LENGTH)), NotAllowed::Length);
         refused(&format!("https://ok.example/{}", "\u{e9}".repeat(MAX_LENGTH / 3)), NotAllowed::Length);
+        // A parser passes over these.
+        refused(&format!("https://ok.example/{}", "\t".repeat(MAX_LENGTH)), NotAllowed::Length);
     }
 
     /// An address is refused as a host in any spelling.

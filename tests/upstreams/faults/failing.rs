@@ -381,7 +381,7 @@ fn u21_a_drip_may_go_on_until_the_deadline() {
 
 #[test]
 fn u21_a_plain_reply_has_a_deadline_too() {
-    let play = |request: &simulator::Request| honest::answer(request).cut_at(20, Cut::Hold);
+    let play = |request: &Request| honest::answer(request).cut_at(20, Cut::Hold);
     let scene = Scene::playing(play, "request_timeout = \"1s\"", PATIENT).each(&lanes(), false, Got::is_late);
     scene.all_closed();
     scene.end();

@@ -116,6 +116,15 @@ async fn f06_a_host_must_show_that_it_is_the_one_of_the_url() {
     }
 }
 
+/// A good certificate of one host is none of another.
+#[tokio::test]
+async fn f06_the_certificate_is_held_against_the_name_of_the_url() {
+    let world = World::new();
+    world.reply("another.example/a", Reply::Bytes(answer("200 OK", &[], &png(1, 1))));
+    assert_eq!(world.fetch("https://another.example/a").await, Err(FetchError::Tls));
+    assert!(world.take_requests().is_empty());
+}
+
 #[tokio::test]
 async fn the_roots_of_the_web_do_not_vouch_for_a_made_up_host() {
     let world = World::new();

@@ -201,21 +201,27 @@ impl<T: Telling> Events<T> {
     /// Goes on with what was begun to be handed out. There can be much of it, and a client that takes it slowly: what is
     /// over meanwhile cannot be told any more, so it breaks off.
     fn next_piece(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Result<Frame<Bytes>, Aborted> {
-        let this = self.as_mut().project();
-        let over = if this.cut.as_mut().poll(cx).is_ready() {
-            Some(Aborted::new(Outcome::Shutdown, "the process ends"))
-        } else if this.deadline.poll(cx).is_ready() {
-            Some(Aborted::new(Outcome::Timeout, "an event was not taken whole in time"))
-        } else {
-            None
-        };
-        let Some(aborted) = over else { return Ok(self.piece()) };
+        let Some(outcome) = self.as_mut().over(cx) else { return Ok(self.piece()) };
+        let aborted = Aborted::new(outcome, "an event was not taken whole in time");
+        let this = self.project();
         this.source.take();
         this.rest.clear();
         this.ending.take();
         this.record.cause = Some(aborted.cause.clone());
         this.record.end(aborted.outcome);
         Err(aborted)
+    }
+
+    /// Whether there is no more time for the stream, and why not.
+    fn over(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Option<Outcome> {
+        let this = self.project();
+        if this.cut.as_mut().poll(cx).is_ready() {
+            Some(Outcome::Shutdown)
+        } else if this.deadline.poll(cx).is_ready() {
+            Some(Outcome::Timeout)
+        } else {
+            None
+        }
     }
 
     /// Hands out some of what was told.
@@ -244,13 +250,13 @@ impl<T: Telling> Events<T> {
 
     /// Waits for whatever comes first, and takes it into the buffer.
     fn poll_next_step(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if let Some(outcome) = self.as_mut().over(cx) {
+            self.fail(Fault { error: ApiError::server_error(), cause: None, outcome });
+            return Poll::Ready(());
+        }
         let mut this = self.as_mut().project();
         let Some(source) = this.source else { return Poll::Ready(()) };
-        if this.cut.as_mut().poll(cx).is_ready() {
-            self.fail(Fault { error: ApiError::server_error(), cause: None, outcome: Outcome::Shutdown });
-        } else if this.deadline.poll(cx).is_ready() {
-            self.fail(Fault { error: ApiError::server_error(), cause: None, outcome: Outcome::Timeout });
-        } else if this.watch.as_mut().poll(cx).is_ready() {
+        if this.watch.as_mut().poll(cx).is_ready() {
             // Before the source: one that always has something, and never an event, is waited for no longer.
             self.look_around();
         } else {

@@ -7,9 +7,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use engine::EngineError;
 use http_body_util::BodyExt;
-use sluicegate_upstream::{Answer, IncomingBody};
+use sluicegate_upstream::{Answer, IncomingBody, listen};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep};
+use translate::outbound::Protocol;
 
 use crate::world::{Peer, asking, ok, one, tcp};
 
@@ -76,6 +77,37 @@ async fn the_body_of_an_error_is_waited_for_a_moment() {
     let told = Answer::read(upstream.send(&asking("{}")).await.unwrap(), &upstream, 100).await;
     assert!(matches!(told, Err(EngineError::Overloaded { .. })), "{told:?}");
     assert_eq!(begun.elapsed(), Duration::from_secs(2));
+}
+
+#[tokio::test]
+async fn blanks_before_an_answer_have_a_limit() {
+    for (blanks, is_taken) in [(1000, true), (100_000, false)] {
+        let (_world, upstream) = one(move |_, peer: Peer| peer.always(ok(&format!("{}{{}}", " ".repeat(blanks)))));
+        let told = Answer::read(upstream.send(&asking("{}")).await.unwrap(), &upstream, 1 << 20).await;
+        assert_eq!(told.is_ok(), is_taken, "{blanks}: {told:?}");
+    }
+}
+
+/// What is no UTF-8 is not told with other characters in its place.
+#[tokio::test]
+async fn s11_an_event_that_is_no_utf8_is_a_failure() {
+    let event = |text: &[u8]| {
+        let (head, tail) = (&b"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\""[..], b"\"}}]}\n\n");
+        [b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n", head, text, tail].concat()
+    };
+    for (text, is_told) in [("\u{e9}".as_bytes(), true), (b"\xe9", false)] {
+        let said = event(text);
+        let (_world, upstream) = one(move |_, mut peer: Peer| {
+            let said = said.clone();
+            async move {
+                peer.request().await;
+                peer.say(said).await;
+            }
+        });
+        let answer = Answer::read(upstream.send(&asking("{}")).await.unwrap(), &upstream, 1 << 20).await.unwrap();
+        let heard = listen(answer, Protocol::Chat, Duration::from_secs(9)).await;
+        assert_eq!(heard.is_ok(), is_told);
+    }
 }
 
 #[tokio::test]
