@@ -271,6 +271,18 @@ impl Got {
         self.is_refused(ErrorKind::UpstreamTimeout, "upstream_timeout");
     }
 
+    /// Each event that has a name and a type has one word for both.
+    #[track_caller]
+    pub(crate) fn names_its_events(&self) {
+        for event in self.response.text().split("\n\n") {
+            let Some((name, data)) = event.strip_prefix("event: ").and_then(|rest| rest.split_once("\ndata: ")) else {
+                continue;
+            };
+            let data: Value = serde_json::from_str(data).unwrap();
+            assert_eq!(data["type"], name, "{:?}", self.lane);
+        }
+    }
+
     /// It is a failed stream of so many events of the upstream's, and then the failure.
     #[track_caller]
     pub(crate) fn fails_after(&self, events: usize) {

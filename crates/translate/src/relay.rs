@@ -29,6 +29,8 @@ use crate::outbound;
 pub trait Speech: Send {
     /// The longest event that is taken, in bytes.
     const MAX_EVENT: usize = MAX_TEXT_EVENT;
+    /// Whether events are named, as their `type` says, or not at all: some clients go by the one, some by the other.
+    const NAMED: bool = true;
 
     /// Reads the data of the next event.
     ///
@@ -126,7 +128,8 @@ impl<S: Speech> Guard<S> {
             }
             let heard = self.speech.event(&data)?;
             if heard.passes {
-                write(&event, &data, &heard, &self.model.1, out);
+                let name = misnamed(&event.name(), &data, S::NAMED);
+                write(&event, &data, &heard, (&self.model.1, name), out);
             }
             if heard.end.is_some() {
                 self.ended = true;
@@ -170,8 +173,33 @@ pub fn reply<S: Speech>(body: &[u8], model: &str) -> Result<(Vec<u8>, End), Engi
     Ok((splice.to_vec(), end))
 }
 
-/// Appends an event as it came but for its edits.
-fn write(event: &sse::Event<'_>, data: &str, heard: &Heard, model: &[u8], out: &mut Vec<u8>) {
+/// The name of an event that has another: its `type` decides, and an event without a type has none.
+fn misnamed(name: &str, data: &str, named: bool) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Kind {
+        #[serde(rename = "type")]
+        kind: Option<String>,
+    }
+    if !named {
+        return (name != DEFAULT_NAME).then(String::new);
+    }
+    // As nearly every event begins.
+    let rest = data.strip_prefix(r#"{"type":"#).map(|rest| rest.strip_prefix(' ').unwrap_or(rest));
+    let rest = rest.and_then(|rest| rest.strip_prefix('"')?.strip_prefix(name));
+    if rest.is_some_and(|rest| rest.starts_with('"')) {
+        return None;
+    }
+    serde_json::from_str::<Kind>(data).ok()?.kind.filter(|kind| kind != name)
+}
+
+/// Appends an event as it came but for its edits: the model's name, and its own where it is given.
+fn write(
+    event: &sse::Event<'_>,
+    data: &str,
+    heard: &Heard,
+    (model, renamed): (&[u8], Option<String>),
+    out: &mut Vec<u8>,
+) {
     let raw = event.raw();
     let mut splice = Splice::new(data.as_bytes());
     if let Some(path) = heard.model {
@@ -180,7 +208,13 @@ fn write(event: &sse::Event<'_>, data: &str, heard: &Heard, model: &[u8], out: &
     if let Some((path, names)) = heard.without {
         splice.remove(path, names);
     }
-    if splice.is_empty() {
+    if let Some(name) = renamed {
+        sse::encode(
+            EventName::new(&name).ok().filter(|_| !name.is_empty()),
+            &String::from_utf8_lossy(&splice.to_vec()),
+            out,
+        );
+    } else if splice.is_empty() {
         out.extend_from_slice(raw);
     } else if let Some(line) = event.data_range().filter(|line| raw[line.clone()] == *data.as_bytes()) {
         out.extend_from_slice(&raw[..line.start]);

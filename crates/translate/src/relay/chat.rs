@@ -15,6 +15,8 @@ pub struct Chat {
 }
 
 impl Speech for Chat {
+    const NAMED: bool = false;
+
     fn event(&mut self, data: &str) -> Result<Heard, EngineError> {
         let event = super::read_event(data, Event::read)?;
         self.grammar.push(&event).map_err(|offence| strayed(&offence))?;

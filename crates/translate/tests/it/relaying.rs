@@ -178,6 +178,22 @@ fn a_stream_that_is_cut_anywhere_ends_once_and_with_a_failure() {
     each_stream!(law);
 }
 
+/// The name of an event is what its data says that it is, for clients that go by the one as for those that go by the other.
+#[test]
+fn s13_the_data_says_what_an_event_is_called() {
+    fn law<S: Speech>(stream: &[u8], speech: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
+        let honest = events(stream);
+        for name in ["event: ping\n", "event: thread.x\n", ""] {
+            let bare: String = honest.split_inclusive('\n').filter(|line| !line.starts_with("event:")).collect();
+            let lying = bare.replace("data: ", &format!("{name}data: "));
+            let (out, ended) = relayed(speech(), &model(stream), &[lying.as_bytes()]);
+            ended.unwrap();
+            assert_eq!(String::from_utf8(out).unwrap(), honest);
+        }
+    }
+    each_stream!(law);
+}
+
 /// Left out or told twice, an event takes a stream out of its grammar, or it does not matter.
 #[test]
 fn clients_get_nothing_that_leaves_the_grammar() {
