@@ -43,7 +43,13 @@ where
 {
     let form = parts(boundary, &mut incoming, limits).await?;
     // What follows the last boundary is nobody's, but until the body has ended nobody sees the client leave.
-    while incoming.piece().await?.is_some() {}
+    let mut epilogue = 0;
+    while let Some(piece) = incoming.piece().await? {
+        epilogue += piece.len();
+        if epilogue > MAX_EPILOGUE {
+            return Err(damaged(&format!("more than {MAX_EPILOGUE} bytes follow its last boundary")));
+        }
+    }
     form.finish().map_err(|found| ApiError::from(found).into())
 }
 
@@ -174,6 +180,8 @@ const MAX_HEADERS: usize = 16;
 const MAX_PARTS: usize = 64;
 /// The longest text, in bytes.
 const MAX_TEXT: usize = 1 << 20;
+/// The most bytes that may come after the last boundary, beside those that came with it.
+const MAX_EPILOGUE: usize = 1024;
 
 #[cfg(test)]
 mod tests;

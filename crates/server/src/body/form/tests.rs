@@ -87,10 +87,10 @@ async fn m02_a_form_cut_at_any_byte_is_refused_and_gives_its_memory_back() {
 #[tokio::test]
 async fn m03_parts_are_counted() {
     let part = "--sgb\r\nContent-Disposition: form-data; name=\"unknown\"\r\n\r\n\r\n";
-    let with = |parts: usize| format!("{}{}", part.repeat(parts), String::from_utf8_lossy(&form()));
-    // The form has six parts of its own; here its bytes that are no text do not matter.
-    assert_ne!(code(with(58).as_bytes()).await, "none", "the pictures are damaged by the detour through text");
-    let refused = read_pieces(pieces(with(59).as_bytes(), 1000)).await.unwrap_err();
+    let with = |parts: usize| [part.repeat(parts).as_bytes(), &form()].concat();
+    // The form has six parts of its own.
+    assert_eq!(code(&with(58)).await, "none");
+    let refused = read_pieces(pieces(&with(59), 1000)).await.unwrap_err();
     assert!(refused.error.message.contains("more than 64 parts"), "{}", refused.error.message);
     let refused = read_pieces(pieces(part.repeat(100_000).as_bytes(), 64 * 1024)).await.unwrap_err();
     assert!(refused.error.message.contains("more than 64 parts"), "{}", refused.error.message);
@@ -162,6 +162,15 @@ async fn m02_m10_damaged_forms_are_told_so() {
     ] {
         let code = code(form).await;
         assert!(["invalid_value", "missing_required_parameter"].contains(&code), "{code}: {form:?}");
+    }
+}
+
+/// What follows the last boundary is left alone as long as it is short.
+#[tokio::test]
+async fn m10_an_epilogue_is_short() {
+    for (bytes, owed) in [(0, "none"), (1000, "none"), (3000, "invalid_value")] {
+        let form = [form(), vec![b'x'; bytes]].concat();
+        assert_eq!(code(&form).await, owed, "{bytes} bytes");
     }
 }
 
