@@ -15,7 +15,7 @@ wire::read_objects!(Settings);
 pub struct Model {
     /// The name by which callers ask for it.
     pub id: String,
-    /// Its family, which is also the capability that a key needs for it.
+    /// Its family, by which it is known where it may be served. What a key needs is for the endpoint to say.
     pub family: Family,
     /// Where it is served.
     protocols: BTreeSet<Protocol>,

@@ -91,6 +91,10 @@ impl Local {
         let tokenizer = Tokenizer::load(&file)?;
         let model = Model::load(&mut file, options.threads)?;
         let grammars = Grammars::new(&tokenizer).map_err(|why| file.damaged(format!("its vocabulary: {why}")))?;
+        // Of these it is known what each bit is; a wrong one in a tensor shows in nothing but what the model says.
+        if path.file_name().is_some_and(|name| name == weights::NAME) {
+            weights::verify(&path)?;
+        }
         let pool = |name, threads| {
             let failed = |why| LoadError::Setting(format!("cannot start the threads of the embedded model: {why}"));
             Pool::new(name, threads, options.waiting).map_err(failed)

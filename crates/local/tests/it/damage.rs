@@ -68,6 +68,19 @@ fn e01_another_architecture_is_not_taken() {
     assert_eq!(reason, "its architecture is 'camel', accepted is 'llama'");
 }
 
+/// A single bit of a tensor is told, where it is known what it should be.
+#[test]
+fn e01_a_flipped_bit_of_a_tensor_is_damage() {
+    let mut whole = fs::read(weights::default_path()).unwrap();
+    let at = whole.len() - 4096;
+    whole[at] ^= 1;
+    let path = file(weights::NAME, &whole);
+    let error = refused(path.clone());
+    fs::remove_file(path).unwrap();
+    let LoadError::Damaged { reason, .. } = error else { panic!("{error}") };
+    assert!(reason.starts_with("its SHA-256 is "), "{reason}");
+}
+
 /// Flipped bytes of the header are errors, never a panic.
 #[test]
 fn e01_flipped_bytes_of_the_header_never_panic() {

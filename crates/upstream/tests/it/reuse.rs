@@ -423,15 +423,15 @@ async fn u22_c08_no_answer_reaches_another_request() {
     let (world, upstream) = one(echo);
     let mut tasks = Vec::new();
     for seed in 0..4 {
-        tasks.push(tokio::spawn(cancel_at_random(upstream.clone(), seed << 32, 2_500)));
+        tasks.push(tokio::spawn(cancel_at_random(upstream.clone(), seed << 32, CANCELS / 4)));
     }
     let mut answered = 0;
     for task in tasks {
         answered += task.await.unwrap();
     }
     // Both happened, often: requests that were cancelled, and connections that were used again.
-    assert!((1_000..9_000).contains(&answered), "{answered}");
-    assert!(world.dials() < 10_000, "{}", world.dials());
+    assert!((CANCELS / 10..CANCELS - CANCELS / 10).contains(&answered), "{answered}");
+    assert!((world.dials() as u64) < CANCELS, "{}", world.dials());
 }
 
 /// The same over sockets.
@@ -444,5 +444,7 @@ async fn u22_no_answer_reaches_another_request_over_tcp() {
 }
 
 const CHUNKED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+/// Requests that are dropped at some moment, or not.
+const CANCELS: u64 = 100_000;
 /// The most connections that wait.
 const MAX_IDLE: usize = 256;
