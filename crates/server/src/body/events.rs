@@ -117,6 +117,8 @@ pin_project! {
         // When something was written last, and when the source told something last.
         spoke: Instant,
         heard: Instant,
+        // Whether something was handed out since the source was asked last: how long a client takes is no silence.
+        was_taken: bool,
         // Comes when one of them is too long ago; it is set anew only then, since events are many.
         #[pin]
         watch: Sleep,
@@ -152,6 +154,7 @@ impl<T: Telling> Events<T> {
             silence: timing.silence,
             spoke: now,
             heard: now,
+            was_taken: false,
             watch: sleep_until(now + first),
             deadline: sleep_until(timing.deadline),
             cut: Box::pin(cut.wait()),
@@ -229,6 +232,7 @@ impl<T: Telling> Events<T> {
         let this = self.project();
         let piece = this.rest.split_to(this.rest.len().min(AT_ONCE));
         *this.turn += piece.len();
+        *this.was_taken = true;
         if this.rest.is_empty()
             && let Some(ending) = this.ending.take()
         {
@@ -256,6 +260,11 @@ impl<T: Telling> Events<T> {
         }
         let mut this = self.as_mut().project();
         let Some(source) = this.source else { return Poll::Ready(()) };
+        if std::mem::take(this.was_taken) {
+            let now = Instant::now();
+            *this.heard += now - *this.spoke;
+            *this.spoke = now;
+        }
         if this.watch.as_mut().poll(cx).is_ready() {
             // Before the source: one that always has something, and never an event, is waited for no longer.
             self.look_around();

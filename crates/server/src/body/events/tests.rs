@@ -126,6 +126,20 @@ async fn u07_a_silence_is_waited_for_as_long_as_was_set() {
     }
 }
 
+/// How long a client takes to read is no silence of the upstream's, and needs no sign of life.
+#[tokio::test(start_paused = true)]
+async fn u19_a_slow_client_is_not_taken_for_a_silent_upstream() {
+    let house = House { patience: Duration::from_secs(1), ..House::new() };
+    let mut events = Box::pin(house.responses(Box::pin(stream::repeat_with(|| text("Hel")))));
+    let begun = Instant::now();
+    while begun.elapsed() + SILENCE < LONGEST {
+        let frame = events.frame().await.unwrap().unwrap().into_data().unwrap();
+        let said = std::str::from_utf8(&frame).unwrap();
+        assert!(!said.contains("failed") && !said.contains("keep-alive"), "{said}");
+        tokio::time::advance(SILENCE / 2).await;
+    }
+}
+
 /// Who always says something, and never an event, is given up as who says nothing is.
 #[tokio::test(start_paused = true)]
 async fn s10_what_is_no_event_keeps_nobody_waiting() {
