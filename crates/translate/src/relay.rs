@@ -209,11 +209,7 @@ fn write(
         splice.remove(path, names);
     }
     if let Some(name) = renamed {
-        sse::encode(
-            EventName::new(&name).ok().filter(|_| !name.is_empty()),
-            &String::from_utf8_lossy(&splice.to_vec()),
-            out,
-        );
+        anew(&name, &splice, out);
     } else if splice.is_empty() {
         out.extend_from_slice(raw);
     } else if let Some(line) = event.data_range().filter(|line| raw[line.clone()] == *data.as_bytes()) {
@@ -222,10 +218,14 @@ fn write(
         out.extend_from_slice(&raw[line.end..]);
     } else {
         // The data is spread over several lines, which JSON allows at its white space, or was mended.
-        let name = event.name();
-        let name = EventName::new(&name).ok().filter(|_| name != DEFAULT_NAME);
-        sse::encode(name, &String::from_utf8_lossy(&splice.to_vec()), out);
+        anew(&event.name(), &splice, out);
     }
+}
+
+/// Appends an event of this name and nothing else of how it came.
+fn anew(name: &str, splice: &Splice<'_>, out: &mut Vec<u8>) {
+    let name = EventName::new(name).ok().filter(|_| !matches!(name, "" | DEFAULT_NAME));
+    sse::encode(name, &String::from_utf8_lossy(&splice.to_vec()), out);
 }
 
 /// Reads an event as its protocol does, unless it tells of a failure.
