@@ -95,7 +95,6 @@ async fn load_local(config: &Config) -> Result<Option<Arc<dyn TextEngine>>, Conf
         timeout: Some(config.limits.request_timeout),
         // Whoever is let in may wait: the limit of the gateway is the one that is told.
         waiting: config.limits.concurrency,
-        ..usual
     };
     let loaded = tokio::task::spawn_blocking(move || local::Local::load(options)).await;
     match loaded {
