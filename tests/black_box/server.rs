@@ -135,16 +135,28 @@ impl Server {
         await_that("all permits are back", || self.metric("sluicegate_in_flight") == 0.0);
     }
 
-    /// Sends a signal, as `kill` would.
+    /// Sends a signal, as `kill` would. What is suspended stands still then.
     pub(crate) fn signal(&self, name: &str) {
         let status = Command::new("kill").arg(format!("-{name}")).arg(self.child.id().to_string()).status();
         assert!(status.expect("kill runs").success());
+        if name == "STOP" {
+            await_that("all threads stand still", || stands_still(self.child.id()));
+        }
     }
 
     /// Waits for the process to end.
     pub(crate) fn wait(&mut self) -> ExitStatus {
         self.child.wait().expect("the process can be waited for")
     }
+}
+
+/// Whether all threads of a process are suspended, as far as the system tells.
+fn stands_still(process: u32) -> bool {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{process}/task")) else { return true };
+    threads.flatten().all(|thread| {
+        let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        stat.rsplit(") ").next().is_some_and(|state| state.starts_with('T'))
+    })
 }
 
 impl Drop for Server {
