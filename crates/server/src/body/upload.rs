@@ -223,7 +223,18 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_body_that_stalls_is_given_up() {
         let budget = Budget::new(1 << 20);
+        let begun = Instant::now();
         assert_eq!(code(Script(vec![b"ab"], true), 5, &budget).await, Err("request_timeout"));
+        assert_eq!(begun.elapsed(), Duration::from_secs(1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_has_its_time_however_steadily_it_comes() {
+        let budget = Budget::new(1 << 20);
+        let limits = Limits { body_rate: ByteSize::b(1), body_timeout: Duration::from_secs(50), ..Limits::default() };
+        let begun = Instant::now();
+        let late = Incoming::new(slow(100), 100, &limits, &budget).whole().await;
+        assert_eq!((late.unwrap_err().error.code, begun.elapsed().as_secs()), ("request_timeout", 50));
     }
 
     /// A body of single bytes, one a second.

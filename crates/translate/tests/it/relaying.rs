@@ -214,6 +214,29 @@ fn clients_get_nothing_that_leaves_the_grammar() {
     each_stream!(law);
 }
 
+/// Events without data are none.
+#[test]
+fn s10_empty_events_are_left_out() {
+    fn law<S: Speech>(stream: &[u8], speech: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
+        let honest = events(stream);
+        let with = honest.replace("\n\n", "\n\ndata:\n\nevent: ping\ndata: \n\n");
+        let (out, ended) = relayed(speech(), &model(stream), &[with.as_bytes()]);
+        ended.unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), honest);
+    }
+    each_stream!(law);
+}
+
+/// An event that is longer than any is a failure before all of it is there.
+#[test]
+fn s04_an_event_has_a_longest_length() {
+    let (head, more) = (&b"data: {\"x\":\""[..], vec![b'x'; 1 << 20]);
+    let pieces = [&[head][..], &vec![&more[..]; 5]].concat();
+    let (mut guard, mut out) = (Guard::new(Chat::default(), "m".to_owned()), Vec::new());
+    let fed: Vec<_> = pieces.iter().map(|piece| guard.feed(Bytes::copy_from_slice(piece), &mut out).is_ok()).collect();
+    assert_eq!((fed.iter().filter(|ok| **ok).count() < pieces.len(), out.len()), (true, 0), "{fed:?}");
+}
+
 #[test]
 fn what_comes_after_the_end_is_dropped() {
     fn law<S: Speech>(stream: &[u8], speech: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
