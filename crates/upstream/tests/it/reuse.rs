@@ -130,8 +130,8 @@ async fn a_closed_connection_does_not_hide_one_that_waits() {
     assert_eq!(world.dials(), 2);
 }
 
-/// A server whose first connection answers once and reads the second request, then says `last` and closes.
-fn stale(last: &'static str) -> (World, Upstream, Arc<AtomicUsize>) {
+/// A server whose first connection answers once and reads the second request, then says `last` after a while and closes.
+fn stale(last: &'static str, after: Duration) -> (World, Upstream, Arc<AtomicUsize>) {
     let requests = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&requests);
     let (world, upstream) = one(move |number, mut peer| {
@@ -139,6 +139,7 @@ fn stale(last: &'static str) -> (World, Upstream, Arc<AtomicUsize>) {
         async move {
             while peer.request().await.is_some() {
                 if counted.fetch_add(1, Ordering::Relaxed) > 0 && number == 0 {
+                    sleep(after).await;
                     return peer.say(last).await;
                 }
                 peer.say(ok("a")).await;
@@ -150,7 +151,7 @@ fn stale(last: &'static str) -> (World, Upstream, Arc<AtomicUsize>) {
 
 #[tokio::test]
 async fn a_used_connection_that_closes_without_a_word_is_replaced() {
-    let (world, upstream, requests) = stale("");
+    let (world, upstream, requests) = stale("", Duration::ZERO);
     assert_eq!(get(&upstream).await, "a");
     assert_eq!(get(&upstream).await, "a");
     assert_eq!((world.dials(), requests.load(Ordering::Relaxed)), (2, 3));
@@ -160,19 +161,7 @@ async fn a_used_connection_that_closes_without_a_word_is_replaced() {
 #[tokio::test(start_paused = true)]
 async fn a_used_connection_that_closes_late_is_a_failure() {
     for (after, requests) in [(Duration::from_millis(900), 3), (Duration::from_millis(1100), 2)] {
-        let asked = Arc::new(AtomicUsize::new(0));
-        let counted = Arc::clone(&asked);
-        let (_world, upstream) = one(move |number, mut peer| {
-            let counted = Arc::clone(&counted);
-            async move {
-                while peer.request().await.is_some() {
-                    if counted.fetch_add(1, Ordering::Relaxed) > 0 && number == 0 {
-                        return sleep(after).await;
-                    }
-                    peer.say(ok("a")).await;
-                }
-            }
-        });
+        let (_world, upstream, asked) = stale("", after);
         assert_eq!(get(&upstream).await, "a");
         let second = upstream.send(&asking("{}")).await;
         assert_eq!((second.is_ok(), asked.load(Ordering::Relaxed)), (requests == 3, requests), "after {after:?}");
@@ -181,7 +170,7 @@ async fn a_used_connection_that_closes_late_is_a_failure() {
 
 #[tokio::test]
 async fn a_used_connection_that_closes_after_a_single_byte_is_a_failure() {
-    let (world, upstream, requests) = stale("H");
+    let (world, upstream, requests) = stale("H", Duration::ZERO);
     assert_eq!(get(&upstream).await, "a");
     let failure = upstream.send(&asking("{}")).await.unwrap_err();
     assert!(matches!(failure.error, EngineError::Upstream(_)), "{failure}");
