@@ -165,14 +165,32 @@ fn l07_newcomers_wait_for_a_place() {
     assert_eq!(outside.response().status, 200, "there is a place now");
 }
 
+/// However many come, there are descriptors left to ask upstreams and to answer operators.
+#[test]
+fn l07_clients_leave_descriptors_to_others() {
+    let (house, _simulator) = house_with_descriptors(48);
+    let request = house::request(Protocol::Chat, &question()).bytes();
+    let mut inside = Connection::open(house.address());
+    inside.send(&request);
+    assert_eq!(inside.response().status, 200);
+    let _crowd: Vec<_> = (0..64).map(|_| Raw::open(house.address())).collect();
+    await_that("there are no places left", || house.gateway.metric("sluicegate_connections_full_total") >= 1.0);
+    // A quarter, where there are so few; each listener may hold a place for the next one who comes.
+    let inside_now = house.gateway.metric("sluicegate_connections");
+    assert!((10.0..=12.0).contains(&inside_now), "{inside_now}");
+    assert_eq!(Request::get("/livez").send(house.gateway.admin.unwrap()).status, 200);
+    inside.send(&request);
+    assert_eq!(inside.response().status, 200);
+    let log = house.gateway.log.lock().unwrap();
+    assert!(log.contains("limits.connections is lowered") && !log.contains("cannot accept"), "{log}");
+}
+
 /// Out of descriptors it waits and does not spin; once there are some again it serves as before.
 #[test]
 fn l08_descriptors_run_out() {
-    let simulator = Simulator::start(honest::answer).unwrap();
-    let target = r#"[{ upstream = "server", model = "their-model" }]"#;
-    let plan = Plan::new("").upstream("server", Protocol::Chat, &simulator.base_url(), "");
-    let house = plan.model("chat", Protocol::Chat, target).start_by(binary_after("ulimit -n 48"));
-    let crowd: Vec<_> = (0..64).map(|_| Raw::open(house.address())).collect();
+    let (house, _simulator) = house_with_descriptors(48);
+    // Operators are not counted.
+    let crowd: Vec<_> = (0..64).map(|_| Raw::open(house.gateway.admin.unwrap())).collect();
     let complaints = || house.gateway.log.lock().unwrap().matches("cannot accept connections just now").count();
     await_that("there are none left", || complaints() > 0);
     let begun = now();
@@ -211,6 +229,14 @@ fn l12_bodies_where_none_belong() {
             assert!(statuses == [status] || statuses == [status, 200], "{method} with {framing}: {statuses:?}");
         }
     }
+}
+
+/// A gateway to which the system allows so many descriptors.
+fn house_with_descriptors(most: usize) -> (House, Simulator) {
+    let simulator = Simulator::start(honest::answer).unwrap();
+    let target = r#"[{ upstream = "server", model = "their-model" }]"#;
+    let plan = Plan::new("").upstream("server", Protocol::Chat, &simulator.base_url(), "");
+    (plan.model("chat", Protocol::Chat, target).start_by(binary_after(&format!("ulimit -n {most}"))), simulator)
 }
 
 /// The binary as it starts after this line of shell.

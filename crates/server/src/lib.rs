@@ -11,6 +11,7 @@ mod check;
 mod cli;
 mod clock;
 mod config;
+mod descriptors;
 mod endpoints;
 mod gateway;
 mod head;

@@ -17,6 +17,7 @@ use upstream::Network;
 
 use crate::body::upload::Budget;
 use crate::config::{Config, ConfigError, Limits};
+use crate::descriptors;
 use crate::gateway::Gateway;
 use crate::keys::Made;
 use crate::lifecycle::Lifecycle;
@@ -26,11 +27,12 @@ use crate::policy::{self, Embedded, Policies, Policy};
 use crate::serve::{Stop, serve};
 
 /// Starts, serves until a signal comes, and stops in order.
-pub(crate) async fn run(config: Config, file: Option<PathBuf>) -> Result<(), ConfigError> {
+pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(), ConfigError> {
     // Signals are caught from the first moment on, so that a stop during the start is a stop too, and a hangup no end.
     let stop = Signals::catch()?.obey();
     let following = file.map(|path| catch(SignalKind::hangup()).map(|hangup| (path, hangup))).transpose()?;
     let (policy, made) = Policy::read(&config, following.is_some(), Network::default())?;
+    descriptors::fit(&mut config);
     let listeners = bind(&config.listen, &config.limits)?;
     let admin = bind(config.admin.as_slice(), &config.limits)?.pop();
     let local = if policy.embeds(false) { load_local(&config).await? } else { None };
