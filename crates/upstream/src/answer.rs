@@ -46,6 +46,18 @@ impl Answer {
         Err(EngineError::Upstream("an answer that is neither JSON nor an event stream".to_owned()))
     }
 
+    /// The same, of which a stream fails with `Upstream` once it has more than `limit` bytes: for who gathers all of it.
+    #[must_use]
+    pub fn at_most(self, limit: usize) -> Self {
+        match self {
+            Self::Events(first, body) => {
+                let body = body.at_most(limit.saturating_sub(first.len()));
+                Self::Events(first, body)
+            }
+            Self::Json(_) => self,
+        }
+    }
+
     async fn document(begun: Vec<u8>, piece: Bytes, body: IncomingBody, limit: usize) -> Result<Self, EngineError> {
         let first = join(begun, piece);
         let rest = body.collect(limit.saturating_sub(first.len())).await?;

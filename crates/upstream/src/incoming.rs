@@ -52,6 +52,8 @@ pub struct IncomingBody {
     may_keep: bool,
     leave: Leave,
     patience: Patience,
+    /// How many bytes may still come.
+    left: usize,
 }
 
 impl MediaKind {
@@ -70,11 +72,16 @@ impl MediaKind {
 impl IncomingBody {
     pub(crate) fn new(body: hyper::body::Incoming, link: Link, may_keep: bool, leave: Leave) -> Self {
         let patience = Patience::new(leave.host().idle());
-        let mut this = Self { body, link: Some(link), may_keep, leave, patience };
+        let mut this = Self { body, link: Some(link), may_keep, leave, patience, left: usize::MAX };
         if this.body.is_end_stream() {
             this.finish();
         }
         this
+    }
+
+    /// The same, failing with `Upstream` once more than `limit` bytes have come.
+    pub(crate) fn at_most(self, limit: usize) -> Self {
+        Self { left: limit, ..self }
     }
 
     /// The whole of it, if it has at most `limit` bytes.
@@ -137,6 +144,10 @@ impl IncomingBody {
                     self.patience.renew();
                     // Trailers are nobody's business.
                     let Ok(piece) = frame.into_data() else { continue };
+                    match self.left.checked_sub(piece.len()) {
+                        Some(left) => self.left = left,
+                        None => return Poll::Ready(Some(Err(self.fail(endless())))),
+                    }
                     if self.body.is_end_stream() {
                         self.finish();
                     }
@@ -237,6 +248,10 @@ async fn next(body: &mut Pin<&mut IncomingBody>) -> Result<Option<Bytes>, Engine
 
 fn too_large(limit: usize) -> EngineError {
     EngineError::Upstream(format!("its answer is larger than {limit} bytes"))
+}
+
+fn endless() -> EngineError {
+    EngineError::Upstream("its stream is longer than is taken for one reply".to_owned())
 }
 
 /// So much is read on after the last piece that matters, in bytes.

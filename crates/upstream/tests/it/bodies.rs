@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use engine::EngineError;
+use futures_util::StreamExt;
 use http_body_util::BodyExt;
 use sluicegate_upstream::{Answer, IncomingBody, listen};
 use tokio::sync::{Notify, mpsc};
@@ -86,6 +87,26 @@ async fn blanks_before_an_answer_have_a_limit() {
         let told = Answer::read(upstream.send(&asking("{}")).await.unwrap(), &upstream, 1 << 20).await;
         assert_eq!(told.is_ok(), is_taken, "{blanks}: {told:?}");
     }
+}
+
+/// A stream that is gathered for one reply is not read for ever.
+#[tokio::test]
+async fn a_stream_that_is_gathered_is_bounded() {
+    const EVENT: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"more\"}}]}\n\n";
+    let said = format!("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n{}", EVENT.repeat(1000));
+    let (_world, upstream) = one(move |_, peer: Peer| peer.always(said.clone()));
+    let answer = Answer::read(upstream.send(&asking("{}")).await.unwrap(), &upstream, 1 << 20).await.unwrap();
+    let mut heard = listen(answer.at_most(100 * EVENT.len()), Protocol::Chat, Duration::from_secs(9)).await.unwrap();
+    let mut told = 0;
+    let failure = loop {
+        match heard.next().await.unwrap() {
+            Ok(_) => told += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(failure, EngineError::Upstream(_)), "{failure}");
+    // What came with the head is told, and then no more than a piece.
+    assert!((1..500).contains(&told), "{told}");
 }
 
 /// What is no UTF-8 is not told with other characters in its place.
