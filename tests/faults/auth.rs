@@ -64,7 +64,7 @@ fn a09_a_flood_of_wrong_keys_holds_up_nobody() {
     });
     assert_eq!(simulator.requests().len(), served);
     house.gateway.await_quiet();
-    let refused = "sluicegate_requests_total{route=\"other\",status=\"401\",code=\"invalid_api_key\"}";
+    let refused = "sluicegate_requests_total{route=\"models\",status=\"401\",code=\"invalid_api_key\"}";
     await_that("each was counted", || house.sum(refused) == (4 * FLOOD) as f64);
 }
 

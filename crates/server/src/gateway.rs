@@ -161,10 +161,12 @@ impl Gateway {
     {
         head::check(&request, &self.limits)?;
         let endpoint = Endpoint::of(request.method(), request.uri().path())?;
+        if let Some(record) = record {
+            record.route = endpoint.name();
+        }
         let policy = self.policies.current();
         let key = admit(&policy.keys, &endpoint, request.headers())?;
         if let Some(record) = record {
-            record.route = endpoint.name();
             record.key = Some(key.name.clone());
         }
         if let Some(scope) = endpoint.scope().filter(|scope| !key.scopes.contains(*scope)) {
