@@ -90,6 +90,7 @@ fn p04_p05_i09_no_secret_is_told() {
 
     let statuses: BTreeSet<_> = told.iter().map(|response| response.status).collect();
     assert!([200, 400, 401, 404, 405, 413, 415, 502].iter().all(|status| statuses.contains(status)), "{statuses:?}");
+    assert!(!statuses.contains(&503), "each was put to the upstream: {statuses:?}");
     for response in &told {
         // A client may be told what it said itself.
         assert_private("an answer", &String::from_utf8_lossy(&response.body), &KEYS);
@@ -133,11 +134,14 @@ fn p06_the_number_of_series_is_bounded() {
     };
     let series = || {
         let metrics = Request::get("/metrics").send(house.gateway.admin.unwrap());
-        metrics.text().lines().filter(|line| !line.starts_with('#')).count()
+        let lines = metrics.text().lines().filter(|line| !line.starts_with('#'));
+        lines.filter_map(|line| line.rsplit_once(' ')).map(|(series, _)| series.to_owned()).collect::<BTreeSet<_>>()
     };
     ask_all(0);
     let counted = |count: usize| house.sum("sluicegate_requests_total{") == (6 * count) as f64;
     await_that("all are counted", || counted(1));
+    // So is the connection that was closed, a moment after.
+    await_that("its end is counted", || house.sum("sluicegate_connections_ended_total{reason=\"done\"") >= 1.0);
     let before = series();
     (1..ROUNDS).for_each(&mut ask_all);
     await_that("all are counted", || counted(ROUNDS));
@@ -240,7 +244,7 @@ fn bundle() -> Vec<Request> {
     let mut all = Vec::new();
     for protocol in PROTOCOLS {
         for upstream in if protocol == Protocol::Images { &[Protocol::Images][..] } else { &TEXT[..] } {
-            for fault in FAULTS {
+            for fault in faults() {
                 for stream in [false, true] {
                     let text = format!("{fault} {PROMPT}");
                     let mut body = changed(ask(protocol, word(*upstream), &text, stream), &json!({PROMPT: PROMPT}));
@@ -267,7 +271,7 @@ fn bundle() -> Vec<Request> {
         ]);
     }
     all.extend(["prompt", "image\"; filename=\"canary-of-the-file.png", "mask\"; filename=\"\u{202e}canary"].map(form));
-    for fault in FAULTS {
+    for fault in faults() {
         let mut count = ask(Protocol::Messages, word(Protocol::Messages), &format!("{fault} {PROMPT}"), false);
         count.as_object_mut().unwrap().remove("max_tokens");
         all.push(Request::post("/v1/messages/count_tokens", &count).bearer(CLIENT_KEY));
@@ -285,6 +289,11 @@ fn bundle() -> Vec<Request> {
     all.push(Request::get(&format!("/v1/models/{QUERY}")).bearer(CLIENT_KEY));
     all.push(Request::get(&format!("/{QUERY}?{QUERY}")).bearer(CLIENT_KEY).header("x-request-id", "canary of the id"));
     all
+}
+
+/// Each between answers that go well, so that the upstream is not left alone as one that fails again and again.
+fn faults() -> impl Iterator<Item = &'static str> {
+    FAULTS.into_iter().flat_map(|fault| [fault, "please-answer"])
 }
 
 /// A form whose picture is in the part of this name.
@@ -318,6 +327,16 @@ fn indiscreet(request: &Asked) -> Play {
             let length = whole.body_bytes().len();
             whole.cut_at(length / 2, simulator::Cut::Close)
         }
+        "please-stop" => {
+            let mut asked: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+            asked["stream"] = true.into();
+            let streaming = Asked { body: serde_json::to_vec(&asked).unwrap().into(), ..request.clone() };
+            let whole = honest::answer(&streaming);
+            let events: Vec<_> = whole.pieces().map(|event| String::from_utf8_lossy(event)).collect();
+            let told = json!({"type": "error", "message": all, "code": "invalid_request_error",
+                "error": {"message": all, "type": "invalid_request_error", "code": "x"}});
+            Play::sse(format!("{}event: error\ndata: {told}\n\n", events[..events.len() / 2].concat()))
+        }
         _ => honest::answer(request),
     }
 }
@@ -330,7 +349,6 @@ fn assert_private(place: &str, text: &str, secrets: &[&str]) {
 }
 
 const FAULTS: [&str; 8] = [
-    "please-answer",
     "please-refuse",
     "please-limit",
     "please-deny",
@@ -338,6 +356,7 @@ const FAULTS: [&str; 8] = [
     "please-babble",
     "please-garble",
     "please-break",
+    "please-stop",
 ];
 const PROMPT: &str = "canary-of-the-prompt \u{1b}[31m\u{202e}\"quoted\"";
 const COOKIE: &str = "canary-of-the-headers";
