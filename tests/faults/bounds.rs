@@ -54,6 +54,9 @@ fn l04_heads_are_bounded() {
     let limit = 64 << 10;
     assert_eq!((of_bytes(limit - 1), of_bytes(limit), of_bytes(limit + 1)), (vec![200], vec![200], vec![431]));
     assert_eq!(of_bytes(1 << 20), [431]);
+    // Without waiting for its end.
+    let endless = list("/v1/models", &format!("x: {}", "y".repeat(2 * limit)));
+    assert_eq!(say(house.address(), endless).statuses(), [431]);
 }
 
 /// A body over its limit is 413, which is read by a client that sends all of it before it listens.
