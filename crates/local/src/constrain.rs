@@ -39,13 +39,27 @@ impl Grammars {
     /// # Errors
     /// When there is no grammar for it; the complaint begins with `what`, the name of the schema.
     pub(crate) fn json(&self, schema: &Value, strict: bool, what: &str) -> Result<Constraint, EngineError> {
-        let mut schema = match schema {
+        let values = values(schema);
+        if values > MAX_VALUES {
+            let line = format!("it has {values} values, and at most {MAX_VALUES} are accepted");
+            return Err(cannot_be_followed(what, &line));
+        }
+        let schema = match schema {
             Value::Object(members) => members.clone(),
             _ => Map::new(),
         };
-        bound_members(&mut schema, Place::Whole);
-        schema.insert("x-guidance".to_owned(), options(!strict));
-        self.constraint(TopLevelGrammar::from_json_schema(schema.into()), what)
+        let compile = |mut schema: Map<String, Value>| {
+            schema.insert("x-guidance".to_owned(), options(!strict));
+            self.constraint(TopLevelGrammar::from_json_schema(schema.into()), what)
+        };
+        // What can be followed is for the caller's schema to say, and then it is narrowed as far as anything fits it.
+        let wide = compile(schema.clone())?;
+        let narrow = [Members::Known, Members::Any].into_iter().find_map(|members| {
+            let mut schema = schema.clone();
+            bound_members(&mut schema, Place::Whole, members);
+            compile(schema).ok()
+        });
+        Ok(narrow.unwrap_or(wide))
     }
 
     /// One of some words, as it stands.
@@ -58,8 +72,10 @@ impl Grammars {
     fn constraint(&self, grammar: TopLevelGrammar, what: &str) -> Result<Constraint, EngineError> {
         let parser = self.factory.create_parser(grammar).map_err(|why| {
             let why = why.to_string();
-            let line = why.lines().next().unwrap_or_default().trim_end_matches('.');
-            EngineError::Unsupported { param: None, reason: format!("{what} cannot be followed: {line}.") }
+            match why.lines().next().unwrap_or_default() {
+                line if line.starts_with("panic") => cannot_be_followed(what, "it is not understood"),
+                line => cannot_be_followed(what, line.trim_end_matches('.')),
+            }
         })?;
         Ok(Constraint { matcher: Matcher::new(Ok(parser)) })
     }
@@ -86,6 +102,19 @@ impl Constraint {
     }
 }
 
+fn cannot_be_followed(what: &str, why: &str) -> EngineError {
+    EngineError::Unsupported { param: None, reason: format!("{what} cannot be followed: {why}.") }
+}
+
+/// How many values it is made of, itself among them.
+pub(crate) fn values(schema: &Value) -> usize {
+    1 + match schema {
+        Value::Object(members) => members.values().map(values).sum(),
+        Value::Array(entries) => entries.iter().map(values).sum(),
+        _ => 0,
+    }
+}
+
 fn internal(why: impl std::fmt::Display) -> EngineError {
     EngineError::Internal(format!("the grammar: {}", why.to_string().lines().next().unwrap_or_default()))
 }
@@ -104,16 +133,24 @@ enum Place {
     Part,
 }
 
+/// Which members an object may have where its schema names some and says nothing of others.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Members {
+    /// Those that it names.
+    Known,
+    Any,
+}
+
 /// Gives an end to what the schema leaves endless: texts, lists and members that nobody asked for.
 ///
 /// What fits the narrower schema fits the caller's.
-fn bound(schema: &mut Value, place: Place) {
+fn bound(schema: &mut Value, place: Place, allowed: Members) {
     if let Value::Object(members) = schema {
-        bound_members(members, place);
+        bound_members(members, place, allowed);
     }
 }
 
-fn bound_members(members: &mut Map<String, Value>, place: Place) {
+fn bound_members(members: &mut Map<String, Value>, place: Place, allowed: Members) {
     let free = !["enum", "const", "$ref"].iter().any(|key| members.contains_key(*key));
     if free && is(members, "string") && !["pattern", "format"].iter().any(|key| members.contains_key(*key)) {
         cap(members, "maxLength", "minLength", MAX_LENGTH);
@@ -122,20 +159,21 @@ fn bound_members(members: &mut Map<String, Value>, place: Place) {
         cap(members, "maxItems", "minItems", MAX_ITEMS);
     }
     let combined = ["allOf", "anyOf", "oneOf", "$ref", "patternProperties"];
-    let whole = place == Place::Whole && !combined.iter().any(|key| members.contains_key(*key));
+    let whole =
+        place == Place::Whole && allowed == Members::Known && !combined.iter().any(|key| members.contains_key(*key));
     if whole && members.get("properties").and_then(Value::as_object).is_some_and(|known| !known.is_empty()) {
         members.entry("additionalProperties").or_insert(Value::Bool(false));
     }
     for key in ["properties", "patternProperties", "$defs", "definitions"] {
         let inner = members.get_mut(key).and_then(Value::as_object_mut);
-        inner.into_iter().flat_map(Map::values_mut).for_each(|schema| bound(schema, Place::Whole));
+        inner.into_iter().flat_map(Map::values_mut).for_each(|schema| bound(schema, Place::Whole, allowed));
     }
     for key in ["items", "additionalProperties"] {
-        members.get_mut(key).into_iter().for_each(|schema| bound(schema, Place::Whole));
+        members.get_mut(key).into_iter().for_each(|schema| bound(schema, Place::Whole, allowed));
     }
     for (key, place) in [("prefixItems", Place::Whole), ("allOf", Place::Part), ("anyOf", place), ("oneOf", place)] {
         let inner = members.get_mut(key).and_then(Value::as_array_mut);
-        inner.into_iter().flatten().for_each(|schema| bound(schema, place));
+        inner.into_iter().flatten().for_each(|schema| bound(schema, place, allowed));
     }
 }
 
@@ -165,6 +203,9 @@ text: %json { "type": "string", "maxLength": 200 }
 plain: %json { "anyOf": [{ "type": "number" }, { "type": "boolean" }, { "type": "null" }] }
 "#;
 
+/// A schema of more is refused: the work of its grammar goes as deep as there are values, one beneath the other.
+const MAX_VALUES: usize = 2000;
+
 /// The longest text, in characters, where the caller names no length.
 const MAX_LENGTH: u64 = 200;
 
@@ -176,7 +217,7 @@ mod tests {
     use super::*;
 
     fn bounded(mut schema: Value) -> Value {
-        bound(&mut schema, Place::Whole);
+        bound(&mut schema, Place::Whole, Members::Known);
         schema
     }
 

@@ -45,7 +45,8 @@ impl Pool {
         let pool = Self { shared: Arc::new(Shared { state: Mutex::default(), work: Condvar::new(), bound }) };
         for index in 0..threads {
             let shared = Arc::clone(&pool.shared);
-            std::thread::Builder::new().name(format!("{name}-{index}")).spawn(move || shared.serve())?;
+            let thread = std::thread::Builder::new().name(format!("{name}-{index}")).stack_size(STACK);
+            thread.spawn(move || shared.serve())?;
         }
         Ok(pool)
     }
@@ -108,6 +109,9 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// For the deepest grammar there may be; what is not used of it takes no memory. In bytes.
+const STACK: usize = 64 << 20;
 
 #[cfg(test)]
 mod tests {

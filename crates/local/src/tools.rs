@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use engine::{EngineError, TextRequest, Tool, ToolChoice};
 use serde_json::{Value, json};
 
-use crate::constrain::{Constraint, Grammars};
+use crate::constrain::{Constraint, Grammars, values};
 use crate::conversation::Conversation;
 use crate::tokenizer::Tokenizer;
 
@@ -59,6 +59,13 @@ impl Calling {
         if tools.is_empty() {
             let reason = "A function must be called, but there is none.".to_owned();
             return Err(EngineError::Unsupported { param: Some("tool_choice".to_owned()), reason });
+        }
+        let schemas = tools.iter().filter_map(|tool| tool.parameters.as_ref());
+        let values: usize = schemas.map(|schema| values(&schema.value())).sum();
+        if values > MAX_VALUES {
+            let reason =
+                format!("The schemas of the functions have {values} values, and at most {MAX_VALUES} are accepted.");
+            return Err(EngineError::Unsupported { param: Some("tools".to_owned()), reason });
         }
         let functions = tools.into_iter().map(|tool| Function::read(tool, grammars)).collect::<Result<_, _>>()?;
         Ok(Some(Self { functions, need }))
@@ -149,6 +156,9 @@ fn stem(word: &str) -> String {
     let cut = endings.iter().find_map(|ending| word.strip_suffix(ending).filter(|stem| stem.chars().count() > 2));
     cut.unwrap_or(word).to_owned()
 }
+
+/// Schemas of more values, all together, are refused: each function has a grammar of its own.
+const MAX_VALUES: usize = 10_000;
 
 /// Words that are in any question or any description.
 const COMMON: [&str; 73] = [

@@ -56,3 +56,105 @@ async fn a_schema_that_nothing_fits_is_refused() {
     let EngineError::Unsupported { reason, .. } = refused else { panic!("{refused:?}") };
     assert!(reason.starts_with("The JSON schema of the answer cannot be followed: "), "{reason}");
 }
+
+/// The deepest and the widest schemas that are taken are followed or refused, and one value more is refused.
+#[tokio::test]
+async fn j12_large_schemas_are_refused_and_hurt_nobody() {
+    for (name, shape) in SHAPES {
+        let count = async |of: usize| LOCAL.count_tokens(with(schema_of(shape(of), Some(true)), "Hi.")).await;
+        let largest = (1..2000).rev().find(|of| values(&shape(*of)) <= 2000).unwrap();
+        match count(largest).await {
+            Ok(_) | Err(EngineError::Unsupported { .. }) => {}
+            Err(other) => panic!("{name}: {other:?}"),
+        }
+        for of in [largest + 1, 20_000] {
+            let refused = count(of).await.unwrap_err();
+            let EngineError::Unsupported { reason, .. } = refused else { panic!("{name}: {refused:?}") };
+            assert!(reason.ends_with(" values, and at most 2000 are accepted."), "{name}: {reason}");
+        }
+    }
+}
+
+fn values(schema: &Value) -> usize {
+    1 + match schema {
+        Value::Object(members) => members.values().map(values).sum(),
+        Value::Array(entries) => entries.iter().map(values).sum(),
+        _ => 0,
+    }
+}
+
+/// A way to be large, of any size.
+type Shape = fn(usize) -> Value;
+
+const SHAPES: [(&str, Shape); 7] = [
+    ("references in a row", |of| {
+        let mut definitions: serde_json::Map<_, _> =
+            (0..of).map(|at| (format!("d{at}"), json!({ "$ref": format!("#/$defs/d{}", at + 1) }))).collect();
+        definitions.insert(format!("d{of}"), json!({ "type": "object" }));
+        json!({ "$ref": "#/$defs/d0", "$defs": definitions })
+    }),
+    ("references in a circle", |of| {
+        let definitions: serde_json::Map<_, _> =
+            (0..of).map(|at| (format!("d{at}"), json!({ "$ref": format!("#/$defs/d{}", (at + 1) % of) }))).collect();
+        json!({ "$ref": "#/$defs/d0", "$defs": definitions })
+    }),
+    ("members", |of| json!({ "type": "object", "properties": members(of) })),
+    ("members that must be", |of| {
+        let known = members(of);
+        let required: Vec<_> = known.keys().cloned().collect();
+        json!({ "type": "object", "properties": known, "required": required })
+    }),
+    ("alternatives", |of| {
+        let one = |at| json!({ "properties": { format!("p{at}"): { "type": "integer" } } });
+        json!({ "anyOf": (0..of).map(one).collect::<Vec<_>>() })
+    }),
+    ("parts", |of| {
+        let one = |at| json!({ "properties": { format!("p{at}"): { "type": "integer" } } });
+        json!({ "allOf": (0..of).map(one).collect::<Vec<_>>() })
+    }),
+    ("words", |of| json!({ "enum": (0..of).map(|at| format!("word {at}")).collect::<Vec<_>>() })),
+];
+
+fn members(of: usize) -> serde_json::Map<String, Value> {
+    (0..of).map(|at| (format!("p{at}"), true.into())).collect()
+}
+
+/// What is combined stays open where closing a part of it would leave nothing that fits.
+#[tokio::test]
+async fn schemas_that_are_combined_are_followed() {
+    let base = json!({ "type": "object", "properties": { "id": { "type": "integer" } }, "required": ["id"] });
+    let inherits = json!({
+        "$defs": { "Base": base },
+        "allOf": [
+            { "$ref": "#/$defs/Base" },
+            { "type": "object", "properties": { "age": { "type": "integer" } }, "required": ["age"] },
+        ],
+    });
+    let chooses = json!({
+        "type": "object", "properties": { "id": { "type": "integer" } }, "required": ["id"],
+        "anyOf": [
+            { "properties": { "age": { "type": "integer" } }, "required": ["age"] },
+            { "properties": { "size": { "type": "integer" } }, "required": ["size"] },
+        ],
+    });
+    for schema in [inherits, chooses] {
+        let told = tell(with(schema_of(schema, Some(true)), "Describe Tom, a cat of 3 years.")).await.unwrap();
+        let begun = told.text.replace(' ', "");
+        assert!(begun.starts_with("{\"id\":") || begun.starts_with("{\"age\":"), "{told:?}");
+        if told.stop == Some(Stop::End) {
+            let value: Value = serde_json::from_str(&told.text).unwrap();
+            assert!(value["id"].is_i64() && (value["age"].is_i64() || value["size"].is_i64()), "{value}");
+        }
+    }
+}
+
+/// What fits two of a caller's alternatives fits none of `oneOf`: where that cannot be told apart, it is refused.
+#[tokio::test]
+async fn alternatives_that_overlap_are_not_told_apart_by_narrowing() {
+    let overlapping = json!({ "oneOf": [
+        { "type": "object", "properties": { "a": { "type": "integer" } }, "required": ["a"] },
+        { "type": "object", "properties": { "b": { "type": "integer" } } },
+    ] });
+    let refused = LOCAL.start(with(schema_of(overlapping, Some(true)), "Say something.")).await.err().unwrap();
+    assert!(matches!(refused, EngineError::Unsupported { .. }), "{refused:?}");
+}
