@@ -1,5 +1,6 @@
 //! How much memory requests take at most, counted by the allocator.
 
+mod large;
 #[cfg(feature = "easel")]
 mod pictures;
 mod small;

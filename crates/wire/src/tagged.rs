@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use schemars::{Schema, json_schema};
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, MapDeserializer};
-use serde::de::{DeserializeSeed, Deserializer, Error, IntoDeserializer, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, IntoDeserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -88,9 +88,9 @@ macro_rules! tagged {
                 }
             }
 
-            $(fn untagged($members: &$crate::Entries) -> ::std::option::Option<&'static str> $guess)?
+            $(fn untagged($members: &$crate::Entries<'_>) -> ::std::option::Option<&'static str> $guess)?
 
-            $(fn untagged(members: &$crate::Entries) -> ::std::option::Option<&'static str> {
+            $(fn untagged(members: &$crate::Entries<'_>) -> ::std::option::Option<&'static str> {
                 let signs = [$(($sign, $meant)),+];
                 let meant = signs.into_iter().find(|(sign, _)| members.has(sign));
                 ::std::option::Option::Some(meant.map_or("", |(_, kind)| kind))
@@ -129,16 +129,16 @@ pub trait Tagged: Sized {
 
     /// The kind of an object that does not tell it.
     #[must_use]
-    fn untagged(_: &Entries) -> Option<&'static str> {
+    fn untagged(_: &Entries<'_>) -> Option<&'static str> {
         None
     }
 }
 
 /// The members of an object in order, repeated ones too, their values still text.
 #[derive(Debug, Default)]
-pub struct Entries(Vec<(String, Box<RawValue>)>);
+pub struct Entries<'de>(Vec<(String, Text<'de>)>);
 
-impl Entries {
+impl Entries<'_> {
     /// Whether a member of that name is there.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
@@ -147,18 +147,21 @@ impl Entries {
 
     fn remove(&mut self, name: &'static str) -> Result<Option<String>, serde_json::Error> {
         let Some(at) = self.0.iter().position(|(key, _)| key == name) else { return Ok(None) };
-        let (_, value) = self.0.remove(at);
+        let (_, Text(value)) = self.0.remove(at);
         if self.has(name) {
             return Err(Error::duplicate_field(name));
         }
-        serde_json::from_str(value.get())
+        serde_json::from_str(&value)
     }
 
     fn read<T: Tagged>(mut self) -> Result<T, serde_json::Error> {
         let told = self.remove(T::TAG)?;
         let kind = told.as_deref().or_else(|| T::untagged(&self)).ok_or_else(|| Error::missing_field(T::TAG))?;
-        let members = self.0.iter().map(|(key, value)| (key.as_str(), &**value));
-        T::read(kind, MapDeserializer::new(members))
+        let mut members = Vec::with_capacity(self.0.len());
+        for (key, Text(value)) in &self.0 {
+            members.push((key.as_str(), serde_json::from_str::<&RawValue>(value)?));
+        }
+        T::read(kind, MapDeserializer::new(members.into_iter()))
     }
 }
 
@@ -247,7 +250,7 @@ impl<'de, T: Tagged> Visitor<'de> for ByTag<T> {
                 if let Some(kind) = map.next_value::<Option<Key<'de>>>()? {
                     return T::read(&kind.0, MapAccessDeserializer::new(Rest { map, tag: T::TAG }));
                 }
-                entries.0.push((T::TAG.to_owned(), RawValue::NULL.to_owned()));
+                entries.0.push((T::TAG.to_owned(), Text(Cow::Borrowed("null"))));
             }
             Some(key) => entries.0.push((key.0.into_owned(), map.next_value()?)),
             None => {}
@@ -280,6 +283,36 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Rest<A> {
         self.map.next_value_seed(seed)
     }
 }
+
+/// The text of a value, borrowed from the input where that is possible. Objects are within objects, and each is kept
+/// until the one around it was read: copies would add up, one for each level.
+#[derive(Debug)]
+struct Text<'de>(Cow<'de, str>);
+
+impl<'de> Deserialize<'de> for Text<'de> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Raw;
+
+        impl<'de> Visitor<'de> for Raw {
+            type Value = Text<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON value")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Text<'de>, A::Error> {
+                map.next_key::<IgnoredAny>()?;
+                map.next_value::<Key<'de>>().map(|text| Text(text.0))
+            }
+        }
+
+        from.deserialize_newtype_struct(RAW_VALUE, Raw)
+    }
+}
+
+/// What `RawValue` asks `serde_json` for its text by. It takes a text that is lent or a copy, as its type says, and not
+/// whichever there is.
+const RAW_VALUE: &str = "$serde_json::private::RawValue";
 
 /// A string, borrowed from the input where that is possible.
 struct Key<'de>(Cow<'de, str>);
@@ -363,6 +396,18 @@ mod tests {
             serde_json::to_string(&last).unwrap(),
             r#"{"type":"call","name":"a","parameters":{"z":1.50,"a":1},"x":[1]}"#
         );
+    }
+
+    /// Whether a source lends its text or not. Where it does, nothing is copied to find the tag.
+    #[test]
+    fn every_source_of_json_is_read() {
+        let text = r#"{"name":"a","parameters":{"z":1.50,"a":"\n"},"type":"call"}"#;
+        let read = read(text).unwrap();
+        assert_eq!(serde_json::from_slice::<Item>(text.as_bytes()).unwrap(), read);
+        assert_eq!(serde_json::from_reader::<_, Item>(text.as_bytes()).unwrap(), read);
+        assert_eq!(serde_json::from_value::<Item>(serde_json::from_str(text).unwrap()).unwrap(), read);
+        let Text(lent) = serde_json::from_str(r#" {"a": 1} "#).unwrap();
+        assert!(matches!(lent, Cow::Borrowed(r#"{"a": 1}"#)), "{lent:?}");
     }
 
     #[test]
