@@ -239,6 +239,16 @@ fn j08_many_members_are_read_in_time() {
             assert_eq!(told.status, 200, "{client:?} before {upstream:?}: {:.300}", told.text());
         }
     }
+    for (protocol, named) in [(Protocol::Responses, false), (Protocol::Chat, true)] {
+        let function = if named { json!({"name": "x"}) } else { json!(null) };
+        let allowed = vec![json!({"type": "function", "name": "x", "function": function}); 50_000];
+        let choice = json!({"type": "allowed_tools", "tools": allowed, "allowed_tools": {"tools": allowed}});
+        let body = changed(
+            question(protocol, "Hello."),
+            &json!({"tools": vec![json!({"type": "mcp"}); 50_000], "tool_choice": choice}),
+        );
+        assert_eq!(scene.send(&house::request(protocol, &body)).status, 400);
+    }
     for protocol in PROTOCOLS {
         let whole = question(protocol, "Hello.").to_string();
         let items = |count: usize| format!("[{}0]", "0,".repeat(count));

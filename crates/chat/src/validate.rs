@@ -1,5 +1,7 @@
 //! Every rule that a request must keep, beyond the types of its fields (spec §4.3, §7; wire-reference §2.1–2.2).
 
+use std::collections::HashSet;
+
 use wire::{Code, Path, TextOr, Violations, check_image_url};
 
 use crate::request::{
@@ -206,16 +208,23 @@ fn check_tool_choice(choice: &ToolChoice, tools: &[Tool], path: &Path<'_>, found
             found.invalid(path, "'tool_choice' is 'required', but there are no 'tools'.");
         }
         ToolChoice::Word(_) => {}
-        ToolChoice::Object(choice) => check_choice(choice, tools, path, found),
+        ToolChoice::Object(choice) => check_choice(choice, &functions(tools), path, found),
     }
 }
 
-fn check_choice(choice: &ToolChoiceObject, tools: &[Tool], path: &Path<'_>, found: &mut Violations) {
+/// The names of the functions that are offered.
+fn functions(tools: &[Tool]) -> HashSet<&str> {
+    let functions = tools.iter().filter_map(|tool| match tool {
+        Tool::Function(tool) => Some(tool.function.name.as_str()),
+        _ => None,
+    });
+    functions.collect()
+}
+
+fn check_choice(choice: &ToolChoiceObject, offered: &HashSet<&str>, path: &Path<'_>, found: &mut Violations) {
     match choice {
         ToolChoiceObject::Function(choice) => {
-            let name = &choice.function.name;
-            let offered = |tool: &Tool| matches!(tool, Tool::Function(tool) if tool.function.name == *name);
-            if !tools.iter().any(offered) {
+            if !offered.contains(choice.function.name.as_str()) {
                 found.invalid(path, "'tool_choice' names a function that is not in 'tools'.");
             }
         }
@@ -228,7 +237,7 @@ fn check_choice(choice: &ToolChoiceObject, tools: &[Tool], path: &Path<'_>, foun
             }
             let list = path.key("tools");
             for (i, allowed) in choice.allowed_tools.tools.iter().enumerate() {
-                check_choice(allowed, tools, &list.index(i), found);
+                check_choice(allowed, offered, &list.index(i), found);
             }
         }
         ToolChoiceObject::Custom(_) => {}

@@ -1,5 +1,7 @@
 //! The rules of the tools and of the choice among them (wire-reference §1.4).
 
+use std::collections::HashSet;
+
 use wire::{Path, Violations};
 
 use super::{MAX_NAME, check_schema, check_word};
@@ -32,15 +34,23 @@ fn check_tool_choice(choice: &ToolChoice, tools: &[Tool], path: &Path<'_>, found
             found.invalid(path, "'tool_choice' is 'required', but there are no 'tools'.");
         }
         ToolChoice::Word(_) => {}
-        ToolChoice::Object(choice) => check_choice(choice, tools, path, found),
+        ToolChoice::Object(choice) => check_choice(choice, &functions(tools), path, found),
     }
 }
 
-fn check_choice(choice: &ToolChoiceObject, tools: &[Tool], path: &Path<'_>, found: &mut Violations) {
+/// The names of the functions that are offered.
+fn functions(tools: &[Tool]) -> HashSet<&str> {
+    let functions = tools.iter().filter_map(|tool| match tool {
+        Tool::Function(tool) => Some(tool.name.as_str()),
+        Tool::Other(_) => None,
+    });
+    functions.collect()
+}
+
+fn check_choice(choice: &ToolChoiceObject, offered: &HashSet<&str>, path: &Path<'_>, found: &mut Violations) {
     match choice {
         ToolChoiceObject::Function(choice) => {
-            let offered = |tool: &Tool| matches!(tool, Tool::Function(tool) if tool.name == choice.name);
-            if !tools.iter().any(offered) {
+            if !offered.contains(choice.name.as_str()) {
                 // Wherever the name is, clients look for the field as a whole.
                 found.invalid(&Path::ROOT.key("tool_choice"), "'tool_choice' names a function that is not in 'tools'.");
             }
@@ -49,7 +59,7 @@ fn check_choice(choice: &ToolChoiceObject, tools: &[Tool], path: &Path<'_>, foun
             check_word(choice.mode.as_ref().map(ToolMode::as_str), &["auto", "required"], &path.key("mode"), found);
             let list = path.key("tools");
             for (i, allowed) in choice.tools.iter().enumerate() {
-                check_choice(allowed, tools, &list.index(i), found);
+                check_choice(allowed, offered, &list.index(i), found);
             }
         }
         ToolChoiceObject::Other(_) if is_hosted_tool(choice.kind()) => {}
