@@ -18,7 +18,7 @@ use wire::Json;
 
 use crate::ErrorDetail;
 use crate::event::{BlockDelta, BlockStart, Delta, Event, MessageDelta, MessageStart, UsageDelta};
-use crate::input::{input, object};
+use crate::input::{input, is_object};
 use crate::response::{Block, Message, Usage};
 
 /// Reads along with a stream and says when it leaves the grammar.
@@ -185,7 +185,7 @@ impl Open {
     }
 
     fn is_incomplete(&self) -> bool {
-        matches!(self, Self::ToolUse(pieces) if !pieces.trim().is_empty() && object(pieces).is_none())
+        matches!(self, Self::ToolUse(pieces) if !pieces.trim().is_empty() && !is_object(pieces))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use sluicegate_messages::{
     Block, BlockDelta, Delta, Encoder, Event, Grammar, Head, Message, Request, StopReason, Usage,
@@ -27,6 +28,8 @@ fn act() -> impl Strategy<Value = Act> {
     let arguments = prop_oneof![
         words.prop_map(String::from),
         Just("{\"a\":1}".to_owned()),
+        Just("{\"a\":\"\\ud83d\"}".to_owned()),
+        Just("{\"a\":1e400}".to_owned()),
         Just("{\"a\":".to_owned()),
         Just("[2]}".to_owned()),
     ];
@@ -112,13 +115,15 @@ fn blocks(told: &[Told], cut: bool) -> Value {
     blocks.into()
 }
 
-/// The object that the text is or begins with, and `_raw` when it does neither.
+/// The object that the text is or begins with, and `_raw` when it does neither, or the object is no value.
 fn input(text: &str) -> Value {
     if text.trim().is_empty() {
         return json!({});
     }
-    match serde_json::Deserializer::from_str(text).into_iter::<Object>().next() {
-        Some(Ok(input)) => input.into(),
+    match serde_json::Deserializer::from_str(text).into_iter::<&RawValue>().next() {
+        Some(Ok(whole)) if whole.get().starts_with('{') => {
+            serde_json::from_str(whole.get()).unwrap_or_else(|_| json!({ "_raw": whole.get() }))
+        }
         _ => json!({ "_raw": text }),
     }
 }
