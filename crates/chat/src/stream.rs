@@ -129,7 +129,8 @@ impl Grammar {
         if self.usage_told || !self.all_finished() || !chunk.choices.is_empty() {
             return Err(Offence::Usage);
         }
-        self.usage_told = true;
+        // With `null` for it, it is still to come.
+        self.usage_told = chunk.usage != Some(None);
         Ok(())
     }
 

@@ -103,6 +103,10 @@ fn every_chunk_is_of_the_same_completion() {
 fn usage_comes_once_and_last() {
     assert_eq!(offence(&[first(0), usage()]), Some(Offence::Usage));
     assert_eq!(offence(&[first(0), last(0), usage(), usage()]), Some(Offence::Usage));
+    let mut none = usage();
+    none["usage"] = Value::Null;
+    assert_eq!(offence(&[first(0), last(0), none.clone(), usage(), done()]), None);
+    assert_eq!(offence(&[first(0), none]), Some(Offence::Usage));
     assert_eq!(offence(&[first(0), last(0), usage(), first(1)]), Some(Offence::AfterFinish));
 }
 

@@ -88,8 +88,8 @@ impl Messages {
 }
 
 fn neutral(request: Request) -> Result<Inbound, ApiError> {
-    let (mut tools, dropped) = tools(request.tools.as_deref().unwrap_or_default());
-    let (tool_choice, alone) = tool_choice(&request, &mut tools);
+    let (tools, dropped) = tools(request.tools.as_deref().unwrap_or_default());
+    let (tool_choice, alone) = tool_choice(&request);
     let neutral = TextRequest {
         turns: turns(&request)?,
         tools,
@@ -289,11 +289,11 @@ fn tools(tools: &[Tool]) -> (Vec<engine::Tool>, Vec<String>) {
 }
 
 /// The choice, and whether calls are to come one at a time.
-fn tool_choice(request: &Request, tools: &mut [engine::Tool]) -> (ToolChoice, Option<bool>) {
+fn tool_choice(request: &Request) -> (ToolChoice, Option<bool>) {
     use messages::ToolChoice as Said;
     let alone = request.tool_choice.as_ref().and_then(Said::disables_parallel_use);
     let choice = match &request.tool_choice {
-        Some(Said::Any(_)) if !tools.is_empty() => ToolChoice::Required,
+        Some(Said::Any(_)) => ToolChoice::Required,
         Some(Said::None(_)) => ToolChoice::None,
         Some(Said::Tool(choice)) => ToolChoice::Named(choice.name.clone()),
         _ => ToolChoice::Auto,

@@ -283,6 +283,9 @@ fn what_cannot_be_left_out_is_refused() {
         "tools": [{ "type": "web_search_20250305", "name": "web_search" }],
         "tool_choice": { "type": "tool", "name": "web_search" } });
     assert_refused(Messages, Chat, &hosted, "tool_choice");
+    let mut any = hosted;
+    any["tool_choice"] = json!({ "type": "any" });
+    assert_refused(Messages, Chat, &any, "Only functions can be called");
 }
 
 proptest! {

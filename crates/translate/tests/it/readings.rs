@@ -424,8 +424,9 @@ fn items_that_are_all_numbered_zero() {
     let block = |id: &str| json!({"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": id, "name": "f", "input": {}}});
     let piece = json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "{\"x\":1}"}});
     let stop = json!({"type": "content_block_stop", "index": 0});
+    let reason = json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}});
     let end = json!({"type": "message_stop"});
-    let said = said_by(Protocol::Messages, &[block("a"), stop.clone(), block("b"), piece, stop, end]);
+    let said = said_by(Protocol::Messages, &[block("a"), stop.clone(), block("b"), piece, stop, reason, end]);
     assert_eq!(said.calls, [call("a", "f", "{}"), call("b", "f", "{\"x\":1}")]);
 }
 
@@ -464,9 +465,20 @@ fn the_type_of_the_last_event_decides() {
     assert_eq!(end("response.incomplete", json!({})), Stop::MaxTokens);
     assert_eq!(end("response.incomplete", json!({"status": "in_progress"})), Stop::MaxTokens);
     assert_eq!(end("response.completed", json!({"status": null})), Stop::End);
-    let failed =
-        failed(Protocol::Responses, &[json!({"type": "response.completed", "response": {"status": "failed"}})]);
-    assert!(matches!(failed, EngineError::Upstream(_)));
+    for response in [json!({"status": "failed"}), json!({"status": "cancelled"}), json!({"error": {"code": "x"}})] {
+        let failed = failed(Protocol::Responses, &[json!({"type": "response.completed", "response": response})]);
+        assert!(matches!(failed, EngineError::Upstream(_)), "{failed:?}");
+    }
+}
+
+/// What does not say why it ended may not have ended.
+#[test]
+fn an_end_without_a_reason_is_none() {
+    for reason in [json!({"stop_reason": null}), json!({})] {
+        let delta = json!({"type": "message_delta", "delta": reason});
+        let failed = failed(Protocol::Messages, &[delta, json!({"type": "message_stop"})]);
+        assert!(matches!(failed, EngineError::Truncated(_)), "{failed:?}");
+    }
 }
 
 #[test]
@@ -526,7 +538,8 @@ fn the_last_event_of_a_response_tells_what_its_stream_did_not() {
 fn done_means_nothing_to_others_than_chat() {
     let events = [r#"{"type":"response.completed","response":{}}"#, "[DONE]", "{"];
     assert_eq!(said(Protocol::Responses, &events).end, Some((Stop::End, None)));
-    let events = ["[DONE]", "", " ", r#"{"type":"message_stop"}"#];
+    let reason = r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"}}"#;
+    let events = ["[DONE]", "", " ", reason, r#"{"type":"message_stop"}"#];
     assert_eq!(said(Protocol::Messages, &events).end, Some((Stop::End, None)));
 }
 

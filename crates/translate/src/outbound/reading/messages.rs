@@ -83,6 +83,9 @@ impl Ear {
                 self.stop_reason = ending.delta.stop_reason.or(self.stop_reason.take());
                 self.stop_sequence = ending.delta.stop_sequence.or(self.stop_sequence.take());
             }
+            "message_stop" if self.stop_reason.is_none() => {
+                return Err(EngineError::Truncated("message_stop without a stop reason".to_owned()));
+            }
             "message_stop" => self.finish(out)?,
             _ => {}
         }

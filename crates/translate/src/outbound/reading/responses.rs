@@ -41,10 +41,12 @@ impl Ear {
         match kind {
             "completed" | "incomplete" => {
                 let response = needed(read::<Terminal>(data)?.response, kind, "response")?;
-                match response.status.as_deref() {
-                    Some("failed") => Err(response.failure()),
-                    _ => self.finish(Response { status: Some(kind.to_owned()), ..response }, out),
+                // The type of the event decides, unless there is word of a failure: success is not made up.
+                let has_failed = matches!(response.status.as_deref(), Some("failed" | "cancelled"));
+                if has_failed || response.error.is_some() {
+                    return Err(response.failure());
                 }
+                self.finish(Response { status: Some(kind.to_owned()), ..response }, out)
             }
             "failed" => Err(read::<Terminal>(data)?.response.unwrap_or_default().failure()),
             "output_item.added" | "output_item.done" => {
