@@ -10,12 +10,17 @@ use crate::question::{RED, TEXT, word};
 /// An address that an edit names is judged before it goes anywhere: as a picture in a form, or as it is.
 #[test]
 fn f01_f02_f15_addresses_of_edits_lead_nowhere_inside() {
+    let red = format!("data:image/png;base64,{RED}");
     for edits in ["multipart", "json", "as_sent"] {
         let scene = Scene::new(edits, "");
         for url in INSIDE {
             let told = scene.edit(&json!([{"image_url": url}]));
             assert_eq!((told.status, &told.json()["error"]["param"]), (400, &json!("images[0].image_url")), "{url}");
             assert_eq!(told.json()["error"]["code"], "invalid_value", "{url}");
+            // Beside `images` it is not read here, but may be by an upstream.
+            let body = json!({"model": "images", "prompt": "x", "images": [{"image_url": red}], "image": url});
+            let told = scene.house.gateway.post(CLIENT_KEY, "/v1/images/edits", &body);
+            assert_eq!((told.status, &told.json()["error"]["param"]), (400, &json!("image")), "{url}");
         }
         scene.nobody_was_asked();
     }

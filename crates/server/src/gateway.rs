@@ -16,6 +16,7 @@ use engine::{ImageEngine, TextEngine};
 use fetch::Fetcher;
 use http::header::{AUTHORIZATION, CACHE_CONTROL, CONNECTION};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::body::delivered::delivered;
@@ -47,6 +48,8 @@ pub(crate) struct Gateway {
     pub(crate) fetcher: Fetcher,
     /// How many pictures are being fetched, over all and for each key.
     pub(crate) fetches: Limiter,
+    /// How many large bodies are being read, which takes many times their size.
+    pub(crate) reading: Arc<Semaphore>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) lifecycle: Lifecycle,
     pub(crate) started: Instant,

@@ -3,15 +3,17 @@
 use std::future::Future;
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread::available_parallelism;
 
 use auth::Scope;
 use engine::{ImageEngine, TextEngine};
 use fetch::Fetcher;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::time::Instant;
 use upstream::Network;
 
@@ -80,6 +82,7 @@ pub(crate) fn assemble(config: Config, policy: Policy, engines: Engines, address
         easel: engines.easel,
         fetcher: Fetcher::new(fetch.options(addresses, limits.picture)),
         fetches: Limiter::new(fetch.at_once, fetch.at_once_per_key),
+        reading: Arc::new(Semaphore::new(available_parallelism().map_or(1, NonZero::get))),
         limits,
         metrics: Arc::new(Metrics::new()),
         lifecycle: Lifecycle::new(),

@@ -1,6 +1,7 @@
 //! Reading requests for pictures. An edit comes as JSON or as a form; once it was read, nobody can tell which it was.
 
 use std::error::Error;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use catalog::{DEFAULT_IMAGE_MODEL, Model, Protocol};
@@ -86,7 +87,7 @@ where
     let edit = if is_json(&media_type) {
         let body = incoming.whole().await?.bytes;
         json = Some(body.clone());
-        from_json(body, share.clone()).await?
+        from_json(body, share.clone(), gateway).await?
     } else if media_type == FORM {
         let boundary = form::boundary(&content_type.unwrap_or_default())?;
         form::read(boundary, incoming, &gateway.limits).await?
@@ -94,6 +95,10 @@ where
         return Err(Refusal::media_type("application/json or multipart/form-data", &media_type));
     };
     check_pictures(&edit, &gateway.limits)?;
+    if let Some(Source::Url(url)) = &edit.image {
+        // Beside `images` it means nothing here, and an upstream that the document goes to may read it.
+        references::judge(&Path::ROOT.key("image"), url, gateway)?;
+    }
     let model = model(&edit.generation);
     let valid = edit.validate(&rules(&model, caller)).map_err(ApiError::from)?;
     let (generation, references, mask) = valid.into_inner().into_sources();
@@ -104,9 +109,12 @@ where
 }
 
 /// Megabytes of base64 are no work for a thread that others wait for. The work goes on when the client leaves, and
-/// holds its share of the memory until it is done.
-async fn from_json(body: Bytes, share: Share) -> Result<Edit, Refusal> {
+/// holds its share of the memory until it is done. It is done for few at once: a list of nothing takes many times more
+/// memory than its text.
+async fn from_json(body: Bytes, share: Share, gateway: &Gateway) -> Result<Edit, Refusal> {
+    let turn = Arc::clone(&gateway.reading).acquire_owned().await;
     let read = move || {
+        let _turn = turn;
         let read = Edit::read(&body).map_err(ApiError::from);
         drop((body, share));
         read
