@@ -11,6 +11,8 @@ pub(crate) struct Members {
     place: Place,
     /// The name of the outermost member, as it is written.
     name: Vec<u8>,
+    /// Whether the outermost member is the list of pictures.
+    in_pictures: bool,
     has_pictures: bool,
     has_error: bool,
     closed: bool,
@@ -64,7 +66,7 @@ impl Members {
         }
     }
 
-    /// Whether the list of pictures was begun.
+    /// Whether the list of pictures has one, at least begun.
     pub(crate) fn has_pictures(&self) -> bool {
         self.has_pictures
     }
@@ -80,8 +82,10 @@ impl Members {
     }
 
     fn structure(&mut self, byte: u8) {
-        if self.depth == 1 {
-            self.member(byte);
+        match self.depth {
+            1 => self.member(byte),
+            2 => self.has_pictures |= self.in_pictures && byte == b'{',
+            _ => {}
         }
         match byte {
             b'{' | b'[' => self.depth += 1,
@@ -97,7 +101,10 @@ impl Members {
     /// A byte of an outermost member that is within no text.
     fn member(&mut self, byte: u8) {
         match (self.place, byte) {
-            (_, b',') => self.place = Place::BeforeName,
+            (_, b',') => {
+                self.place = Place::BeforeName;
+                self.in_pictures = false;
+            }
             (Place::BeforeName, b'"') => {
                 self.place = Place::Name;
                 self.name.clear();
@@ -105,7 +112,7 @@ impl Members {
             (Place::BeforeValue, byte) if byte != b':' && !byte.is_ascii_whitespace() => {
                 self.place = Place::Value;
                 match name(&self.name).as_deref() {
-                    Some("data") => self.has_pictures |= byte == b'[',
+                    Some("data") => self.in_pictures = byte == b'[',
                     // Nothing but `null` begins so.
                     Some("error") => self.has_error |= byte != b'n',
                     _ => {}
@@ -170,16 +177,18 @@ mod tests {
     #[test]
     fn outermost_members_are_told_however_they_are_cut() {
         for (object, has_pictures, has_error) in [
-            (r#"{"data":[]}"#, true, false),
+            (r#"{"data":[]}"#, false, false),
+            (r#"{"data":["{"],"a":[{}]}"#, false, false),
+            (r#"{"data":[ {}]}"#, true, false),
             (r#" { "created" : 1 , "usage" : {"error": {}, "data": []} , "data" : [ {"error": 1} ] } "#, true, false),
             (r#"{"data":null,"error":null}"#, false, false),
             (r#"{"data":{"data":[]},"a":["error",{"error":1}],"b":"error","c":"\"error\":1"}"#, false, false),
             (r#"{"error":{"message":"\"data\":[]"}}"#, false, true),
             (r#"{"error" : "no"}"#, false, true),
-            (r#"{"error":false,"data":[]}"#, true, true),
+            (r#"{"error":false,"data":[{}]}"#, true, true),
             (r#"{"data":[{"b64_json":"AAAA"}],"error":{}}"#, true, true),
             (r#"{"a":"\\","error":0}"#, false, true),
-            (r#"{"\u0065\u0072\u0072\u006f\u0072":0,"\u0064ata":[]}"#, true, true),
+            (r#"{"\u0065\u0072\u0072\u006f\u0072":0,"\u0064ata":[{}]}"#, true, true),
             (r#"{"errors":1,"Error":1,"error\\":1,"error\"":1,"\u0065\u0072\u0072\u006f\u0072s":1}"#, false, false),
             (r#"{"a long name that ends with error":1,"":1}"#, false, false),
         ] {
@@ -206,13 +215,14 @@ mod tests {
         #[test]
         fn the_reader_agrees_with_the_parser(
             names in prop::collection::vec(prop_oneof!["data", "error", "[a-z\"\\\\]{0,6}"], 0..5),
-            values in prop::collection::vec(prop_oneof!["null", "\\[\\]", "\\{\"error\":1\\}", "-1", "\"error\""], 5),
+            values in prop::collection::vec(prop_oneof!["null", "\\[(\\{\\})?\\]", "\\{\"error\":1\\}", "-1", "\"error\""], 5),
             size in 1..40_usize,
         ) {
             let object: std::collections::BTreeMap<_, serde_json::Value> =
                 names.into_iter().zip(values).map(|(name, value)| (name, serde_json::from_str(&value).unwrap())).collect();
             let members = read(&serde_json::to_string(&object).unwrap(), size);
-            prop_assert_eq!(members.has_pictures(), object.get("data").is_some_and(serde_json::Value::is_array));
+            let is_first_picture = |data: &serde_json::Value| data.get(0).is_some_and(serde_json::Value::is_object);
+            prop_assert_eq!(members.has_pictures(), object.get("data").is_some_and(is_first_picture));
             prop_assert_eq!(members.has_error(), object.get("error").is_some_and(|error| !error.is_null()));
         }
     }
