@@ -90,7 +90,10 @@ impl Dialect for Chat {
     }
 
     fn reply(fold: Fold) -> Option<Completion> {
-        fold.finish().ok()
+        // A plain reply has a usage, also where nobody counted (wire-reference §9.4).
+        let told =
+            |reply: Completion| Completion { usage: Some(reply.usage.unwrap_or_else(|| Usage::new(0, 0))), ..reply };
+        fold.finish().ok().map(told)
     }
 }
 
