@@ -22,9 +22,7 @@ pub(crate) async fn ask(
 ) -> Result<Answer, Fallen> {
     let incoming = server.upstream.ask(outgoing, deadline, first).await;
     let incoming = incoming.map_err(|failure| Fallen::of(failure.error))?;
-    let answer = Answer::read(incoming, &server.upstream, MAX_REPLY).await.map_err(Fallen::of)?;
-    // A stream that nobody asked for is gathered.
-    Ok(if outgoing.accept_stream { answer } else { answer.at_most(MAX_GATHERED) })
+    Answer::read(incoming, &server.upstream, MAX_REPLY).await.map_err(Fallen::of)
 }
 
 /// The path of a text protocol, behind the base URL.
@@ -63,5 +61,6 @@ pub(crate) fn add(names: &mut Vec<String>, more: impl IntoIterator<Item = String
 
 /// The largest whole reply of a text protocol, in bytes.
 const MAX_REPLY: usize = 32 << 20;
-/// The largest stream that becomes a whole reply, in bytes: an event is many times as long as what it tells.
-const MAX_GATHERED: usize = 4 * MAX_REPLY;
+/// The longest stream of a text protocol, in bytes: an event is many times as long as what it tells. What was told is
+/// kept to the end, for the last event or for the whole reply.
+pub(crate) const MAX_STREAM: usize = 4 * MAX_REPLY;

@@ -46,7 +46,7 @@ impl Answer {
         Err(EngineError::Upstream("an answer that is neither JSON nor an event stream".to_owned()))
     }
 
-    /// The same, of which a stream fails with `Upstream` once it has more than `limit` bytes: for who gathers all of it.
+    /// The same, of which a stream fails with `Upstream` once it has more than `limit` bytes: for who keeps what it tells.
     #[must_use]
     pub fn at_most(self, limit: usize) -> Self {
         match self {

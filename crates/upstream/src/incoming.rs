@@ -251,7 +251,7 @@ fn too_large(limit: usize) -> EngineError {
 }
 
 fn endless() -> EngineError {
-    EngineError::Upstream("its stream is longer than is taken for one reply".to_owned())
+    EngineError::Upstream("its stream is longer than is taken".to_owned())
 }
 
 /// So much is read on after the last piece that matters, in bytes.

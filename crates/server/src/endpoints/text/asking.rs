@@ -78,7 +78,7 @@ impl<D: TextEndpoint> Text<D> {
             body: ask::pieces(&splice, &upload.bytes).into(),
             accept_stream: *streams,
         };
-        let answer = ask::ask(server, &outgoing, *deadline, turn.first).await?;
+        let answer = ask::ask(server, &outgoing, *deadline, turn.first).await?.at_most(ask::MAX_STREAM);
         let patience = server.stated.event_idle;
         let relayed = if *streams {
             upstream::relay::stream(answer, D::Relay::default(), D::SPOKEN, &self.asked.model, patience).await
@@ -117,7 +117,7 @@ impl<D: TextEndpoint> Text<D> {
             body: bytes::Bytes::from(spoken.body).into(),
             accept_stream: self.asked.streams,
         };
-        let answer = ask::ask(server, &outgoing, self.asked.deadline, turn.first).await?;
+        let answer = ask::ask(server, &outgoing, self.asked.deadline, turn.first).await?.at_most(ask::MAX_STREAM);
         let patience = server.stated.event_idle;
         let mut events = listen(answer, protocol, patience).await.map_err(Fallen::of)?;
         if let Some(envelope) = envelope {
