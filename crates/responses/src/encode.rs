@@ -233,7 +233,9 @@ impl Encoder {
             return;
         }
         self.open(out);
-        self.close(Status::Completed, None, out);
+        // A message that is thought about further is not the last of the turn.
+        let phase = self.offers_tools.then_some(Phase::Commentary);
+        self.close(Status::Completed, phase, out);
         let reasoning = Reasoning { id: Some(self.item_id("rs")), ..Reasoning::default() };
         self.add(OutputItem::Reasoning(reasoning), out);
     }

@@ -433,6 +433,8 @@ fn a_message_before_a_call_is_commentary_and_the_last_one_the_answer() {
     let (commentary, answer) = (Some(Phase::Commentary), Some(Phase::FinalAnswer));
     let said = [Act::Text("Hm.".into()), Act::Call("f".into()), Act::Text("Ha.".into())];
     assert_eq!(phases(&said, true), (vec![None, None], vec![commentary, answer.clone()]));
+    let thought_between = [Act::Text("Hm.".into()), Act::Reasoning("So.".into()), Act::Call("f".into())];
+    assert_eq!(phases(&thought_between, true), (vec![None], vec![Some(Phase::Commentary)]));
     let told = [Act::Text("Ha.".into())];
     assert_eq!(phases(&told, true), (vec![None], vec![answer.clone()]));
     assert_eq!(phases(&told, false), (vec![answer.clone()], vec![answer]));
