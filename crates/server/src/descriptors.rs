@@ -11,9 +11,7 @@ pub(crate) fn fit(config: &mut Config) {
         Ok(allowed) => allowed,
         Err(error) => return tracing::warn!(%error, "cannot tell how many descriptors the system allows"),
     };
-    // A request has at most one connection to an upstream, and a fetch one to the host of its picture.
-    let others = config.limits.concurrency.saturating_add(config.fetch.at_once).saturating_add(OWN);
-    let left = left_for_clients(allowed, others);
+    let left = left_for_clients(allowed, config.limits.concurrency, config.fetch.at_once);
     if left < config.limits.connections {
         tracing::warn!(
             connections = left,
@@ -31,9 +29,11 @@ fn raise() -> io::Result<usize> {
     Ok(usize::try_from(allowed).unwrap_or(usize::MAX))
 }
 
-/// All but those of the others, and at least a quarter: where there are hardly any, not all the others come at once.
-fn left_for_clients(allowed: usize, others: usize) -> usize {
-    allowed.saturating_sub(others).max(allowed / 4).max(1)
+/// A client has one request at a time, and that at most one connection to an upstream; a fetch has one to the host of
+/// its picture. Where there are hardly any, not all of these come at once: a quarter is for clients.
+fn left_for_clients(allowed: usize, requests: usize, fetches: usize) -> usize {
+    let room = allowed.saturating_sub(fetches).saturating_sub(OWN);
+    room.saturating_sub(requests).max(room / 2).max(allowed / 4).max(1)
 }
 
 /// For listeners, operators, files, and what the runtime has of its own.
@@ -45,9 +45,16 @@ mod tests {
 
     #[test]
     fn clients_get_what_is_left() {
-        for (allowed, others, left) in [(65_536, 352, 65_184), (1024, 352, 672), (400, 352, 100), (3, 352, 1)] {
-            assert_eq!(left_for_clients(allowed, others), left, "{allowed}");
+        for (allowed, requests, left) in [
+            (65_536, 256, 65_184),
+            (1024, 256, 672),
+            (20_000, 20_000, 9952),
+            (400, 256, 152),
+            (48, 256, 12),
+            (3, 256, 1),
+        ] {
+            assert_eq!(left_for_clients(allowed, requests, 32), left, "{allowed}");
         }
-        assert_eq!(left_for_clients(usize::MAX, usize::MAX), usize::MAX / 4);
+        assert_eq!(left_for_clients(usize::MAX, usize::MAX, usize::MAX), usize::MAX / 4);
     }
 }
