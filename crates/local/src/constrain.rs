@@ -26,6 +26,11 @@ impl Grammars {
         let env: TokEnv = Arc::new(tokenizer.clone());
         let mut factory = ParserFactory::new_simple(&env).map_err(|why| why.to_string())?;
         factory.quiet();
+        // Enough for the largest schema that is taken; what a token takes of the processor stays within some 0.2 s.
+        let limits = factory.limits_mut();
+        limits.max_items_in_row = 5 * MAX_VALUES;
+        limits.step_max_items = 250 * MAX_VALUES;
+        limits.step_lexer_fuel = 1000 * MAX_VALUES as u64;
         Ok(Self { factory })
     }
 
@@ -50,7 +55,12 @@ impl Grammars {
         };
         let compile = |mut schema: Map<String, Value>| {
             schema.insert("x-guidance".to_owned(), options(!strict));
-            self.constraint(TopLevelGrammar::from_json_schema(schema.into()), what)
+            let constraint = self.constraint(TopLevelGrammar::from_json_schema(schema.into()), what)?;
+            if constraint.can_begin() {
+                Ok(constraint)
+            } else {
+                Err(cannot_be_followed(what, "nothing fits it, or it is too large"))
+            }
         };
         // What can be followed is for the caller's schema to say, and then it is narrowed as far as anything fits it.
         let wide = compile(schema.clone())?;
@@ -94,6 +104,13 @@ impl Constraint {
 
     pub(crate) fn take(&mut self, token: TokenId) -> Result<(), EngineError> {
         self.matcher.consume_token(token).map_err(internal)
+    }
+
+    /// Whether there is a first choice: a grammar may be sound and have no sentence, or more ways on than are followed.
+    fn can_begin(&self) -> bool {
+        let mut trial = self.clone();
+        trial.forced();
+        trial.is_done() || trial.allowed().is_ok()
     }
 
     /// Whether nothing more may come.

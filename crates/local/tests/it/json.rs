@@ -67,6 +67,11 @@ async fn j12_large_schemas_are_refused_and_hurt_nobody() {
             Ok(_) | Err(EngineError::Unsupported { .. }) => {}
             Err(other) => panic!("{name}: {other:?}"),
         }
+        let request = TextRequest { max_output_tokens: Some(8), ..with(schema_of(shape(largest), Some(true)), "Hi.") };
+        match tell(request).await {
+            Ok(_) | Err(EngineError::Unsupported { .. }) => {}
+            Err(other) => panic!("{name}: {other:?}"),
+        }
         for of in [largest + 1, 20_000] {
             let refused = count(of).await.unwrap_err();
             let EngineError::Unsupported { reason, .. } = refused else { panic!("{name}: {refused:?}") };
