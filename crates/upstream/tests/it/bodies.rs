@@ -89,9 +89,9 @@ async fn blanks_before_an_answer_have_a_limit() {
     }
 }
 
-/// A stream that is gathered for one reply is not read for ever.
+/// A stream of which it is kept what it tells is not read for ever.
 #[tokio::test]
-async fn a_stream_that_is_gathered_is_bounded() {
+async fn a_stream_that_is_kept_is_bounded() {
     const EVENT: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"more\"}}]}\n\n";
     let said = format!("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n{}", EVENT.repeat(1000));
     let (_world, upstream) = one(move |_, peer: Peer| peer.always(said.clone()));

@@ -95,13 +95,14 @@ where
         return Err(Refusal::media_type("application/json or multipart/form-data", &media_type));
     };
     check_pictures(&edit, &gateway.limits)?;
-    if let Some(Source::Url(url)) = &edit.image {
-        // Beside `images` it means nothing here, and an upstream that the document goes to may read it.
-        references::judge(&Path::ROOT.key("image"), url, gateway)?;
-    }
+    let single = edit.image.clone();
     let model = model(&edit.generation);
     let valid = edit.validate(&rules(&model, caller)).map_err(ApiError::from)?;
     let (generation, references, mask) = valid.into_inner().into_sources();
+    if let Some(Source::Url(url)) = single {
+        // Beside `images` it means nothing here, and an upstream that the document goes to may read it.
+        references::judge(&Path::ROOT.key("image"), &url, gateway)?;
+    }
     judge_addresses(&references, gateway)?;
     let start = Start { references, mask: mask.and_then(inline) };
     let json = json.filter(|_| caller.policy.routes.leave(&model));
