@@ -24,11 +24,16 @@ pub(crate) fn weights() -> Outcome<PathBuf> {
         println!("SLUICEGATE_MODEL names {}: nothing to fetch", other.display());
         return Ok(other);
     }
-    let cache = cache_folder(std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from), std::env::home_dir())?;
+    let cache = cache()?;
     let weights = cache.join(WEIGHTS.name);
     bring(&cache, &weights)?;
     println!("the model is ready: {}", weights.display());
     Ok(weights)
+}
+
+/// The folder of this project in the user's cache.
+pub(crate) fn cache() -> Outcome<PathBuf> {
+    cache_folder(std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from), std::env::home_dir())
 }
 
 fn bring(cache: &Path, weights: &Path) -> Outcome {

@@ -1,8 +1,9 @@
 //! The cargo subcommands that the chores need beside cargo itself.
 
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use crate::{Outcome, process, workspace};
+use crate::{Outcome, fetch_model, process};
 
 /// A cargo subcommand from the registry, in the version that is installed where there is none.
 pub(crate) struct Tool {
@@ -17,8 +18,8 @@ pub(crate) const DENY: Tool = Tool { subcommand: "deny", package: "cargo-deny", 
 pub(crate) const FUZZ: Tool = Tool { subcommand: "fuzz", package: "cargo-fuzz", version: "0.13.2" };
 
 impl Tool {
-    /// The subcommand as a command in the workspace. Where nobody has installed it, it is built once into
-    /// `target/tools`.
+    /// The subcommand as a command in the workspace. Where nobody has installed it, it is compiled once into the
+    /// user's cache, beside the model.
     pub(crate) fn command(&self) -> Outcome<Command> {
         if !self.is_installed()? {
             self.install()?;
@@ -34,16 +35,21 @@ impl Tool {
 
     fn install(&self) -> Outcome {
         let Self { package, version, .. } = self;
-        println!("installing {package} {version} into target/tools, once; this can take some minutes");
+        println!("installing {package} {version} into {}, once; this can take some minutes", self.folder()?.display());
         let mut install = process::cargo("install");
         install.args(["--quiet", "--locked", "--version", version, "--root"]);
-        process::run(install.arg(workspace::target()?.join(FOLDER)).arg(package))
+        process::run(install.arg(self.folder()?).arg(package))
+    }
+
+    /// Where this version is kept, for all clones of the repository.
+    fn folder(&self) -> Outcome<PathBuf> {
+        Ok(fetch_model::cache()?.join("tools").join(format!("{}-{}", self.package, self.version)))
     }
 
     /// The subcommand with our own tools found last, behind those of the user.
     fn bare(&self) -> Outcome<Command> {
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let own = workspace::target()?.join(FOLDER).join("bin");
+        let own = self.folder()?.join("bin");
         let path = std::env::join_paths(std::env::split_paths(&path).chain([own]))
             .map_err(|error| format!("the PATH cannot be extended: {error}"))?;
         let mut command = process::cargo(self.subcommand);
@@ -51,5 +57,3 @@ impl Tool {
         Ok(command)
     }
 }
-
-const FOLDER: &str = "tools";
