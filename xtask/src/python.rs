@@ -1,19 +1,80 @@
-//! Python environments under the target folder.
+//! Python environments below the target folder.
 
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use crate::{Outcome, process, workspace};
+use crate::{Outcome, process, seed, workspace};
 
-/// The interpreter of the environment `name` that has what `requirements` names; it is made where there is none.
+/// The interpreter of the environment `name` with the packages of the file `requirements`.
+///
+/// An environment is complete when its stamp is: the list of packages and the version of Python. One without it, whose
+/// installation broke off or whose Python has gone, is made anew.
 pub(crate) fn environment(name: &str, requirements: &Path) -> Outcome<PathBuf> {
     let folder = workspace::target()?.join("python").join(name);
     let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
-    if !python.exists() {
-        println!("making a Python environment in {}", folder.display());
-        process::run(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+    let list = fs::read_to_string(requirements).map_err(|error| format!("{}: {error}", requirements.display()))?;
+    let version = version(Path::new("python3"))?;
+    sufficient(&version)?;
+    let (stamp, wanted) = (folder.join("complete"), format!("{version} {:016x}\n", seed::of(&list)));
+    let is_complete = fs::read_to_string(&stamp).is_ok_and(|found| found == wanted) && self::version(&python).is_ok();
+    if !is_complete {
+        make(&folder, &python, requirements)?;
+        fs::write(&stamp, wanted).map_err(|error| format!("{}: {error}", stamp.display()))?;
     }
-    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", "-r"];
-    process::run(Command::new(&python).args(pip).arg(requirements))?;
     Ok(python)
+}
+
+fn make(folder: &Path, python: &Path, requirements: &Path) -> Outcome {
+    println!("making a Python environment in {}", folder.display());
+    if folder.exists() {
+        fs::remove_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    }
+    process::run(Command::new("python3").args(["-m", "venv"]).arg(folder))
+        .map_err(|error| format!("{error}. {NO_VENV}"))?;
+    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", "-r"];
+    process::run(Command::new(python).args(pip).arg(requirements))
+}
+
+/// The version of an interpreter, such as `3.11`.
+fn version(python: &Path) -> Outcome<String> {
+    let mut command = Command::new(python);
+    command.args(["-c", "import sys; print('%d.%d' % sys.version_info[:2])"]).stderr(Stdio::null());
+    let output = process::output(&mut command).map_err(|error| format!("{error}. {NEEDED}"))?;
+    Ok(output.trim().to_owned())
+}
+
+/// Refuses a Python for which the packages of the tests have no release.
+fn sufficient(version: &str) -> Outcome {
+    let numbers: Vec<u32> = version.split('.').filter_map(|number| number.parse().ok()).collect();
+    match numbers[..] >= LEAST[..] {
+        true => Ok(()),
+        false => Err(format!("python3 is version {version}. {NEEDED}")),
+    }
+}
+
+/// The packages of the tests have no releases for older ones.
+const LEAST: [u32; 2] = [3, 11];
+const NEEDED: &str = "The tests need Python 3.11 or newer as `python3`, with pip and venv (on Debian and Ubuntu: `apt-get \
+                      install python3 python3-pip python3-venv`; elsewhere: python.org)";
+const NO_VENV: &str =
+    "Python's venv module is missing or broken (on Debian and Ubuntu: `apt-get install python3-venv`)";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_python_is_refused_with_what_is_needed() {
+        assert_eq!(sufficient("3.11"), Ok(()));
+        assert_eq!(sufficient("4.0"), Ok(()));
+        let refusal = sufficient("3.9").unwrap_err();
+        assert!(refusal.starts_with("python3 is version 3.9. The tests need Python 3.11 or newer"), "{refusal}");
+    }
+
+    #[test]
+    fn an_absent_python_is_refused_with_what_is_needed() {
+        let refusal = version(Path::new("sluicegate-no-such-python")).unwrap_err();
+        assert!(refusal.contains("is not installed") && refusal.contains("apt-get install python3"), "{refusal}");
+    }
 }
