@@ -59,13 +59,22 @@ impl Programs {
 
 /// Starts a bare proxy in front of the upstream at `address`.
 pub(crate) fn bare(program: &Path, address: SocketAddr) -> Outcome<Subject> {
-    Subject::start(Command::new(program).arg(address.to_string()), Names::Upstream, None)
+    bare_by(Command::new(program).arg(address.to_string()))
+}
+
+/// Starts a bare proxy by this command.
+pub(crate) fn bare_by(command: &mut Command) -> Outcome<Subject> {
+    Subject::start(command, Names::Upstream, None)
 }
 
 /// Starts a gateway with this configuration. Its log is formatted and written, to nowhere: the disk is not measured.
 pub(crate) fn gateway(program: &Path, config: &str) -> Outcome<Subject> {
+    gateway_by(Command::new(program), config)
+}
+
+/// Starts a gateway by this command, which takes its arguments, with this configuration.
+pub(crate) fn gateway_by(mut command: Command, config: &str) -> Outcome<Subject> {
     let config = Scratch::write(config)?;
-    let mut command = Command::new(program);
     command.arg("serve").arg("--config").arg(&config.0).env_remove("SLUICEGATE_LOG");
     Subject::start(&mut command, Names::Gateway, Some(config))
 }
@@ -85,6 +94,11 @@ impl Subject {
             Names::Gateway => lines.next().and_then(|line| line.split(['/', ' ']).find_map(|word| word.parse().ok())),
         };
         Ok(Self { address, admin, names, process: Some(process), config })
+    }
+
+    /// The number of its process, if it has one of its own.
+    pub(crate) fn process_id(&self) -> Option<u32> {
+        self.process.as_ref().map(|process| process.child.id())
     }
 
     /// A question in its own names.

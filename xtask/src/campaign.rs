@@ -1,28 +1,39 @@
 //! `cargo xtask campaign`: seeded faults by the hundred thousand.
 
 use std::ffi::OsString;
+use std::process::Command;
 
-use crate::{Outcome, process, workspace};
+use crate::{Outcome, process, seed, suite, workspace};
 
-/// Puts the faults that `args` ask for to a gateway in memory.
+/// Puts the faults that `args` ask for to a gateway in memory, in an optimised build.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
-    put("campaign", args)
-}
-
-/// The campaign that every change has to pass, in a build that is quick to make.
-pub(crate) fn usual() -> Outcome {
-    put("dev", &[])
-}
-
-fn put(profile: &str, args: &[OsString]) -> Outcome {
     let mut command = process::cargo("run");
-    command.args(["--locked", "--profile", profile, "--package", "sluicegate-campaign", "--"]);
+    command.args(["--locked", "--profile", "campaign", "--package", "sluicegate-campaign", "--"]);
     for arg in args {
         command.arg(arg);
         if arg == "--write" {
             command.arg(workspace::root().join("tests/campaign/LOG.md"));
         }
     }
-    println!("== {}", process::shown(&command));
+    println!("$ {}", process::shown(&command));
     process::run(&mut command)
 }
+
+/// The campaign of the short tier, in the build of the tests.
+pub(crate) fn short() -> Outcome {
+    suite::build()?;
+    let mut campaign = Command::new(workspace::binary("debug", "campaign")?);
+    campaign.args(["--faults", SHORT, "--seed", &seed::current()?.to_string()]);
+    println!("$ {}", process::shown(&campaign));
+    process::run(&mut campaign)
+}
+
+/// A million faults with a new seed; the log is written.
+pub(crate) fn long() -> Outcome<String> {
+    let seed = seed::fresh();
+    run(&["--write", "--faults", "1000000", "--seed", &seed.to_string()].map(OsString::from))?;
+    Ok(format!("passed with seed {seed}"))
+}
+
+/// So many faults are put to every change.
+const SHORT: &str = "20000";

@@ -1,71 +1,238 @@
 //! `cargo xtask ci`: everything that has to pass, in the order in which a mistake is found soonest.
+//!
+//! The short tier is what every change pays. The long tier is everything else; see [`crate::long`].
 
+use std::ffi::OsString;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
-use crate::tools::DENY;
-use crate::{Outcome, campaign, deps, faults, fuzz, process, schemathesis, test, tidy, workspace};
+use crate::times::Times;
+use crate::{
+    Outcome, bench, campaign, deps, faults, licences, long, process, schemathesis, seed, test, tidy, workspace,
+};
 
-/// Runs every step and stops at the first that fails.
-pub(crate) fn run() -> Outcome {
-    let start = now();
-    for (number, (name, step)) in (1..).zip(STEPS) {
-        println!("\n== {number}/{}: {name}", STEPS.len());
-        let begun = now();
-        let outcome = step();
-        let time = told(begun.elapsed());
-        outcome.map_err(|error| format!("ci failed at '{name}' after {time}: {error}"))?;
-        println!("== {name}: passed in {time}");
+/// Runs the steps that `args` ask for, and prints how long each took.
+pub(crate) fn run(args: &[OsString]) -> Outcome {
+    let plan = Plan::parse(args)?;
+    match plan.tier {
+        Tier::Short => plan.run("ci", &short()),
+        Tier::Long => plan.run("ci --tier long", &long::steps()),
     }
-    println!("\n== all {} steps passed in {}", STEPS.len(), told(start.elapsed()));
-    Ok(())
 }
 
-/// What a step is called, and what it does.
-type Step = (&'static str, fn() -> Outcome);
+/// One step of a tier.
+pub(crate) struct Step {
+    /// By which `--only` and `--from` choose it.
+    pub(crate) name: &'static str,
+    /// What it holds, in a line for `--list`.
+    pub(crate) about: &'static str,
+    /// Does the work. It measures its own parts when it has several; else [`Plan::run`] measures it as a whole.
+    pub(crate) run: Run,
+}
 
-const STEPS: &[Step] = &[
-    ("format", || step(process::cargo("fmt").args(["--all", "--check"]))),
-    ("tidy", tidy::run),
-    ("layer table", deps::run),
-    ("clippy", || {
-        step(process::cargo("clippy").args(["--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]))
-    }),
-    ("docs", || {
-        step(process::cargo("doc").args(["--workspace", "--no-deps", "--locked"]).env("RUSTDOCFLAGS", "-D warnings"))
-    }),
-    ("each crate alone", each_alone),
-    ("licences, bans and sources", || step(DENY.command()?.args(["--locked", "check", "licenses", "bans", "sources"]))),
-    ("fuzz targets", fuzz::smoke),
-    ("schemathesis", schemathesis::smoke),
-    ("campaign", campaign::usual),
-    ("tests", || test::run(&[])),
-    ("faults", faults::check),
-];
+/// How a step runs.
+pub(crate) enum Run {
+    /// As one measured piece.
+    Whole(Box<dyn Fn() -> Outcome>),
+    /// As pieces that it measures itself.
+    Pieces(fn(&mut Times) -> Outcome),
+}
 
-/// The crates that people use without the rest: each is built, tested and documented with its own features only.
+impl Step {
+    pub(crate) fn new(name: &'static str, about: &'static str, run: impl Fn() -> Outcome + 'static) -> Self {
+        Self { name, about, run: Run::Whole(Box::new(run)) }
+    }
+}
+
+/// The short tier.
+fn short() -> Vec<Step> {
+    vec![
+        Step::new("format", "rustfmt", || echoed(process::cargo("fmt").args(["--all", "--check"]))),
+        Step::new("tidy", "what the compiler does not see, in every file", tidy::run),
+        Step::new("layers", "the layer table, features, lints and lock files", deps::run),
+        Step::new("licences", "licences and sources of all packages", licences::run),
+        Step::new("age", "the results of the long tier are recent enough", long::check_age),
+        Step::new("clippy", "clippy and compiler warnings", clippy),
+        Step::new("docs", "rustdoc without warnings", docs),
+        Step::new("alone", "each protocol crate compiles with its own features only", each_alone),
+        Step {
+            name: "tests",
+            about: "`cargo xtask test`: Rust tests, examples, current Python SDKs",
+            run: Run::Pieces(test::everything),
+        },
+        Step::new("faults", "every row of tests/FAULTS.md has a test that passed", faults::check),
+        Step::new("schemathesis", "random requests, judged by the OpenAPI document", schemathesis::smoke),
+        Step::new("campaign", "20,000 seeded faults", campaign::short),
+        Step::new("instructions", "instructions of a relayed request and event", bench::hold_instructions),
+        Step::new("rotating", "one part of the long tier, chosen by the seed", long::rotating),
+    ]
+}
+
+fn clippy() -> Outcome {
+    echoed(process::cargo("clippy").args(["--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]))
+}
+
+fn docs() -> Outcome {
+    let flags = "-D warnings";
+    echoed(process::cargo("doc").args(["--workspace", "--no-deps", "--locked"]).env("RUSTDOCFLAGS", flags))
+}
+
+/// The crates that people use without the rest, each with its own features only. Their tests run alone in the long
+/// tier.
 fn each_alone() -> Outcome {
-    for room in deps::present(&workspace::metadata()?).filter(|room| room.stands_alone()) {
-        let package = format!("sluicegate-{}", room.name);
-        step(process::cargo("test").args(["--locked", "--quiet", "--package", &package]))?;
-        step(process::cargo("doc").args(["--locked", "--quiet", "--no-deps", "--package", &package]))?;
-    }
-    Ok(())
+    let check = |package: &str| echoed(process::cargo("check").args(["--locked", "--quiet", "--package", package]));
+    alone()?.iter().try_for_each(|package| check(package))
 }
 
-fn step(command: &mut Command) -> Outcome {
+/// The packages that people use without the rest.
+pub(crate) fn alone() -> Outcome<Vec<String>> {
+    let metadata = workspace::metadata()?;
+    let rooms = deps::present(&metadata).filter(|room| room.stands_alone());
+    Ok(rooms.map(|room| format!("sluicegate-{}", room.name)).collect())
+}
+
+/// Runs a command below a line that shows it.
+pub(crate) fn echoed(command: &mut Command) -> Outcome {
     println!("$ {}", process::shown(command));
     process::run(command)
 }
 
-#[allow(clippy::disallowed_methods, reason = "how long a step takes is what a person waits for")]
-fn now() -> Instant {
-    Instant::now()
+/// What the command line asks for.
+#[derive(Debug, Default, PartialEq)]
+struct Plan {
+    tier: Tier,
+    list: bool,
+    keep_going: bool,
+    only: Vec<String>,
+    from: Option<String>,
 }
 
-fn told(time: Duration) -> String {
-    match time.as_secs() {
-        0..60 => format!("{:.1} s", time.as_secs_f64()),
-        seconds => format!("{} min {} s", seconds / 60, seconds % 60),
+#[derive(Debug, Default, PartialEq)]
+enum Tier {
+    #[default]
+    Short,
+    Long,
+}
+
+impl Plan {
+    fn parse(args: &[OsString]) -> Outcome<Self> {
+        let mut plan = Self::default();
+        let mut args = args.iter().map(|arg| arg.to_string_lossy());
+        while let Some(arg) = args.next() {
+            let mut value = || args.next().map(String::from).ok_or_else(|| format!("{arg} takes a value: {USAGE}"));
+            match &*arg {
+                "--list" => plan.list = true,
+                "--keep-going" => plan.keep_going = true,
+                "--only" => plan.only.extend(value()?.split(',').map(str::to_owned)),
+                "--from" => plan.from = Some(value()?),
+                "--tier" => plan.tier = Tier::parse(&value()?)?,
+                other => return Err(format!("unexpected {other:?}: {USAGE}")),
+            }
+        }
+        Ok(plan)
+    }
+
+    /// Runs the chosen steps; stops at the first that fails, or goes on when that was asked for.
+    fn run(&self, command: &'static str, steps: &[Step]) -> Outcome {
+        let chosen = self.choose(steps)?;
+        if self.list {
+            chosen.iter().for_each(|step| println!("{:<14} {}", step.name, step.about));
+            return Ok(());
+        }
+        println!("seed {}", seed::current()?);
+        let mut times = Times::of(command);
+        let mut failed = Vec::new();
+        for step in chosen {
+            let outcome = match &step.run {
+                Run::Whole(run) => times.step(step.name, run),
+                Run::Pieces(run) => run(&mut times),
+            };
+            if let Err(error) = outcome {
+                failed.push(format!("'{}': {error}", step.name));
+                if !self.keep_going {
+                    break;
+                }
+            }
+        }
+        times.finish();
+        if failed.is_empty() { Ok(()) } else { Err(format!("{command} failed at {}", failed.join("\nand at "))) }
+    }
+
+    fn choose<'a>(&self, steps: &'a [Step]) -> Outcome<Vec<&'a Step>> {
+        let place = |name: &String| {
+            let names = || steps.iter().map(|step| step.name).collect::<Vec<_>>().join(", ");
+            let place = steps.iter().position(|step| step.name == name);
+            place.ok_or_else(|| format!("there is no step {name:?}: there are {}", names()))
+        };
+        let first = self.from.as_ref().map_or(Ok(0), place)?;
+        let only = self.only.iter().map(place).collect::<Outcome<Vec<_>>>()?;
+        let is_chosen = |at: &usize| *at >= first && (only.is_empty() || only.contains(at));
+        Ok((0..steps.len()).filter(is_chosen).map(|at| &steps[at]).collect())
+    }
+}
+
+impl Tier {
+    fn parse(word: &str) -> Outcome<Self> {
+        match word {
+            "short" => Ok(Self::Short),
+            "long" => Ok(Self::Long),
+            other => Err(format!("there is no tier {other:?}: there are short and long")),
+        }
+    }
+}
+
+const USAGE: &str = "expected [--tier short|long] [--only STEP,…] [--from STEP] [--keep-going] [--list]";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Outcome<Plan> {
+        Plan::parse(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>())
+    }
+
+    fn names(line: &str) -> Outcome<String> {
+        let plan = parse(line)?;
+        let steps = ["one", "two", "three"].map(|name| Step::new(name, "", || Ok(())));
+        Ok(plan.choose(&steps)?.iter().map(|step| step.name).collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn steps_are_chosen_by_name() {
+        assert_eq!(names("").as_deref(), Ok("one two three"));
+        assert_eq!(names("--only three,one").as_deref(), Ok("one three"));
+        assert_eq!(names("--from two").as_deref(), Ok("two three"));
+        assert!(names("--only four").unwrap_err().contains("no step \"four\": there are one, two, three"));
+    }
+
+    #[test]
+    fn the_command_line_is_read_or_refused() {
+        let expected = Plan { tier: Tier::Long, keep_going: true, only: vec!["soak".to_owned()], ..Plan::default() };
+        assert_eq!(parse("--tier long --only soak --keep-going"), Ok(expected));
+        assert!(parse("--tier middle").unwrap_err().contains("no tier \"middle\""));
+        assert!(parse("--only").unwrap_err().contains("--only takes a value"));
+        assert!(parse("soak").unwrap_err().contains("unexpected \"soak\""));
+    }
+
+    #[test]
+    fn a_failing_step_ends_the_run_unless_it_goes_on() {
+        use std::cell::Cell;
+        use std::rc::Rc;
+        let ran = |line: &str| {
+            let count = Rc::new(Cell::new(0));
+            let counted = Rc::clone(&count);
+            let steps = [
+                Step::new("bad", "", || Err("no".to_owned())),
+                Step::new("good", "", move || {
+                    counted.set(counted.get() + 1);
+                    Ok(())
+                }),
+            ];
+            (parse(line).unwrap().run("test of ci", &steps), count.get())
+        };
+        let (stopped, count) = ran("");
+        assert_eq!((stopped.unwrap_err().as_str(), count), ("test of ci failed at 'bad': no", 0));
+        let (went_on, count) = ran("--keep-going");
+        assert!(went_on.is_err());
+        assert_eq!(count, 1);
     }
 }

@@ -1,5 +1,4 @@
-//! The official SDKs against the gateway: the Python ones in `cargo xtask test`, the Node ones by
-//! `cargo xtask clients`.
+//! The official SDKs against the gateway: `cargo xtask clients`.
 
 use std::ffi::OsString;
 use std::fs;
@@ -7,35 +6,80 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::gateway::Gateway;
-use crate::{Outcome, fetch_model, process, python, workspace};
+use crate::{Outcome, fetch_model, process, python, seed, suite, workspace};
 
-/// Runs the Python SDKs against the binary of the dev profile, which must have been built.
-pub(crate) fn python_sdks() -> Outcome {
-    REQUIREMENTS.iter().try_for_each(|(requirements, pytest)| python_set(requirements, pytest))
+/// Builds the gateway and runs the SDKs that the first of `args` names; the rest goes to their test runner.
+pub(crate) fn run(args: &[OsString]) -> Outcome {
+    let Some((which, rest)) = args.split_first() else { return Err(USAGE.to_owned()) };
+    match which.to_str() {
+        Some("python") => ready().and_then(|()| python_set(&CURRENT, rest)),
+        Some("python-previous") => ready().and_then(|()| python_set(&PREVIOUS, rest)),
+        Some("node") => ready().and_then(|()| node(rest)),
+        _ => Err(format!("unexpected {which:?}: {USAGE}")),
+    }
 }
 
-/// Brings the model if it is absent, builds, and runs the Node SDKs; `args` go to `node --test`.
-pub(crate) fn node_sdks(args: &[OsString]) -> Outcome {
+/// The short tests of the current Python SDKs, against the binaries that have been built.
+pub(crate) fn python_current() -> Outcome {
+    suite::product()?;
+    python_set(&CURRENT, &[])
+}
+
+/// The short tests of the previous majors.
+pub(crate) fn python_previous() -> Outcome {
+    ready()?;
+    python_set(&PREVIOUS, &[])
+}
+
+/// All tests of both majors.
+pub(crate) fn python_long() -> Outcome {
+    ready()?;
+    [&CURRENT, &PREVIOUS].into_iter().try_for_each(|set| python_set(set, &EVERYTHING.map(OsString::from)))
+}
+
+/// All tests of the Node SDKs.
+pub(crate) fn node_long() -> Outcome {
+    ready()?;
+    node(&[])
+}
+
+/// Brings the model if it is absent, and builds the gateway and the simulator.
+fn ready() -> Outcome {
     fetch_model::run()?;
-    let packages = ["--package", "sluicegate-server", "--package", "sluicegate-simulator"];
-    process::run(process::cargo("build").args(["--locked", "--bins"]).args(packages))?;
+    process::run(process::cargo("build").args(["--locked", "--bins", "--package", "sluicegate-simulator"]))?;
+    suite::product()
+}
+
+/// A set of Python SDKs.
+struct Set {
+    /// The file with its packages, without its ending; also the name of its environment.
+    requirements: &'static str,
+    /// The arguments of its short tests.
+    short: &'static [&'static str],
+}
+
+/// Runs one set of the Python SDKs in an environment of its own.
+fn python_set(set: &Set, args: &[OsString]) -> Outcome {
+    let folder = folder();
+    let python = python::environment(set.requirements, &folder.join(set.requirements).with_extension("txt"))?;
+    let mut command = Command::new(python);
+    command.current_dir(folder).env(PROGRAM, workspace::program("debug")?);
+    command.env(SIMULATOR, workspace::simulator("debug")?);
+    seed::pass(seed::current()?, &mut command);
+    command.args(["-m", "pytest", "-q"]).args(set.short).args(args);
+    println!("$ {}", process::shown(&command));
+    process::run(&mut command)
+}
+
+fn node(args: &[OsString]) -> Outcome {
     let folder = installed()?;
     let program = workspace::program("debug")?;
     let gateway = Gateway::start(&program, Gateway::KEYS, &folder.join("gateway.log"))?;
     let mut test = npm(&folder);
     test.env(PROGRAM, program).env(SIMULATOR, workspace::simulator("debug")?);
+    seed::pass(seed::current()?, &mut test);
     test.env("SLUICEGATE_URL", gateway.url()).envs(Gateway::KEYS).args(["--silent", "test", "--"]).args(args);
     process::run(&mut test)
-}
-
-/// One set of the Python SDKs in an environment of its own.
-fn python_set(requirements: &str, pytest: &[&str]) -> Outcome {
-    let folder = folder();
-    let python = python::environment(requirements, &folder.join(requirements).with_extension("txt"))?;
-    let mut command = Command::new(python);
-    command.current_dir(folder).env(PROGRAM, workspace::program("debug")?);
-    command.env(SIMULATOR, workspace::simulator("debug")?);
-    process::run(command.args(["-m", "pytest", "-q"]).args(pytest))
 }
 
 /// A fresh copy of the Node tests with all that they need, so that nothing is written beside the sources.
@@ -47,7 +91,6 @@ fn installed() -> Outcome<PathBuf> {
     process::run(npm(&folder).args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]))?;
     Ok(folder)
 }
-
 /// Puts the files of a flat folder in the place of whatever is at `to`.
 fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     if to.exists() {
@@ -79,15 +122,16 @@ fn target() -> Outcome<PathBuf> {
     Ok(workspace::target()?.join("clients"))
 }
 
-/// The files that name the Python SDKs, their current majors and the ones before, with what pytest is told for each.
-const REQUIREMENTS: [(&str, &[&str]); 2] = [
-    ("requirements", &[]),
-    // What the gateway makes of the values of a request does not depend on the major of the SDK.
-    ("requirements-previous", &["--ignore=test_image_values.py"]),
-];
+/// The current majors of the Python SDKs.
+const CURRENT: Set = Set { requirements: "requirements", short: &[] };
+/// The majors before those.
+const PREVIOUS: Set = Set { requirements: "requirements-previous", short: &["--ignore=test_image_values.py"] };
+/// What pytest is given for all tests, also those that only the long tier runs.
+const EVERYTHING: [&str; 2] = ["-m", ""];
 /// The folder of the Node tests, here and in the target folder.
 const NODE: &str = "node";
-/// Tells the tests which binary to run.
+/// The variable by which the tests find the gateway's binary.
 const PROGRAM: &str = "SLUICEGATE_BIN";
-/// The same of the model server that they have behind it.
+/// The variable by which the tests find the simulator's binary.
 const SIMULATOR: &str = "SLUICEGATE_SIMULATOR_BIN";
+const USAGE: &str = "expected `python`, `python-previous` or `node`, and then arguments of pytest or `node --test`";

@@ -10,19 +10,25 @@ mod faults;
 mod fetch_model;
 mod fuzz;
 mod gateway;
+mod inner;
 mod interop;
 mod layers;
+mod licences;
 mod lints;
 mod lockfile;
+mod long;
 mod mutate;
 mod passed;
 mod process;
 mod programs;
 mod python;
 mod schemathesis;
+mod seed;
 mod serve;
+mod suite;
 mod test;
 mod tidy;
+mod times;
 mod tools;
 mod workspace;
 
@@ -50,8 +56,9 @@ fn chore(mut args: Vec<OsString>) -> Outcome {
     match name.to_str() {
         Some("serve") => serve::run(&args),
         Some("test") => test::run(&args),
-        Some("ci") => nothing(&args).and_then(|()| ci::run()),
-        Some("clients") => clients::node_sdks(&args),
+        Some("t") => inner::run(&args),
+        Some("ci") => ci::run(&args),
+        Some("clients") => clients::run(&args),
         Some("interop") => interop::run(&args),
         Some("fetch-model") => nothing(&args).and_then(|()| fetch_model::run()),
         Some("bench") => bench::run(&args),
@@ -63,6 +70,7 @@ fn chore(mut args: Vec<OsString>) -> Outcome {
         Some("faults") => faults::run(&args),
         Some("mutate") => mutate::run(&args),
         Some("advisories") => nothing(&args).and_then(|()| advisories::run()),
+        Some("licences") => nothing(&args).and_then(|()| licences::run()),
         Some("deps") => nothing(&args).and_then(|()| deps::run()),
         Some("tidy") => nothing(&args).and_then(|()| tidy::run()),
         Some("help" | "--help" | "-h") => usage(),
@@ -87,15 +95,24 @@ const USAGE: &str = "\
 usage: cargo xtask <chore>
 
   serve [ARGS…]       bring the model if it is absent, build in release, run `sluicegate serve ARGS…`
-  test [ARGS…]        bring the model if it is absent, run every test; ARGS go to `cargo test`
-  ci                  everything that has to pass: format, lints, tables, docs, licences, fuzz targets, tests
-  clients [ARGS…]     run the official Node SDKs against the gateway; ARGS go to `node --test`
+  test [NAME…]        bring the model if it is absent, run every test; with NAMEs the Rust tests whose path has one
+  t CRATE [TESTS] [--accept]
+                      format, lint and test one crate, such as `t wire`, `t wire data_url` or `t server upstreams::u07`;
+                      --accept takes over snapshots that differ
+  ci [--tier short|long] [--only STEP,…] [--from STEP] [--keep-going] [--list]
+                      everything that has to pass before a change lands; the long tier is everything else, each part of
+                      which writes its row of tests/LONG.md; --list names the steps
+  clients python|python-previous|node [ARGS…]
+                      run the official SDKs against the gateway; ARGS go to pytest or `node --test`
   interop [ARGS…]     run the gateway in front of another model server, llama-cpp-python; ARGS go to the tests
   fetch-model         bring the weights of the embedded text engine into the user's cache
   bench [ARGS…]       run the benches; ARGS go to the bench programs of the crates
   bench gateway [--quick] [--write] [CELL…]
                       measure the release build in front of an upstream against a bare proxy: everything, or a CELL
                       such as 'requests'; --write puts the table into tests/benches/RESULTS.md
+  bench instructions [--write REASON]
+                      count the instructions of a relayed request and event with valgrind, and hold them against
+                      tests/benches/INSTRUCTIONS.toml; --write puts what was counted there
   soak [--quick] [--cycles N] [--write] [CELL…]
                       hold the release build against loads that it has to outlast: idle streams, clients that do not
                       read, overload, restarts and reloads, or a CELL of these such as 'overload'; --cycles is how often
@@ -116,6 +133,7 @@ usage: cargo xtask <chore>
                       take one guard of the product away at a time, in a copy, and see that a test tells: all of
                       tests/mutations, or those whose names begin with a NAME; --write puts what came of it into
                       tests/MUTATIONS.md
+  licences            hold the licences and sources of all packages against deny.toml
   advisories          look the locked packages up in the RustSec database, which has to be reachable
   deps                hold the workspace against the layer table, its lints and the lock files against the rules
   tidy                look over every file for what the compiler does not see";

@@ -25,6 +25,13 @@ pub(crate) fn cargo(subcommand: &str) -> Command {
     command
 }
 
+/// A git command in the workspace.
+pub(crate) fn git(args: &[&str]) -> Command {
+    let mut git = Command::new("git");
+    git.current_dir(workspace::root()).args(args);
+    git
+}
+
 /// Runs a command to its end, its output going where ours goes.
 ///
 /// # Errors

@@ -25,7 +25,7 @@ pub(crate) fn run(name: &str, page: &str, args: &[OsString]) -> Outcome {
 }
 
 /// Builds everything, in a folder of its own: the gateway in the usual one keeps its engines.
-fn build() -> Outcome<PathBuf> {
+pub(crate) fn build() -> Outcome<PathBuf> {
     let target = workspace::target()?.join("lean");
     // Each in a build of its own, so that neither has features on for the sake of the other. Without engines, since
     // none is asked.

@@ -21,6 +21,12 @@ pub(crate) fn smoke() -> Outcome {
     Plan { examples: SMOKE_EXAMPLES, without: Vec::new() }.run()
 }
 
+/// 100 examples an operation.
+pub(crate) fn long() -> Outcome<String> {
+    Plan { examples: LONG_EXAMPLES, without: Vec::new() }.run()?;
+    Ok("passed".to_owned())
+}
+
 /// What is to be done.
 #[derive(Debug, PartialEq)]
 struct Plan {
@@ -91,6 +97,7 @@ fn write_document() -> Outcome<PathBuf> {
 
 const EXAMPLES: u32 = 25;
 const SMOKE_EXAMPLES: u32 = 10;
+const LONG_EXAMPLES: u32 = 100;
 /// The embedded model is slow: one plain reply and one stream of each operation and phase for so many examples.
 const EXAMPLES_PER_ANSWER: u32 = 5;
 /// One key for every capability.

@@ -1,16 +1,28 @@
-//! `cargo xtask test`: every test, from a bare machine.
+//! `cargo xtask test`: every test of the short tier, from a bare machine.
 
 use std::ffi::OsString;
 
-use crate::{Outcome, clients, fetch_model, passed, process};
+use crate::times::Times;
+use crate::{Outcome, clients, fetch_model, seed, suite};
 
-/// Brings the model if it is absent and runs the tests; `args` go to the last `cargo test`.
+/// Runs all tests, or with `args` the Rust tests whose path contains one of them.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
-    fetch_model::run()?;
-    // The build that `cargo test` makes too, and beside it the binary that the clients call.
-    let roots = passed::build()?;
-    clients::python_sdks()?;
-    let mut tests = process::cargo("test");
-    tests.args(["--workspace", "--locked"]).args(args);
-    passed::run(tests, &roots)
+    let filters: Vec<_> = args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
+    if let Some(flag) = filters.iter().find(|filter| filter.starts_with('-')) {
+        return Err(format!("unexpected {flag:?}: expected parts of names of Rust tests, or nothing"));
+    }
+    let mut times = Times::of("test");
+    let outcome = match filters.is_empty() {
+        true => everything(&mut times),
+        false => fetch_model::run().and_then(|()| suite::run(&mut times, &filters, seed::current()?)),
+    };
+    times.finish();
+    outcome
+}
+
+/// Runs the Rust tests, the examples in the documentation and the current Python SDKs.
+pub(crate) fn everything(times: &mut Times) -> Outcome {
+    times.step("model", fetch_model::run)?;
+    suite::run(times, &[], seed::current()?)?;
+    times.step("Python SDKs", clients::python_current)
 }

@@ -43,6 +43,6 @@ pub(crate) fn simulator(profile: &str) -> Outcome<PathBuf> {
     binary(profile, "sluicegate-simulator")
 }
 
-fn binary(profile: &str, name: &str) -> Outcome<PathBuf> {
+pub(crate) fn binary(profile: &str, name: &str) -> Outcome<PathBuf> {
     Ok(target()?.join(profile).join(format!("{name}{}", std::env::consts::EXE_SUFFIX)))
 }

@@ -1,0 +1,132 @@
+//! The committed figures of `INSTRUCTIONS.toml`, and what a measurement may differ from them.
+
+use std::fmt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Outcome;
+use crate::callgrind::Count;
+
+/// The cost of a small relayed request and of a relayed event, in this order.
+#[derive(Debug)]
+pub(crate) struct Measured {
+    pub(crate) gateway: [Count; 2],
+    pub(crate) bare: [Count; 2],
+}
+
+/// The committed figures.
+#[derive(Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Figures {
+    /// Why they are what they are: what the last change of them was for.
+    reason: String,
+    request: Figure,
+    event: Figure,
+}
+
+/// The committed cost of one unit.
+#[derive(Debug, Clone, Copy, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+struct Figure {
+    instructions: u64,
+    code_lines: u64,
+}
+
+impl Figures {
+    /// Reads the committed figures.
+    pub(crate) fn read(path: &Path) -> Outcome<Self> {
+        let failed = |error: String| format!("{}: {error}", path.display());
+        let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+        toml::from_str(&text).map_err(|error| failed(error.to_string()))
+    }
+
+    /// The figures of a measurement.
+    pub(crate) fn of(measured: &Measured, reason: &str) -> Self {
+        let [request, event] =
+            measured.gateway.map(|Count { instructions, code_lines }| Figure { instructions, code_lines });
+        Self { reason: reason.to_owned(), request, event }
+    }
+
+    /// The text of the file.
+    pub(crate) fn page(&self) -> String {
+        format!("{HEAD}{}", toml::to_string(self).unwrap_or_default())
+    }
+
+    /// Holds a measurement against the figures.
+    ///
+    /// # Errors
+    /// When something costs more than [`MOST`] above its figure.
+    pub(crate) fn hold(&self, measured: &Measured) -> Outcome {
+        let mut found = Vec::new();
+        for ((unit, figure), count) in [("request", self.request), ("event", self.event)].iter().zip(measured.gateway) {
+            for (what, committed, counted) in [
+                ("instructions", figure.instructions, count.instructions),
+                ("code lines", figure.code_lines, count.code_lines),
+            ] {
+                let change = counted as f64 / committed.max(1) as f64 - 1.0;
+                println!("{what} of a relayed {unit}: {counted}, committed {committed} ({:+.1} %)", change * 100.0);
+                if change > MOST {
+                    found.push(format!("a relayed {unit} takes {counted} {what}, committed are {committed}"));
+                }
+            }
+        }
+        if found.is_empty() { Ok(()) } else { Err(format!("{}; {ADVICE}", found.join("; "))) }
+    }
+}
+
+impl fmt::Display for Measured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:<22} {:>12} {:>12} {:>7}", "", "gateway", "bare proxy", "ratio")?;
+        for (unit, (gateway, bare)) in ["request", "event"].iter().zip(self.gateway.iter().zip(&self.bare)) {
+            for (what, gateway, bare) in [
+                ("instructions", gateway.instructions, bare.instructions),
+                ("code lines", gateway.code_lines, bare.code_lines),
+            ] {
+                let ratio = gateway as f64 / bare.max(1) as f64;
+                writeln!(f, "{:<22} {gateway:>12} {bare:>12} {ratio:>7.2}", format!("{what}, {unit}"))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// So much more than its figure something may cost, as a share.
+const MOST: f64 = 0.03;
+const ADVICE: &str =
+    "make it cheaper, or raise the figure by `cargo xtask bench instructions --write 'why'` in the same commit";
+const HEAD: &str = "\
+# The cost of a small relayed Chat request and of a relayed event of a stream, counted by callgrind: instructions in user
+# space, and different lines of 64 bytes of code. `cargo xtask ci` fails at 3 % above; a commit that raises a figure says
+# why. Written by `cargo xtask bench instructions --write REASON`.
+
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(instructions: u64, code_lines: u64) -> Measured {
+        let count = Count { instructions, code_lines };
+        Measured { gateway: [count; 2], bare: [count; 2] }
+    }
+
+    #[test]
+    fn three_percent_more_is_allowed_and_not_four() {
+        let figures = Figures::of(&measured(1_000, 500), "the first");
+        assert_eq!(figures.hold(&measured(1_030, 515)), Ok(()));
+        assert_eq!(figures.hold(&measured(1, 1)), Ok(()));
+        let error = figures.hold(&measured(1_040, 500)).unwrap_err();
+        assert!(
+            error.starts_with("a relayed request takes 1040 instructions, committed are 1000; a relayed event"),
+            "{error}"
+        );
+        assert!(figures.hold(&measured(1_000, 520)).unwrap_err().contains("520 code lines"));
+    }
+
+    #[test]
+    fn the_file_is_read_as_it_is_written() {
+        let figures = Figures::of(&measured(1_000, 500), "a 'first' figure");
+        assert_eq!(toml::from_str::<Figures>(&figures.page()), Ok(figures));
+    }
+}

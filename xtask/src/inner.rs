@@ -1,0 +1,168 @@
+//! `cargo xtask t`: format, clippy and tests of one crate, for the time between two edits.
+
+use std::ffi::OsString;
+use std::process::Command;
+
+use cargo_metadata::{Metadata, Package};
+
+use crate::times::Times;
+use crate::{Outcome, ci, fetch_model, process, workspace};
+
+/// Formats, lints and tests the crate that `args` name.
+pub(crate) fn run(args: &[OsString]) -> Outcome {
+    let plan = Plan::parse(args)?;
+    let chosen = Chosen::of(&workspace::metadata()?, &plan)?;
+    let mut times = Times::of("t");
+    let outcome = chosen.run(&mut times, plan.accept);
+    times.finish();
+    outcome
+}
+
+/// What the command line asks for.
+#[derive(Debug, Default, PartialEq)]
+struct Plan {
+    name: String,
+    filter: Option<String>,
+    /// Whether snapshots that differ are taken over.
+    accept: bool,
+}
+
+impl Plan {
+    fn parse(args: &[OsString]) -> Outcome<Self> {
+        let mut plan = Self::default();
+        for arg in args.iter().map(|arg| arg.to_string_lossy()) {
+            match &*arg {
+                "--accept" => plan.accept = true,
+                flag if flag.starts_with('-') => return Err(format!("unexpected {flag:?}: {USAGE}")),
+                word if plan.name.is_empty() => word.clone_into(&mut plan.name),
+                word if plan.filter.is_none() => plan.filter = Some(word.to_owned()),
+                word => return Err(format!("unexpected {word:?}: {USAGE}")),
+            }
+        }
+        if plan.name.is_empty() { Err(USAGE.to_owned()) } else { Ok(plan) }
+    }
+}
+
+/// A package, one of its test programs or all, and the tests within.
+#[derive(Debug, PartialEq)]
+struct Chosen {
+    package: String,
+    /// The test program; all of the package's without it.
+    program: Option<String>,
+    /// A part of the names of the tests.
+    filter: Option<String>,
+}
+
+impl Chosen {
+    fn of(metadata: &Metadata, plan: &Plan) -> Outcome<Self> {
+        let full = format!("sluicegate-{}", plan.name);
+        let find = |package: &&Package| [full.as_str(), &plan.name].contains(&package.name.as_str());
+        let package = metadata.packages.iter().find(find).ok_or_else(|| unknown(metadata, &plan.name))?;
+        let programs: Vec<_> = package.targets.iter().filter(|target| target.is_test()).collect();
+        let (first, rest) = match plan.filter.as_deref().map(|filter| filter.split_once("::")) {
+            Some(Some((first, rest))) => (Some(first), Some(rest.to_owned())),
+            Some(None) => (plan.filter.as_deref(), None),
+            None => (None, None),
+        };
+        let program = programs.iter().map(|target| target.name.clone()).find(|name| first == Some(name));
+        let filter = if program.is_some() { rest } else { plan.filter.clone() };
+        Ok(Self { package: package.name.to_string(), program, filter })
+    }
+
+    fn run(&self, times: &mut Times, accept: bool) -> Outcome {
+        if self.asks_the_model() {
+            fetch_model::run()?;
+        }
+        times.step("format", || ci::echoed(process::cargo("fmt").args(["--package", &self.package])))?;
+        times.step("clippy", || ci::echoed(&mut self.clippy()))?;
+        times.step("tests", || ci::echoed(&mut self.tests(accept)))
+    }
+
+    fn clippy(&self) -> Command {
+        let mut clippy = self.cargo("clippy");
+        match self.program {
+            Some(_) => clippy.args(["--lib", "--bins"]),
+            None => clippy.arg("--all-targets"),
+        };
+        clippy.args(["--", "-D", "warnings"]);
+        clippy
+    }
+
+    fn tests(&self, accept: bool) -> Command {
+        let mut tests = self.cargo("test");
+        tests.args(["--quiet", "--"]).args(&self.filter);
+        if accept {
+            tests.env("INSTA_UPDATE", "always");
+        }
+        tests
+    }
+
+    fn cargo(&self, subcommand: &str) -> Command {
+        let mut command = process::cargo(subcommand);
+        command.args(["--locked", "--package", &self.package]);
+        if self.package == SERVER && !self.asks_the_model() {
+            // Without the embedded engines it builds in a fraction of the time.
+            command.arg("--no-default-features");
+        }
+        if let Some(program) = &self.program {
+            command.args(["--test", program]);
+        }
+        command
+    }
+
+    /// Whether tests among these need the embedded engines.
+    fn asks_the_model(&self) -> bool {
+        match (self.package.as_str(), self.program.as_deref()) {
+            (SERVER, program) => program.is_none_or(|program| program == "black_box"),
+            (package, _) => package == "sluicegate-local",
+        }
+    }
+}
+
+fn unknown(metadata: &Metadata, name: &str) -> String {
+    let names = metadata.packages.iter().map(|package| package.name.trim_start_matches("sluicegate-"));
+    format!("there is no crate {name:?}: there are {}", names.collect::<Vec<_>>().join(", "))
+}
+
+const SERVER: &str = "sluicegate-server";
+const USAGE: &str = "expected CRATE [TESTS] [--accept], such as `wire`, `wire data_url` or `server upstreams::u07`";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(line: &str) -> Outcome<Chosen> {
+        let plan = Plan::parse(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>())?;
+        Chosen::of(&workspace::metadata().unwrap(), &plan)
+    }
+
+    #[test]
+    fn a_crate_is_chosen_by_its_folder_and_a_program_by_its_name() {
+        let expected = |package: &str, program: Option<&str>, filter: Option<&str>| Chosen {
+            package: package.to_owned(),
+            program: program.map(str::to_owned),
+            filter: filter.map(str::to_owned),
+        };
+        assert_eq!(chosen("wire"), Ok(expected("sluicegate-wire", None, None)));
+        assert_eq!(chosen("wire read::depth"), Ok(expected("sluicegate-wire", None, Some("read::depth"))));
+        assert_eq!(chosen("server upstreams"), Ok(expected(SERVER, Some("upstreams"), None)));
+        assert_eq!(chosen("server upstreams::u07"), Ok(expected(SERVER, Some("upstreams"), Some("u07"))));
+        assert_eq!(chosen("xtask times"), Ok(expected("xtask", None, Some("times"))));
+        assert!(chosen("cellar").unwrap_err().starts_with("there is no crate \"cellar\": there are "));
+        assert!(chosen("").unwrap_err().contains("expected CRATE"));
+    }
+
+    #[test]
+    fn the_engines_are_built_for_tests_that_need_them_alone() {
+        let shown = |line: &str| process::shown(&chosen(line).unwrap().tests(false));
+        assert_eq!(
+            shown("server upstreams::u07"),
+            "cargo test --locked --package sluicegate-server --no-default-features --test upstreams --quiet -- u07"
+        );
+        assert_eq!(
+            shown("server black_box"),
+            "cargo test --locked --package sluicegate-server --test black_box --quiet --"
+        );
+        assert_eq!(shown("wire"), "cargo test --locked --package sluicegate-wire --quiet --");
+    }
+}

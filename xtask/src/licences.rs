@@ -1,0 +1,107 @@
+//! The licences and the sources of all locked packages, against `deny.toml`.
+//!
+//! The long tier holds the packages against the same file with cargo-deny, which looks further (at bans, at what every
+//! target pulls in); this is the part that needs no tool to be compiled first.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use cargo_metadata::{Metadata, MetadataCommand, Package};
+use serde::Deserialize;
+use spdx::{Expression, LicenseReq, ParseMode};
+
+use crate::{Outcome, process, workspace};
+
+/// Holds every package that the workspace is built from against the list of licences and the one registry.
+pub(crate) fn run() -> Outcome {
+    let allowed = allowed()?;
+    let metadata = resolved()?;
+    let found: Vec<_> = metadata.packages.iter().filter_map(|package| problem(package, &allowed)).collect();
+    if found.is_empty() {
+        println!("{} packages have licences of deny.toml and come from the registry", metadata.packages.len());
+        return Ok(());
+    }
+    Err(format!("licences and sources:\n  {}", found.join("\n  ")))
+}
+
+/// Every package of the lock file, with what its manifest says.
+fn resolved() -> Outcome<Metadata> {
+    let mut command = MetadataCommand::new();
+    command.cargo_path(process::cargo_path()).current_dir(workspace::root());
+    command.other_options(vec!["--locked".to_owned(), "--all-features".to_owned()]);
+    command.exec().map_err(|error| format!("cargo metadata failed: {error}"))
+}
+
+/// The licences that `deny.toml` allows.
+fn allowed() -> Outcome<BTreeSet<String>> {
+    #[derive(Deserialize)]
+    struct Deny {
+        licenses: Licenses,
+    }
+    #[derive(Deserialize)]
+    struct Licenses {
+        allow: BTreeSet<String>,
+    }
+    let text = fs::read_to_string(workspace::root().join(FILE)).map_err(|error| format!("{FILE}: {error}"))?;
+    let deny: Deny = toml::from_str(&text).map_err(|error| format!("{FILE}: {error}"))?;
+    Ok(deny.licenses.allow)
+}
+
+/// What is wrong with a package, in one sentence.
+fn problem(package: &Package, allowed: &BTreeSet<String>) -> Option<String> {
+    let name = format!("{} {}", package.name, package.version);
+    if package.source.as_ref().is_some_and(|source| source.repr != REGISTRY) {
+        return Some(format!("{name} does not come from the registry"));
+    }
+    let Some(licence) = &package.license else { return Some(format!("{name} states no licence")) };
+    match Expression::parse_mode(licence, ParseMode::LAX) {
+        Ok(expression) if expression.evaluate(|required| is_allowed(required, allowed)) => None,
+        Ok(_) => Some(format!("{name} is under {licence}, which {FILE} does not allow")),
+        Err(error) => Some(format!("{name}: the licence {licence:?} cannot be read: {}", error.reason)),
+    }
+}
+
+fn is_allowed(required: &LicenseReq, allowed: &BTreeSet<String>) -> bool {
+    // An exception, such as that of LLVM, only gives more rights than its licence.
+    required.license.id().is_some_and(|id| allowed.contains(id.name))
+}
+
+const FILE: &str = "deny.toml";
+/// By which cargo names its own registry.
+const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn package(licence: &str, source: &str) -> Package {
+        let text = format!(
+            r#"{{"name":"a","version":"1.0.0","id":"a","license":{licence},"license_file":null,"description":null,"source":{source},"dependencies":[],"targets":[],"features":{{}},"manifest_path":"/a/Cargo.toml","metadata":null,"publish":null,"authors":[],"categories":[],"keywords":[],"readme":null,"repository":null,"homepage":null,"documentation":null,"edition":"2021","links":null,"default_run":null,"rust_version":null}}"#
+        );
+        serde_json::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn a_package_needs_a_licence_of_the_list_and_the_registry() {
+        let allowed = ["MIT".to_owned(), "Apache-2.0".to_owned(), "Unicode-3.0".to_owned()].into();
+        let problem = |licence: &str, source: &str| problem(&package(licence, source), &allowed);
+        let registry = format!("{REGISTRY:?}");
+        for good in [r#""MIT""#, r#""GPL-3.0 OR MIT""#, r#""MIT/Apache-2.0""#, r#""(MIT OR GPL-3.0) AND Unicode-3.0""#]
+        {
+            assert_eq!(problem(good, &registry), None, "{good}");
+        }
+        assert_eq!(problem(r#""Apache-2.0 WITH LLVM-exception""#, "null"), None);
+        assert_eq!(
+            problem(r#""MIT AND GPL-3.0""#, &registry).as_deref(),
+            Some("a 1.0.0 is under MIT AND GPL-3.0, which deny.toml does not allow")
+        );
+        assert_eq!(problem("null", &registry).as_deref(), Some("a 1.0.0 states no licence"));
+        let elsewhere = problem(r#""MIT""#, r#""git+https://example.com/a""#);
+        assert_eq!(elsewhere.as_deref(), Some("a 1.0.0 does not come from the registry"));
+    }
+
+    #[test]
+    fn the_list_is_the_one_of_cargo_deny() {
+        assert!(allowed().unwrap().contains("MIT"));
+    }
+}

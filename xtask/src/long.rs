@@ -1,0 +1,87 @@
+//! The long tier: `cargo xtask ci --tier long`.
+//!
+//! It holds what takes too long for every change. Each part leaves a row in `tests/LONG.md` with the commit that it ran
+//! on. The short tier fails when a row is older than what has changed since then allows, and runs one small share of a
+//! part each time, chosen by the seed.
+
+mod age;
+mod page;
+mod parts;
+
+use std::fs;
+use std::time::Instant;
+
+use self::page::{Page, Row};
+use self::parts::{PARTS, Part, SHARES};
+use crate::ci::Step;
+use crate::{Outcome, process, seed, workspace};
+
+/// The parts of the long tier as steps, each of which writes its row.
+pub(crate) fn steps() -> Vec<Step> {
+    PARTS.iter().map(|part| Step::new(part.name, part.about, || record(part))).collect()
+}
+
+/// Holds every part's row against what has changed since.
+pub(crate) fn check_age() -> Outcome {
+    let page = Page::parse(&fs::read_to_string(path()).map_err(|error| format!("{PATH}: {error}"))?)?;
+    let mut found = Vec::new();
+    for part in &PARTS {
+        found.extend(age::problem(part, page.row(part.name))?);
+    }
+    if found.is_empty() {
+        println!("{} parts of the long tier are recent enough", PARTS.len());
+        return Ok(());
+    }
+    Err(format!("{PATH}:\n  {}", found.join("\n  ")))
+}
+
+/// A share of one part, chosen by the seed, within minutes.
+pub(crate) fn rotating() -> Outcome {
+    let seed = seed::current()?;
+    let (name, share) = SHARES[(seed % SHARES.len() as u64) as usize];
+    println!("a share of '{name}', by the seed {seed}");
+    share(seed)?;
+    println!("the share of '{name}' passed");
+    Ok(())
+}
+
+/// Runs a part and writes its row, also when it fails.
+fn record(part: &Part) -> Outcome {
+    let commit = committed(part)?;
+    let begun = now();
+    let outcome = (part.run)();
+    let result = outcome.as_ref().map_or_else(|error| format!("FAILED: {error}"), Clone::clone);
+    let minutes = begun.elapsed().as_secs_f64() / 60.0;
+    let mut page = fs::read_to_string(path()).map_or_else(|_| Ok(Page::default()), |text| Page::parse(&text))?;
+    page.put(Row { part: part.name.to_owned(), result, commit, date: today()?, minutes: format!("{minutes:.1}") });
+    fs::write(path(), page.text(&PARTS.map(|part| part.name))).map_err(|error| format!("{PATH}: {error}"))?;
+    outcome.map(drop)
+}
+
+/// The commit of the work tree, in which nothing of the part's area is changed.
+fn committed(part: &Part) -> Outcome<String> {
+    let mut status = process::git(&["status", "--porcelain", "--untracked-files=all", "--"]);
+    let changed = process::output(status.args(part.area))?;
+    // The pages that the parts themselves write.
+    if let Some(line) = changed.lines().find(|line| !line.ends_with(".md")) {
+        return Err(format!("'{}' runs on a commit, but this is not committed: {}", part.name, line.trim()));
+    }
+    Ok(process::output(&mut process::git(&["rev-parse", "--short=12", "HEAD"]))?.trim().to_owned())
+}
+
+/// The date in UTC, as `2026-01-31`.
+fn today() -> Outcome<String> {
+    let mut date = std::process::Command::new("date");
+    Ok(process::output(date.args(["-u", "+%F"]))?.trim().to_owned())
+}
+
+#[allow(clippy::disallowed_methods, reason = "the page says how long each part takes")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+fn path() -> std::path::PathBuf {
+    workspace::root().join(PATH)
+}
+
+const PATH: &str = "tests/LONG.md";

@@ -1,0 +1,102 @@
+//! `tests/LONG.md`: the last result of each part of the long tier.
+
+use crate::Outcome;
+
+/// The rows of the page.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Page {
+    rows: Vec<Row>,
+}
+
+/// The last result of one part.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Row {
+    pub(super) part: String,
+    /// A few words; they begin with `passed`, `FAILED`, `not run` or `cannot run here`.
+    pub(super) result: String,
+    /// The commit that the part ran on.
+    pub(super) commit: String,
+    pub(super) date: String,
+    pub(super) minutes: String,
+}
+
+impl Page {
+    /// Reads the table of a page.
+    pub(super) fn parse(text: &str) -> Outcome<Self> {
+        let is_row = |line: &&str| line.starts_with("| ") && *line != HEAD;
+        let rows = text.lines().filter(is_row).map(Row::parse).collect::<Outcome<_>>()?;
+        Ok(Self { rows })
+    }
+
+    pub(super) fn row(&self, part: &str) -> Option<&Row> {
+        self.rows.iter().find(|row| row.part == part)
+    }
+
+    /// Replaces the row of a part, or adds it.
+    pub(super) fn put(&mut self, row: Row) {
+        self.rows.retain(|old| old.part != row.part);
+        self.rows.push(row);
+    }
+
+    /// The page with its rows in the order of `parts`; rows of others are left out.
+    pub(super) fn text(&self, parts: &[&str]) -> String {
+        let rows = parts.iter().filter_map(|part| self.row(part)).map(Row::line);
+        format!("{OPENING}\n{HEAD}\n|---|---|---|---|---:|\n{}", rows.collect::<String>())
+    }
+}
+
+impl Row {
+    fn parse(line: &str) -> Outcome<Self> {
+        let cells: Vec<_> = line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
+        let [part, result, commit, date, minutes] =
+            <[String; 5]>::try_from(cells).map_err(|_| format!("a row needs five cells: {line:?}"))?;
+        Ok(Self { part, result, commit: commit.trim_matches('`').to_owned(), date, minutes })
+    }
+
+    fn line(&self) -> String {
+        let Self { part, result, commit, date, minutes } = self;
+        let result = result.replace('|', "/").replace('\n', " ");
+        format!("| {part} | {result} | `{commit}` | {date} | {minutes} |\n")
+    }
+}
+
+const OPENING: &str = "\
+# The long tier
+
+The last result of each part of `cargo xtask ci --tier long`, which writes this page; `--only PART` runs one of them,
+`--list` says what each holds. `cargo xtask ci` fails when a row failed, or when more has changed since its commit than
+the part allows.
+";
+const HEAD: &str = "| part | result | commit | date | minutes |";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(part: &str, result: &str) -> Row {
+        let [commit, date, minutes] = ["0123456789ab", "2026-01-31", "1.5"].map(str::to_owned);
+        Row { part: part.to_owned(), result: result.to_owned(), commit, date, minutes }
+    }
+
+    #[test]
+    fn a_page_is_read_as_it_is_written() {
+        let mut page = Page::default();
+        for (part, result) in
+            [("soak", "FAILED: a"), ("fuzz", "passed"), ("soak", "passed, 3 of 3"), ("gone", "passed")]
+        {
+            page.put(row(part, result));
+        }
+        let text = page.text(&["fuzz", "soak", "node"]);
+        assert!(text.ends_with(
+            "| fuzz | passed | `0123456789ab` | 2026-01-31 | 1.5 |\n\
+             | soak | passed, 3 of 3 | `0123456789ab` | 2026-01-31 | 1.5 |\n"
+        ));
+        let rows = vec![row("fuzz", "passed"), row("soak", "passed, 3 of 3")];
+        assert_eq!(Page::parse(&text), Ok(Page { rows }));
+    }
+
+    #[test]
+    fn a_broken_row_is_an_error() {
+        assert!(Page::parse("| fuzz | passed |\n").unwrap_err().contains("five cells"));
+    }
+}

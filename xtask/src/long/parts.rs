@@ -1,0 +1,173 @@
+//! The parts of the long tier, and the shares of them that the short tier runs.
+
+use std::ffi::OsString;
+
+use crate::tools::DENY;
+use crate::{
+    Outcome, advisories, campaign, ci, clients, fuzz, interop, mutate, process, programs, schemathesis, seed, suite,
+};
+
+/// A part of the long tier.
+pub(super) struct Part {
+    pub(super) name: &'static str,
+    /// What it holds, in a line.
+    pub(super) about: &'static str,
+    /// The files and folders whose change makes its result older.
+    pub(super) area: &'static [&'static str],
+    /// How many commits may have changed its area since it ran.
+    pub(super) most: usize,
+    /// Runs it, and sums up its result in a few words.
+    pub(super) run: fn() -> Outcome<String>,
+}
+
+pub(super) const PARTS: [Part; 15] = [
+    Part {
+        name: "alone",
+        about: "the tests and docs of each protocol crate with its own features only",
+        area: CRATES,
+        most: MANY,
+        run: || passed(alone()),
+    },
+    Part {
+        name: "deny",
+        about: "cargo-deny: licences, bans and sources of all targets",
+        area: &["Cargo.lock", "deny.toml"],
+        most: 10,
+        run: || passed(ci::echoed(DENY.command()?.args(["--locked", "check", "licenses", "bans", "sources"]))),
+    },
+    Part {
+        name: "advisories",
+        about: "the locked packages in the RustSec database",
+        area: &["Cargo.lock", "fuzz/Cargo.lock"],
+        most: 20,
+        run: advisories::part,
+    },
+    Part {
+        name: "python",
+        about: "all tests of the current and the previous Python SDKs",
+        area: &["crates", "tests/clients"],
+        most: MANY,
+        run: || passed(clients::python_long()),
+    },
+    Part {
+        name: "node",
+        about: "the Node SDKs, current and previous",
+        area: &["crates", "tests/clients/node"],
+        most: MANY,
+        run: || passed(clients::node_long()),
+    },
+    Part {
+        name: "interop",
+        about: "the gateway in front of llama-cpp-python",
+        area: &["crates", "tests/interop"],
+        most: MANY,
+        run: || passed(interop::run(&[])),
+    },
+    Part {
+        name: "seeds",
+        about: "all Rust tests with five new seeds for their property tests",
+        area: CRATES,
+        most: MANY,
+        run: new_seeds,
+    },
+    Part {
+        name: "flakes",
+        about: "all Rust tests ten times in a row beside a busy neighbour",
+        area: &["crates", "tests", "xtask/src/suite"],
+        most: MANY,
+        run: suite::ten_runs,
+    },
+    Part {
+        name: "cuts",
+        about: "every stream of the SSE tests cut in two places, at all of them",
+        area: &["crates/sse"],
+        most: 20,
+        run: || passed(every_two_cuts()),
+    },
+    Part {
+        name: "schemathesis",
+        about: "100 random requests an operation, with a new seed",
+        area: &["crates", "tests/schemathesis"],
+        most: MANY,
+        run: schemathesis::long,
+    },
+    Part {
+        name: "campaign",
+        about: "a million seeded faults, with a new seed",
+        area: &["crates", "tests/campaign"],
+        most: MANY,
+        run: campaign::long,
+    },
+    Part {
+        name: "fuzz",
+        about: "every fuzz target for five minutes, added to fuzz/LOG.md",
+        area: &["crates", "fuzz"],
+        most: MANY,
+        run: || passed(fuzz::run(&["--minutes", "5", "--log"].map(OsString::from))),
+    },
+    Part {
+        name: "mutations",
+        about: "all mutations, written to tests/MUTATIONS.md",
+        area: &["crates", "tests/mutations"],
+        most: MANY,
+        run: || passed(mutate::run(&[OsString::from("--write")])),
+    },
+    Part {
+        name: "soak",
+        about: "the release build under loads that last, written to tests/benches/SOAK.md",
+        area: &["crates", "tests/benches/soak"],
+        most: MANY,
+        run: || passed(programs::run("soak", "SOAK.md", &[OsString::from("--write")])),
+    },
+    Part {
+        name: "cold",
+        about: "everything built from an empty target folder",
+        area: &["Cargo.lock", "Cargo.toml", "rust-toolchain.toml"],
+        most: 20,
+        run: suite::cold_build,
+    },
+];
+
+/// By the name of a part, a share of it that takes a few minutes and follows from the seed.
+pub(super) const SHARES: [(&str, Share); 4] = [
+    ("python", |_| clients::python_previous()),
+    ("node", |_| clients::node_long()),
+    ("fuzz", fuzz::share),
+    ("mutations", mutate::share),
+];
+
+/// Runs a share of a part, which the seed chooses.
+type Share = fn(u64) -> Outcome;
+
+fn passed(outcome: Outcome) -> Outcome<String> {
+    outcome.map(|()| "passed".to_owned())
+}
+
+/// Tests and documents the crates that people use without the rest.
+fn alone() -> Outcome {
+    for package in ci::alone()? {
+        ci::echoed(process::cargo("test").args(["--locked", "--quiet", "--package", &package]))?;
+        ci::echoed(process::cargo("doc").args(["--locked", "--quiet", "--no-deps", "--package", &package]))?;
+    }
+    Ok(())
+}
+
+/// Seeds that no tree had: what they find becomes a case of its own.
+fn new_seeds() -> Outcome<String> {
+    let seeds: Vec<_> = (0..5).map(|_| seed::fresh()).collect();
+    for seed in &seeds {
+        suite::once(*seed)?;
+    }
+    Ok(format!("passed with {seeds:?}"))
+}
+
+fn every_two_cuts() -> Outcome {
+    let mut test = process::cargo("test");
+    test.args(["--locked", "--release", "--package", "sluicegate-sse", "--", "--ignored", "--nocapture"]);
+    ci::echoed(&mut test)
+}
+
+/// Commits of the product come in dozens a day.
+const MANY: usize = 150;
+/// The crates that people use without the server.
+const CRATES: &[&str] = &["crates"];

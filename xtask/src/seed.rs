@@ -1,0 +1,93 @@
+//! The seed of everything that a test run draws at random.
+//!
+//! It follows from the hash of the work tree, so that a tree that was green is green again, and another tree tries
+//! other draws. `SLUICEGATE_TEST_SEED` sets it by hand; the long tier draws new seeds from the system.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::{Outcome, process, workspace};
+
+/// The variable that sets the seed, and by which tests read it.
+pub(crate) const VARIABLE: &str = "SLUICEGATE_TEST_SEED";
+/// The variable by which the property tests read it.
+pub(crate) const PROPTEST_VARIABLE: &str = "PROPTEST_RNG_SEED";
+
+/// The seed of this run: the one that the environment sets, or that of the work tree.
+///
+/// # Errors
+/// When the environment sets something that is not a number.
+pub(crate) fn current() -> Outcome<u64> {
+    match std::env::var(VARIABLE) {
+        Ok(text) => parse(&text),
+        // A folder that git does not know has one seed for ever.
+        Err(_) => Ok(tree().map_or(1, |tree| of(&tree))),
+    }
+}
+
+/// Hands the seed to a program whose tests draw at random.
+pub(crate) fn pass(seed: u64, command: &mut Command) {
+    command.env(VARIABLE, seed.to_string()).env(PROPTEST_VARIABLE, seed.to_string());
+}
+
+/// A seed that nobody has tried: other numbers at each call.
+pub(crate) fn fresh() -> u64 {
+    use std::hash::{BuildHasher as _, RandomState};
+    RandomState::new().hash_one(std::process::id())
+}
+
+/// The seed for a text, such as the hash of a tree.
+pub(crate) fn of(text: &str) -> u64 {
+    let hash = Sha256::digest(text);
+    hash.iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte))
+}
+
+/// The hash by which git would know the work tree if it were committed as it is.
+pub(crate) fn tree() -> Outcome<String> {
+    let target = workspace::target()?;
+    std::fs::create_dir_all(&target).map_err(|error| format!("{}: {error}", target.display()))?;
+    // An index of its own: the user's stays as it is.
+    let index = target.join("seed.index");
+    git(&index, &["read-tree", "HEAD"])?;
+    git(&index, &["add", "--all"])?;
+    git(&index, &["write-tree"])
+}
+
+fn git(index: &Path, args: &[&str]) -> Outcome<String> {
+    let mut git = Command::new("git");
+    git.current_dir(workspace::root()).args(args).env("GIT_INDEX_FILE", index).stderr(Stdio::null());
+    let output = git.output().map_err(|error| process::not_started(&git, &error))?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
+        false => Err(format!("`{}` ended with {}", process::shown(&git), output.status)),
+    }
+}
+
+fn parse(text: &str) -> Outcome<u64> {
+    text.trim().parse().map_err(|_| format!("{VARIABLE} is {text:?}, but a seed is a number from 0 to {}", u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_follows_from_its_text_alone() {
+        // The first eight bytes of the SHA-256 of "abc".
+        assert_eq!(of("abc"), 0xba78_16bf_8f01_cfea);
+    }
+
+    #[test]
+    fn a_seed_is_a_number() {
+        assert_eq!(parse(" 18446744073709551615\n"), Ok(u64::MAX));
+        assert!(parse("soon").unwrap_err().contains("SLUICEGATE_TEST_SEED is \"soon\""));
+    }
+
+    #[test]
+    fn the_same_tree_has_the_same_hash() {
+        let hash = tree().unwrap();
+        assert_eq!((hash.len(), tree()), (40, Ok(hash)));
+    }
+}

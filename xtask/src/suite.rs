@@ -1,0 +1,109 @@
+//! The Rust tests: one build, and its test programs run beside each other.
+
+mod libtest;
+mod pool;
+mod programs;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::ErrorKind;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use self::pool::Ran;
+pub(crate) use self::programs::{build, product};
+use crate::times::{Times, shown};
+use crate::{Outcome, fetch_model, passed, process, seed, workspace};
+
+/// Builds everything and runs the tests whose path contains one of `filters`, or all of them.
+///
+/// A whole run leaves the list of what passed for `cargo xtask faults --check`.
+pub(crate) fn run(times: &mut Times, filters: &[String], seed: u64) -> Outcome {
+    let programs = times.step("build the tests", build)?;
+    times.step("build the gateway", product)?;
+    let ran = times.step("Rust tests", || {
+        println!("seed {seed}: set {}={seed} to draw the same again", seed::VARIABLE);
+        let ran = pool::run(programs, filters, seed)?;
+        print!("{}", slowest(&ran));
+        judge(&ran)?;
+        Ok(ran)
+    })?;
+    if !filters.is_empty() {
+        return Ok(());
+    }
+    let passed: BTreeSet<_> = ran.iter().flat_map(Ran::passed).collect();
+    println!("{} tests passed", passed.len());
+    passed::keep(&passed)?;
+    times.step("examples in the documentation", || process::run(&mut examples()))
+}
+
+/// Runs all Rust tests once with this seed.
+pub(crate) fn once(seed: u64) -> Outcome {
+    fetch_model::run()?;
+    let programs = build()?;
+    product()?;
+    println!("seed {seed}");
+    judge(&pool::run(programs, &[], seed)?)
+}
+
+/// Runs all Rust tests ten times in a row, while another thread keeps one processor busy.
+pub(crate) fn ten_runs() -> Outcome<String> {
+    let seed = seed::current()?;
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        });
+        let outcome = (1..=RUNS).try_for_each(|run| {
+            println!("\n-- run {run} of {RUNS}");
+            once(seed.wrapping_add(run))
+        });
+        is_over.store(true, Ordering::Relaxed);
+        outcome
+    })?;
+    Ok(format!("passed {RUNS} times, seeds {} to {}", seed.wrapping_add(1), seed.wrapping_add(RUNS)))
+}
+
+/// Builds everything in a target folder of its own that is empty before, and removes it.
+pub(crate) fn cold_build() -> Outcome<String> {
+    let folder = workspace::target()?.join("cold");
+    let clear = || match fs::remove_dir_all(&folder) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(format!("{}: {error}", folder.display())),
+        _ => Ok(()),
+    };
+    clear()?;
+    let mut build = process::cargo("build");
+    build.args(["--workspace", "--exclude", "xtask", "--bins", "--tests", "--locked", "--target-dir"]).arg(&folder);
+    process::run(&mut build)?;
+    clear()?;
+    Ok("passed".to_owned())
+}
+
+/// The examples in the documentation of the crates.
+fn examples() -> Command {
+    let mut examples = process::cargo("test");
+    examples.args(["--workspace", "--exclude", "xtask", "--locked", "--doc", "--quiet"]);
+    examples
+}
+
+/// Every program that failed, in one message.
+fn judge(ran: &[Ran]) -> Outcome {
+    let failed: Vec<_> = ran.iter().filter_map(Ran::failure).collect();
+    if failed.is_empty() { Ok(()) } else { Err(format!("tests failed:\n  {}", failed.join("\n  "))) }
+}
+
+/// The programs that took longest, as a table.
+fn slowest(ran: &[Ran]) -> String {
+    let mut ran: Vec<_> = ran.iter().collect();
+    ran.sort_by_key(|ran| std::cmp::Reverse(ran.took));
+    let line = |ran: &&Ran| format!("{:>12}  {}\n", shown(ran.took), ran.program.root);
+    ran.iter().take(SHOWN).map(line).collect()
+}
+
+/// How often the tests run in a row to find out those that fail now and then.
+const RUNS: u64 = 10;
+/// So many programs are in the table of the slowest.
+const SHOWN: usize = 12;

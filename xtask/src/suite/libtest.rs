@@ -1,0 +1,90 @@
+//! Reading the output of a test program of Rust's own test harness.
+
+use std::collections::BTreeSet;
+
+/// The tests that a program has finished, by their paths within it.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Finished {
+    pub(super) passed: BTreeSet<String>,
+    pub(super) failed: BTreeSet<String>,
+    /// Those that run for over a minute and have not ended yet.
+    pub(super) hanging: BTreeSet<String>,
+}
+
+impl Finished {
+    /// Reads the output of a program as far as it came.
+    pub(super) fn read(output: &str) -> Self {
+        let mut finished = Self::default();
+        for line in output.lines() {
+            finished.take(line);
+        }
+        finished
+    }
+
+    fn take(&mut self, line: &str) {
+        let Some(rest) = line.strip_prefix("test ") else { return };
+        if let Some(name) = rest.strip_suffix(" has been running for over 60 seconds") {
+            self.hanging.insert(name.to_owned());
+        }
+        let Some((name, result)) = rest.rsplit_once(" ... ") else { return };
+        let name = name.strip_suffix(" - should panic").unwrap_or(name);
+        match result {
+            "ok" => self.passed.insert(name.to_owned()),
+            "FAILED" => self.failed.insert(name.to_owned()),
+            _ => return,
+        };
+        self.hanging.remove(name);
+    }
+
+    /// How many tests have ended.
+    pub(super) fn count(&self) -> usize {
+        self.passed.len() + self.failed.len()
+    }
+}
+
+/// The part of a program's output in which it describes its failures; all of it when there is no such part.
+pub(super) fn failures(output: &str) -> &str {
+    output.find("\nfailures:\n").map_or(output, |at| &output[at + 1..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OUTPUT: &str = "\
+running 5 tests
+test a::one ... ok
+test a::two - should panic ... ok
+test b::three ... FAILED
+test b::four ... ignored
+test b::five has been running for over 60 seconds
+test b::six has been running for over 60 seconds
+test b::six ... ok
+
+failures:
+
+---- b::three stdout ----
+it broke
+
+failures:
+    b::three
+
+test result: FAILED. 3 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s
+";
+
+    #[test]
+    fn each_result_is_read() {
+        let finished = Finished::read(OUTPUT);
+        let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<BTreeSet<_>>();
+        assert_eq!(finished.passed, names(&["a::one", "a::two", "b::six"]));
+        assert_eq!(finished.failed, names(&["b::three"]));
+        assert_eq!(finished.hanging, names(&["b::five"]));
+        assert_eq!(finished.count(), 4);
+    }
+
+    #[test]
+    fn failures_are_shown_from_their_beginning() {
+        assert!(failures(OUTPUT).starts_with("failures:\n\n---- b::three stdout"));
+        assert_eq!(failures("killed"), "killed");
+    }
+}

@@ -1,0 +1,140 @@
+//! How long the steps of a run took: a table at its end, and rows in `target/ci-times.tsv` that are kept.
+
+use std::fmt::Write as _;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crate::{Outcome, process, workspace};
+
+/// The steps that have ended so far, with their times.
+pub(crate) struct Times {
+    /// The command whose steps these are.
+    command: &'static str,
+    begun: Mark,
+    rows: Vec<Row>,
+}
+
+/// A moment on the clock, and the processor time that the children of this process had used until then.
+#[derive(Clone, Copy)]
+struct Mark {
+    at: Instant,
+    spent: Duration,
+}
+
+/// One step that has ended.
+struct Row {
+    step: String,
+    wall: Duration,
+    processor: Duration,
+    passed: bool,
+}
+
+impl Times {
+    /// Begins to measure a command.
+    pub(crate) fn of(command: &'static str) -> Self {
+        Self { command, begun: Mark::now(), rows: Vec::new() }
+    }
+
+    /// Runs one step between two lines that name it, and keeps its time, whether it passes or fails.
+    pub(crate) fn step<T>(&mut self, step: &str, run: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
+        println!("\n== {step}");
+        let begun = Mark::now();
+        let outcome = run();
+        let (wall, processor) = begun.since();
+        let passed = outcome.is_ok();
+        println!("== {step}: {} in {}", if passed { "passed" } else { "FAILED" }, shown(wall));
+        self.rows.push(Row { step: step.to_owned(), wall, processor, passed });
+        outcome
+    }
+
+    /// Prints the table of all steps, and appends them to the file.
+    pub(crate) fn finish(&self) {
+        println!("\n{}", self.table());
+        // The times are for people: without the file the run is still what it was.
+        if let Err(error) = self.keep() {
+            eprintln!("the step times are not kept: {error}");
+        }
+    }
+
+    fn table(&self) -> String {
+        let (wall, processor) = self.begun.since();
+        let width = self.rows.iter().map(|row| row.step.len()).chain(["in all".len()]).max().unwrap_or_default();
+        let mut table = format!("{:width$} {:>12} {:>12}\n", self.command, "wall", "processor");
+        for Row { step, wall, processor, passed } in &self.rows {
+            let mark = if *passed { "" } else { "  FAILED" };
+            _ = writeln!(table, "{step:width$} {:>12} {:>12}{mark}", shown(*wall), shown(*processor));
+        }
+        _ = write!(table, "{:width$} {:>12} {:>12}", "in all", shown(wall), shown(processor));
+        table
+    }
+
+    fn keep(&self) -> Outcome {
+        let path = workspace::target()?.join(FILE);
+        let is_new = !path.exists();
+        let mut text = if is_new { HEAD.to_owned() } else { String::new() };
+        let now = seconds_since_1970();
+        for Row { step, wall, processor, passed } in &self.rows {
+            let result = if *passed { "passed" } else { "failed" };
+            let (wall, processor) = (wall.as_secs_f64(), processor.as_secs_f64());
+            _ = writeln!(text, "{now}\t{}\t{step}\t{wall:.1}\t{processor:.1}\t{result}", self.command);
+        }
+        let failed = |error: std::io::Error| format!("{}: {error}", path.display());
+        path.parent().map_or(Ok(()), fs::create_dir_all).map_err(failed)?;
+        let mut file = OpenOptions::new().create(true).append(true).open(&path).map_err(failed)?;
+        file.write_all(text.as_bytes()).map_err(failed)
+    }
+}
+
+impl Mark {
+    #[allow(clippy::disallowed_methods, reason = "how long a step takes is what a person waits for")]
+    fn now() -> Self {
+        Self { at: Instant::now(), spent: process::spent_by_children() }
+    }
+
+    /// The time that has passed since then, on the clock and on the processors.
+    fn since(self) -> (Duration, Duration) {
+        (self.at.elapsed(), process::spent_by_children().saturating_sub(self.spent))
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "the file says when a run was")]
+fn seconds_since_1970() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+}
+
+/// A time as a person reads it.
+pub(crate) fn shown(time: Duration) -> String {
+    match time.as_secs() {
+        0..60 => format!("{:.1} s", time.as_secs_f64()),
+        seconds => format!("{} min {:02} s", seconds / 60, seconds % 60),
+    }
+}
+
+/// Below the target folder.
+const FILE: &str = "ci-times.tsv";
+const HEAD: &str = "ended\tcommand\tstep\twall_seconds\tprocessor_seconds\tresult\n";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_step_is_in_the_table_with_its_result() {
+        let mut times = Times::of("ci");
+        assert_eq!(times.step("format", || Ok(7)), Ok(7));
+        assert_eq!(times.step("tests", || Err::<(), _>("one failed".to_owned())), Err("one failed".to_owned()));
+        let table = times.table();
+        let lines: Vec<Vec<_>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(lines[0], ["ci", "wall", "processor"]);
+        assert_eq!((lines[1][0], lines[1].len()), ("format", 5));
+        assert_eq!((lines[2][0], lines[2].last()), ("tests", Some(&"FAILED")));
+        assert_eq!(lines[3][..2], ["in", "all"]);
+    }
+
+    #[test]
+    fn times_are_shown_as_people_read_them() {
+        assert_eq!(shown(Duration::from_millis(59_940)), "59.9 s");
+        assert_eq!(shown(Duration::from_secs(3_605)), "60 min 05 s");
+    }
+}
