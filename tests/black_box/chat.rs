@@ -158,11 +158,11 @@ fn a_stop_text_ends_the_answer_and_is_no_part_of_it() {
 #[test]
 fn thoughts_come_before_the_answer_and_are_counted() {
     let reply =
-        both(json!({"messages": [user("What is larger, 9.8 or 9.11?")], "reasoning_effort": "low", "max_tokens": 200}));
+        both(json!({"messages": [user("What is larger, 9.8 or 9.11?")], "reasoning_effort": "low", "max_tokens": 96}));
     let message = &reply["choices"][0]["message"];
     assert!(!message["reasoning_content"].as_str().expect("thoughts").trim().is_empty(), "{reply}");
     assert!(!said(&reply).trim().is_empty());
-    let unasked = both(json!({"messages": [user("Say hello.")], "reasoning_effort": null, "max_tokens": 200}));
+    let unasked = both(json!({"messages": [user("Say hello.")], "reasoning_effort": null, "max_tokens": 96}));
     assert!(unasked["choices"][0]["message"]["reasoning_content"].is_string(), "alt-flash thinks by itself: {unasked}");
 }
 

@@ -1,9 +1,9 @@
 //! `cargo xtask bench`: every bench, its output as it comes.
 
 use std::ffi::OsString;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use crate::{Outcome, process, programs, workspace};
+use crate::{Outcome, needs, process, programs, workspace};
 
 /// Runs the benches one after another. When the first of `args` is `gateway`, only that of the gateway is run, and the
 /// rest goes to it; else `args` go to the others, which are bench programs of crates.
@@ -34,16 +34,11 @@ pub(crate) fn hold_instructions() -> Outcome {
 
 /// Counts instructions; `args` may ask to write the figures anew.
 fn instructions(args: &[OsString]) -> Outcome {
-    let mut probe = Command::new("valgrind");
-    probe.arg("--version").stdout(Stdio::null());
-    probe.status().map_err(|error| format!("{}. {VALGRIND}", process::not_started(&probe, &error)))?;
+    needs::valgrind()?;
     let mut command = Command::new(programs::build()?.join(format!("instructions{}", std::env::consts::EXE_SUFFIX)));
     command.arg(workspace::root().join("tests/benches/INSTRUCTIONS.toml")).args(args);
     process::run(&mut command)
 }
-
-const VALGRIND: &str = "Instructions are counted by valgrind, which runs on Linux (Debian and Ubuntu: `apt-get install \
-                        valgrind`; Fedora: `dnf install valgrind`)";
 
 /// Package and bench.
 const BENCHES: [(&str, &str); 2] = [("sluicegate-sse", "decode"), ("sluicegate-local", "decode")];

@@ -18,6 +18,7 @@ mod lints;
 mod lockfile;
 mod long;
 mod mutate;
+mod needs;
 mod passed;
 mod process;
 mod programs;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use crate::{Outcome, process, workspace};
+use crate::{Outcome, needs, process, workspace};
 
 /// Builds the gateway and the program `name` in release, and runs it with `args`. To `--write` the file `page` of
 /// `tests/benches` is added.
@@ -26,6 +26,7 @@ pub(crate) fn run(name: &str, page: &str, args: &[OsString]) -> Outcome {
 
 /// Builds everything, in a folder of its own: the gateway in the usual one keeps its engines.
 pub(crate) fn build() -> Outcome<PathBuf> {
+    needs::compiler()?;
     let target = workspace::target()?.join("lean");
     // Each in a build of its own, so that neither has features on for the sake of the other. Without engines, since
     // none is asked.

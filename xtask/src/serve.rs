@@ -3,10 +3,11 @@
 use std::ffi::OsString;
 use std::process::Command;
 
-use crate::{Outcome, fetch_model, process, workspace};
+use crate::{Outcome, fetch_model, needs, process, workspace};
 
 /// Brings the model if it is absent, builds in release and becomes `sluicegate serve` with `args`.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
+    needs::compiler()?;
     fetch_model::run()?;
     process::run(process::cargo("build").args(["--release", "--locked", "--package", "sluicegate-server"]))?;
     become_program(Command::new(workspace::program("release")?).arg("serve").args(args))

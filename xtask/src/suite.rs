@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use self::pool::Ran;
+use self::programs::Program;
 pub(crate) use self::programs::{build, product};
 use crate::times::{Times, shown};
 use crate::{Outcome, fetch_model, passed, process, seed, workspace};
@@ -20,7 +21,7 @@ use crate::{Outcome, fetch_model, passed, process, seed, workspace};
 ///
 /// A whole run leaves the list of what passed for `cargo xtask faults --check`.
 pub(crate) fn run(times: &mut Times, filters: &[String], seed: u64) -> Outcome {
-    let programs = times.step("build the tests", build)?;
+    let programs = times.step("build the tests", || Ok(soon(build()?)))?;
     times.step("build the gateway", product)?;
     let ran = times.step("Rust tests", || {
         println!("seed {seed}: set {}={seed} to draw the same again", seed::VARIABLE);
@@ -38,10 +39,25 @@ pub(crate) fn run(times: &mut Times, filters: &[String], seed: u64) -> Outcome {
     times.step("examples in the documentation", || process::run(&mut examples()))
 }
 
-/// Runs all Rust tests once with this seed.
-pub(crate) fn once(seed: u64) -> Outcome {
+/// Without the programs that only the long tier runs.
+fn soon(mut programs: Vec<Program>) -> Vec<Program> {
+    programs.retain(|program| !program.root.starts_with(LATER));
+    programs
+}
+
+/// The programs that only the long tier runs: the answers of the embedded model, relayed by a second gateway.
+pub(crate) fn chained() -> Outcome {
+    once(seed::current()?, |program| program.root.starts_with(LATER))
+}
+
+/// Runs the Rust tests of the short tier once with this seed.
+pub(crate) fn repeat(seed: u64) -> Outcome {
+    once(seed, |program| !program.root.starts_with(LATER))
+}
+
+fn once(seed: u64, is_chosen: impl Fn(&Program) -> bool) -> Outcome {
     fetch_model::run()?;
-    let programs = build()?;
+    let programs = build()?.into_iter().filter(is_chosen).collect();
     product()?;
     println!("seed {seed}");
     judge(&pool::run(programs, &[], seed)?)
@@ -59,7 +75,7 @@ pub(crate) fn ten_runs() -> Outcome<String> {
         });
         let outcome = (1..=RUNS).try_for_each(|run| {
             println!("\n-- run {run} of {RUNS}");
-            once(seed.wrapping_add(run))
+            repeat(seed.wrapping_add(run))
         });
         is_over.store(true, Ordering::Relaxed);
         outcome
@@ -103,6 +119,8 @@ fn slowest(ran: &[Ran]) -> String {
     ran.iter().take(SHOWN).map(line).collect()
 }
 
+/// Where the sources of the programs lie that only the long tier runs.
+const LATER: &str = "tests/chained";
 /// How often the tests run in a row to find out those that fail now and then.
 const RUNS: u64 = 10;
 /// So many programs are in the table of the slowest.

@@ -20,7 +20,7 @@ pub(super) struct Part {
     pub(super) run: fn() -> Outcome<String>,
 }
 
-pub(super) const PARTS: [Part; 15] = [
+pub(super) const PARTS: [Part; 16] = [
     Part {
         name: "alone",
         about: "the tests and docs of each protocol crate with its own features only",
@@ -41,6 +41,13 @@ pub(super) const PARTS: [Part; 15] = [
         area: &["Cargo.lock", "fuzz/Cargo.lock"],
         most: 20,
         run: advisories::part,
+    },
+    Part {
+        name: "chained",
+        about: "the answers of the embedded model through two gateways in a row",
+        area: &["crates", "tests/chained", "tests/black_box"],
+        most: MANY,
+        run: || passed(suite::chained()),
     },
     Part {
         name: "python",
@@ -129,8 +136,9 @@ pub(super) const PARTS: [Part; 15] = [
 ];
 
 /// By the name of a part, a share of it that takes a few minutes and follows from the seed.
-pub(super) const SHARES: [(&str, Share); 4] = [
+pub(super) const SHARES: [(&str, Share); 5] = [
     ("python", |_| clients::python_previous()),
+    ("chained", |_| suite::chained()),
     ("node", |_| clients::node_long()),
     ("fuzz", fuzz::share),
     ("mutations", mutate::share),
@@ -156,7 +164,7 @@ fn alone() -> Outcome {
 fn new_seeds() -> Outcome<String> {
     let seeds: Vec<_> = (0..5).map(|_| seed::fresh()).collect();
     for seed in &seeds {
-        suite::once(*seed)?;
+        suite::repeat(*seed)?;
     }
     Ok(format!("passed with {seeds:?}"))
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use cargo_metadata::Message;
 
-use crate::{Outcome, process, workspace};
+use crate::{Outcome, needs, process, workspace};
 
 /// A program of tests, as cargo has built it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +21,7 @@ pub(crate) struct Program {
 ///
 /// xtask has a build of its own, so that its dependencies switch on no feature for the tests of the product.
 pub(crate) fn build() -> Outcome<Vec<Program>> {
+    needs::compiler()?;
     let mut programs = built(&["--workspace", "--exclude", "xtask", "--bins", "--tests"])?;
     programs.extend(built(&["--package", "xtask", "--tests"])?);
     programs.sort_by(|one, other| one.root.cmp(&other.root));
@@ -32,6 +33,7 @@ pub(crate) fn build() -> Outcome<Vec<Program>> {
 /// The tests run it from the target folder, where the build of the tests has left one with the features that tests
 /// switch on.
 pub(crate) fn product() -> Outcome {
+    needs::compiler()?;
     process::run(process::cargo("build").args(["--locked", "--package", "sluicegate-server", "--bins"]))
 }
 

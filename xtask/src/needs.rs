@@ -1,0 +1,51 @@
+//! The programs of the system that builds need, looked for before a long build fails for the lack of one.
+
+use std::process::{Command, Stdio};
+
+use crate::Outcome;
+
+/// Looks for the C compiler and make, which the allocator and the image codecs are built with.
+///
+/// # Errors
+/// When one is missing, with what to install.
+pub(crate) fn compiler() -> Outcome {
+    if cfg!(windows) {
+        // The crates find the compiler of Visual Studio by themselves.
+        return Ok(());
+    }
+    ["cc", "make"].into_iter().try_for_each(|program| present(program, COMPILER))
+}
+
+/// Looks for valgrind, which counts instructions.
+///
+/// # Errors
+/// When it is missing, with what to install.
+pub(crate) fn valgrind() -> Outcome {
+    present("valgrind", VALGRIND)
+}
+
+fn present(program: &str, advice: &str) -> Outcome {
+    let mut probe = Command::new(program);
+    probe.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+    match probe.status() {
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!("`{program}` cannot be run ({error}). {advice}")),
+    }
+}
+
+const COMPILER: &str = "A C compiler and make are needed (Debian and Ubuntu: `apt-get install gcc make`; Fedora: `dnf \
+                        install gcc make`; macOS: `xcode-select --install`)";
+const VALGRIND: &str = "Instructions are counted by valgrind, which runs on Linux (Debian and Ubuntu: `apt-get install \
+                        valgrind libc6-dbg`; Fedora: `dnf install valgrind`)";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_program_is_named_with_what_to_install() {
+        let error = present("sluicegate-no-such-program", COMPILER).unwrap_err();
+        assert!(error.starts_with("`sluicegate-no-such-program` cannot be run"), "{error}");
+        assert!(error.contains("apt-get install gcc make"), "{error}");
+    }
+}
