@@ -88,6 +88,7 @@ fn sentence(error: &ApiError) -> &str {
         ("request_too_large", _) => "Request exceeds the maximum size.",
         ("gateway_concurrency_limit", _) => "Too many parallel requests; reduce parallelism and retry.",
         ("server_error", _) => "Internal server error",
+        ("service_unavailable", _) if error.kind == ErrorKind::Overloaded => "Overloaded",
         _ => &error.message,
     }
 }

@@ -1,33 +1,62 @@
 //! Errors in this protocol's shape and words.
 
 use serde_json::{Value, json};
-use sluicegate_messages::{ErrorBody, Event, Request, Rules, StreamFailure, error_type, refusal};
+use sluicegate_messages::{ErrorBody, Event, Request, Rules, StreamFailure, error_type, refusal, status};
 use wire::{ApiError, ErrorKind, Object};
 
+/// Each row of the table of errors has the kind of failure that it is about, and its status and body follow from that:
+/// for failures that the vendor has too, in the vendor's words, whatever ours are.
 #[test]
-fn every_sort_of_failure_has_its_body() {
+fn every_sort_of_failure_has_its_status_and_body() {
+    let user = json!([{"role": "user", "content": "Hi."}]);
+    let error = |kind, code, ours| ApiError::new(kind, code, ours);
+    let failures = [
+        ("missing max_tokens", refused(json!({"model": "m", "messages": user}))),
+        ("empty messages", refused(json!({"model": "m", "max_tokens": 1, "messages": []}))),
+        ("unknown key", error(ErrorKind::Authentication, "invalid_api_key", "ours")),
+        ("text key on /v1/messages", error(ErrorKind::Permission, "insufficient_permissions", "ours")),
+        ("unknown model", error(ErrorKind::NotFound, "model_not_found", "model: nope")),
+        ("body over the limit", error(ErrorKind::TooLarge, "request_too_large", "ours")),
+        ("over the concurrency limit", error(ErrorKind::RateLimit, "gateway_concurrency_limit", "ours")),
+        ("internal error", error(ErrorKind::Internal, "server_error", "ours")),
+        (
+            "upstream timeout",
+            error(ErrorKind::UpstreamTimeout, "upstream_timeout", "The upstream did not answer in time."),
+        ),
+        ("upstream overloaded", error(ErrorKind::Overloaded, "service_unavailable", "ours")),
+    ];
     let cases: Vec<Value> = serde_json::from_str(include_str!("fixtures/errors-messages-style.json")).unwrap();
-    for case in cases {
-        let (kind, code) = match case["status"].as_u64().unwrap() {
-            400 => (ErrorKind::InvalidRequest, "invalid_value"),
-            401 => (ErrorKind::Authentication, "invalid_api_key"),
-            403 => (ErrorKind::Permission, "insufficient_permissions"),
-            404 => (ErrorKind::NotFound, "model_not_found"),
-            413 => (ErrorKind::TooLarge, "request_too_large"),
-            429 => (ErrorKind::RateLimit, "gateway_concurrency_limit"),
-            500 => (ErrorKind::Internal, "server_error"),
-            504 => (ErrorKind::UpstreamTimeout, "upstream_timeout"),
-            529 => (ErrorKind::Unavailable, "service_unavailable"),
-            status => panic!("{status}"),
-        };
-        // Where this protocol has words of its own, ours do not matter.
-        let has_words = [401, 403, 413, 429, 500].contains(&case["status"].as_u64().unwrap());
-        let ours = if has_words { "ours" } else { case["body"]["error"]["message"].as_str().unwrap() };
-        let error = ApiError::new(kind, code, ours);
-        let body = ErrorBody::new(&error, "req_<id>");
-        assert_eq!(serde_json::to_value(&body).unwrap(), case["body"], "{}", case["when"]);
-        assert_eq!(serde_json::from_value::<ErrorBody>(case["body"].clone()).unwrap(), body);
+    assert!(failures.iter().map(|(when, _)| *when).eq(cases.iter().map(|case| case["when"].as_str().unwrap())));
+    for ((when, error), case) in failures.iter().zip(cases) {
+        assert_eq!(Value::from(status(error.kind)), case["status"], "{when}");
+        let body = ErrorBody::new(error, "req_<id>");
+        assert_eq!(serde_json::to_value(&body).unwrap(), case["body"], "{when}");
+        assert_eq!(serde_json::from_value::<ErrorBody>(case["body"].clone()).unwrap(), body, "{when}");
     }
+}
+
+/// Statuses that the table of errors has no row for. Overload alone has a status of its own in this protocol.
+#[test]
+fn kinds_without_a_row_have_the_status_of_http() {
+    for (kind, owed) in [
+        (ErrorKind::MethodNotAllowed, 405),
+        (ErrorKind::RequestTimeout, 408),
+        (ErrorKind::TargetTooLong, 414),
+        (ErrorKind::UnsupportedMediaType, 415),
+        (ErrorKind::HeadersTooLarge, 431),
+        (ErrorKind::Upstream, 502),
+        (ErrorKind::Unavailable, 503),
+    ] {
+        assert_eq!(status(kind), owed, "{kind:?}");
+    }
+}
+
+/// "Overloaded" is for servers with too much to do: one that cannot be reached, or shuts down, keeps our sentence.
+#[test]
+fn an_unavailable_server_keeps_our_sentence() {
+    let error = ApiError::new(ErrorKind::Unavailable, "service_unavailable", "The service is shutting down.");
+    let owed = json!({"type": "overloaded_error", "message": "The service is shutting down."});
+    assert_eq!(serde_json::to_value(ErrorBody::new(&error, "req_1").error).unwrap(), owed);
 }
 
 #[test]
@@ -95,6 +124,11 @@ fn a_body_that_is_no_json_is_told_as_such() {
 
 /// The message of a body's refusal.
 fn told(body: Value) -> String {
+    refused(body).message
+}
+
+/// The refusal of a body.
+fn refused(body: Value) -> ApiError {
     let found = Request::read(body.to_string().as_bytes()).and_then(|request| request.validate(&Rules::default()));
-    refusal(found.unwrap_err()).message
+    refusal(found.unwrap_err())
 }

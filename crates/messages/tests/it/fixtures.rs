@@ -118,8 +118,8 @@ fn say(event: &Event, encoder: &mut Encoder, out: &mut Vec<Event>) {
             let reason = end.delta.stop_reason.clone().unwrap();
             encoder.finish(reason, end.delta.stop_sequence.clone(), Some(usage), out);
         }
-        Event::Error(failure) => {
-            let error = ApiError::new(ErrorKind::Unavailable, "service_unavailable", &failure.error.message);
+        Event::Error(_) => {
+            let error = ApiError::new(ErrorKind::Overloaded, "server_is_overloaded", "The upstream is overloaded.");
             encoder.fail(&error, out);
         }
         _ => {}
