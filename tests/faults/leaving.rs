@@ -211,7 +211,8 @@ fn d05_what_has_not_begun_by_the_deadline_is_a_503() {
     for (lane, mut connection) in open {
         let got = Got::new(lane, connection.response(), String::new());
         got.is_refused(ErrorKind::Unavailable, "service_unavailable");
-        assert_eq!(got.response.header("retry-after"), Some("1"));
+        assert_eq!(got.response.json()["error"]["message"], "The service is shutting down.");
+        assert_eq!(got.response.header("retry-after"), Some("2"));
         assert!(connection.is_ended(), "{lane:?}");
     }
     assert_eq!(scene.house.gateway.wait().code(), Some(0));

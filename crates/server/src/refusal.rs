@@ -1,6 +1,7 @@
 //! Every way to say no before an answer has begun, in the shape of the protocol that was spoken.
 
 use bytes::Bytes;
+use engine::EngineError;
 use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use wire::{ApiError, ErrorKind};
@@ -163,14 +164,13 @@ impl Refusal {
 
     /// The process ends before the answer has begun; another one may answer.
     pub(crate) fn shutting_down() -> Self {
-        let sentence = "The service is restarting; try again in 1s.";
-        ApiError::new(ErrorKind::Unavailable, "service_unavailable", sentence).with_retry_after(1).into()
+        let sentence = "The service is shutting down.";
+        ApiError::new(ErrorKind::Unavailable, "service_unavailable", sentence).with_retry_after(2).into()
     }
 
     /// No answer within the time that a request may take.
     pub(crate) fn timeout() -> Self {
-        let sentence = "The model did not answer in time.";
-        ApiError::new(ErrorKind::UpstreamTimeout, "upstream_timeout", sentence).into()
+        translate::api_error(&EngineError::Timeout(String::new())).into()
     }
 
     /// Nobody answers for this model.

@@ -36,7 +36,7 @@ pub fn api_error(error: &EngineError) -> ApiError {
             ApiError::new(ErrorKind::Unavailable, "service_unavailable", sentence).with_retry_after(2)
         }
         EngineError::Timeout(_) => {
-            ApiError::new(ErrorKind::UpstreamTimeout, "upstream_timeout", "The model did not answer in time.")
+            ApiError::new(ErrorKind::UpstreamTimeout, "upstream_timeout", "The upstream did not answer in time.")
         }
         EngineError::Upstream(_) | EngineError::Truncated(_) => {
             ApiError::new(ErrorKind::Upstream, "upstream_error", "The upstream returned an invalid reply.")
