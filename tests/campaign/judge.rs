@@ -73,7 +73,7 @@ fn verdict(fault: &Fault, seen: &Seen, response: &Response) -> Verdict {
     if response.status != 200 {
         // A request that was cut by the client is told so in other words.
         if !matches!(fault.kind, Kind::Upload(..)) {
-            check_refusal(response.status, response.text());
+            check_refusal(fault.client, response);
         }
         return Verdict::Refused;
     }

@@ -1,9 +1,13 @@
-//! What must hold whatever goes wrong: what clients and upstreams may see, and the closed list of failures.
+//! What must hold whatever goes wrong: what clients and upstreams may see. `refusal` is the closed list of failures.
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
 use simulator::{Protocol, Request};
+
+pub(crate) use self::refusal::check_refusal;
+
+#[path = "refusal.rs"]
+pub(crate) mod refusal;
 
 /// An upstream sees the headers that are its business and its own key.
 #[track_caller]
@@ -36,15 +40,6 @@ pub(crate) fn assert_private(place: &str, text: &str) {
     }
 }
 
-/// A failure told by its status is of the closed list.
-#[track_caller]
-pub(crate) fn check_refusal(status: u16, body: &str) {
-    let told: Value = serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {status} {body}"));
-    let code = told["error"]["code"].as_str().or(told["error"]["type"].as_str());
-    let pair = (status, code.unwrap_or_else(|| panic!("no code: {told}")));
-    assert!(REFUSALS.contains(&pair), "{pair:?} is not of the closed list");
-}
-
 /// The key of the tests' client, which opens every family.
 pub(crate) const CLIENT_KEY: &str = "sg_test_upstreams_key_00000000000000000";
 /// What the gateway shows its upstreams.
@@ -61,23 +56,6 @@ scopes = ["text", "messages", "images"]
 pub(crate) const CANARIES: [&str; 5] =
     ["internal-host-7", "org-simulator-secret", UPSTREAM_KEY, CLIENT_KEY, "session=private"];
 
-/// Every status and code that an upstream can bring about, and for Messages every type.
-const REFUSALS: [(u16, &str); 14] = [
-    (400, "invalid_value"),
-    (400, "invalid_request_error"),
-    (413, "request_too_large"),
-    (429, "rate_limit_exceeded"),
-    (429, "rate_limit_error"),
-    (500, "api_error"),
-    (502, "upstream_error"),
-    (502, "api_error"),
-    (503, "service_unavailable"),
-    (503, "overloaded_error"),
-    (504, "upstream_timeout"),
-    (504, "timeout_error"),
-    (529, "overloaded_error"),
-    (500, "server_error"),
-];
 /// What upstreams may see.
 const SENT: [&str; 9] = [
     "accept",
