@@ -1,8 +1,9 @@
 //! The running binary in front of model servers: the simulator plays them, in the process of the tests.
 //!
-//! `house` is a gateway with its upstreams, `question` what clients ask, `told` what they get. `matrix` holds every
-//! protocol against every other, `pictures` is about long replies and about edits in the other form; in `faults` upstreams
-//! misbehave, `scene` looks at each of them, and `law` is what must hold all the same.
+//! `house` is a gateway with its upstreams, `question` what clients ask, `told` what they get, `folded` the reply
+//! that a stream amounts to. `matrix` holds every protocol against every other, `pictures` is about long replies and about
+//! edits in the other form; in `faults` upstreams misbehave, `scene` looks at each of them, and `law` is what must hold all
+//! the same.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
@@ -16,6 +17,7 @@ mod server;
 #[allow(dead_code, reason = "black_box uses the rest")]
 mod stream;
 
+mod folded;
 #[allow(dead_code, reason = "faults uses the rest")]
 mod house;
 mod law;

@@ -1,37 +1,70 @@
-//! Thoughts that a client of Responses keeps for the Messages model that had them (wire-reference §9.2).
+//! Thoughts that a client of Responses keeps for the Messages model that had them.
 
-use engine::{Stop, TextEvent};
 use serde_json::{Value, json};
 use simulator::{Play, Protocol, Request, Simulator};
-use translate::inbound::{Answer, Messages, Reply, Stamp};
 
 use crate::client::Response;
 use crate::house::House;
-use crate::told;
+use crate::{folded, told};
 
 const SEAL: &str = "c2VhbA/+==";
 const HIDDEN: &str = "aGlkZGVu/+==";
 
-/// A model that thinks, aloud and hidden, before it answers.
+const REPLY: &str = r#"{"id":"msg_1","type":"message","role":"assistant","model":"their-model","content":[
+{"type":"thinking","thinking":"Let me see.","signature":"c2VhbA/+=="},
+{"type":"redacted_thinking","data":"aGlkZGVu/+=="},
+{"type":"text","text":"Here."}
+],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":5,"output_tokens":9}}"#;
+
+const STREAM: &str = r#"event: message_start
+data: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"their-model","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":5,"output_tokens":1}}}
+
+event: content_block_start
+data: {"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"Let me "}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"see."}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"c2VhbA/+=="}}
+
+event: content_block_stop
+data: {"type":"content_block_stop","index":0}
+
+event: content_block_start
+data: {"type":"content_block_start","index":1,"content_block":{"type":"redacted_thinking","data":"aGlkZGVu/+=="}}
+
+event: content_block_stop
+data: {"type":"content_block_stop","index":1}
+
+event: content_block_start
+data: {"type":"content_block_start","index":2,"content_block":{"type":"text","text":""}}
+
+event: content_block_delta
+data: {"type":"content_block_delta","index":2,"delta":{"type":"text_delta","text":"Here."}}
+
+event: content_block_stop
+data: {"type":"content_block_stop","index":2}
+
+event: message_delta
+data: {"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":9}}
+
+event: message_stop
+data: {"type":"message_stop"}
+
+"#;
+
+/// A model that thinks, aloud and hidden, before it answers: in the vendor's own form, as
+/// <https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking> has it.
 fn thinks(request: &Request) -> Play {
-    let body = messages::Request::read(&request.body).unwrap().validate(&messages::Rules::default()).unwrap();
-    let stamp = Stamp { bits: 7, created_at: 0 };
-    let done = [
-        TextEvent::Reasoning("Let me ".to_owned()),
-        TextEvent::Reasoning("see.".to_owned()),
-        TextEvent::ReasoningSignature(SEAL.to_owned()),
-        TextEvent::RedactedReasoning(HIDDEN.to_owned()),
-        TextEvent::Text("Here.".to_owned()),
-        TextEvent::Finished { stop: Stop::End, usage: None },
-    ];
     if request.streams() {
-        let (mut answer, mut out) = (Answer::<Messages>::new(&body, &stamp), Vec::new());
-        done.into_iter().for_each(|event| answer.event(event, 0, &mut out));
-        return Play::sse(out);
+        Play::sse(STREAM)
+    } else {
+        Play::answer(200, &[("content-type", "application/json")], REPLY)
     }
-    let mut reply = Reply::<Messages>::new(&body, &stamp);
-    done.into_iter().for_each(|event| reply.event(event, 0));
-    Play::json(200, &serde_json::to_value(reply.finish().unwrap()).unwrap())
 }
 
 fn question(stream: bool, include: &[&str]) -> Value {
@@ -41,7 +74,7 @@ fn question(stream: bool, include: &[&str]) -> Value {
 
 fn output(stream: bool, response: &Response) -> Vec<Value> {
     let reply = match stream {
-        true => told::stream(Protocol::Responses, response).reply(),
+        true => folded::reply(Protocol::Responses, response),
         false => told::plain(Protocol::Responses, response),
     };
     reply["output"].as_array().unwrap().clone()

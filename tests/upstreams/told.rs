@@ -19,18 +19,19 @@ pub(crate) fn stream(protocol: Protocol, response: &Response) -> End<Value> {
     }
 }
 
-/// A plain reply, read and written by the type that streams are folded to.
+/// A plain reply as it came, which the type that streams are folded to can read.
 #[track_caller]
 pub(crate) fn plain(protocol: Protocol, response: &Response) -> Value {
     assert_eq!((response.status, response.header("content-type")), (200, Some("application/json")), "{response:?}");
     let body = &response.body;
-    let written = match protocol {
-        Protocol::Responses => serde_json::from_slice(body).and_then(|reply: responses::Response| written(&reply)),
-        Protocol::Chat => serde_json::from_slice(body).and_then(|reply: chat::Completion| written(&reply)),
-        Protocol::Messages => serde_json::from_slice(body).and_then(|reply: messages::Message| written(&reply)),
-        Protocol::Images => serde_json::from_slice(body).and_then(|reply: images::Response| written(&reply)),
+    let read = match protocol {
+        Protocol::Responses => serde_json::from_slice::<responses::Response>(body).map(drop),
+        Protocol::Chat => serde_json::from_slice::<chat::Completion>(body).map(drop),
+        Protocol::Messages => serde_json::from_slice::<messages::Message>(body).map(drop),
+        Protocol::Images => serde_json::from_slice::<images::Response>(body).map(drop),
     };
-    written.unwrap_or_else(|error| panic!("{error}: {}", response.text()))
+    let reply = read.and_then(|()| serde_json::from_slice(body));
+    reply.unwrap_or_else(|error| panic!("{error}: {}", response.text()))
 }
 
 /// All that the deltas of a stream say, in order: texts, thoughts, refusals and arguments. Of Images the pictures.
