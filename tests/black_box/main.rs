@@ -7,6 +7,8 @@
 
 #[allow(dead_code, reason = "tests/faults uses the rest")]
 mod client;
+#[allow(dead_code, reason = "tests/upstreams uses the rest")]
+mod rows;
 #[allow(dead_code, reason = "tests/faults uses the rest")]
 mod server;
 mod stream;

@@ -244,10 +244,14 @@ mod tests {
 
     use http_body::Frame;
     use http_body_util::BodyExt as _;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::config::Config;
     use crate::start::{Engines, assemble};
+
+    const OPENAI: &str = include_str!("../../../tests/black_box/fixtures/errors-openai-style.json");
+    const MESSAGES: &str = include_str!("../../../tests/black_box/fixtures/errors-messages-style.json");
 
     /// A body whose reading panics.
     struct Injected;
@@ -261,30 +265,44 @@ mod tests {
         }
     }
 
+    /// A row of a table of errors, for the request of this id.
+    fn row(table: &str, when: &str, id: &str) -> Value {
+        let rows: Vec<Value> = serde_json::from_str(&table.replace("req_<id>", id)).unwrap();
+        rows.into_iter().find(|row| row["when"] == when).unwrap()
+    }
+
     /// A panic before the answer has begun is a 500 in the protocol's shape, without its cause; it is counted, once, and
-    /// the next request is answered.
+    /// the next request is answered. These are the rows of the tables of errors that nothing but a panic provokes.
     #[tokio::test]
     async fn c07_a_panic_before_the_answer_is_a_500() {
         let config = Config::default();
         let (policy, made) = Policy::read(&config, false, upstream::Network::default()).unwrap();
         let gateway = Arc::new(assemble(config, policy, Engines::default(), &[]));
-        let key = format!("Bearer {}", made[0].key.expose());
-        let request = Request::post("/v1/responses").header("host", "gateway").header(AUTHORIZATION, &key);
-        let request = request.header("content-type", "application/json").body(Injected).unwrap();
-        let response = gateway.answer_guarded(request, &Arc::default()).await;
-        assert_eq!(response.status(), 500);
-        let body = response.into_body().collect().await.unwrap().to_bytes();
-        let body = std::str::from_utf8(&body).unwrap();
-        assert!(body.contains("\"server_error\"") && !body.contains("injected"), "{body}");
+        let bearer = |place: usize| format!("Bearer {}", made[place].key.expose());
+        for (path, key, table, when) in [
+            ("/v1/responses", bearer(0), OPENAI, "internal error before the first byte"),
+            ("/v1/messages", bearer(1), MESSAGES, "internal error"),
+        ] {
+            let request = Request::post(path).header("host", "gateway").header(AUTHORIZATION, key);
+            let request = request.header("content-type", "application/json").body(Injected).unwrap();
+            let (head, body) = gateway.answer_guarded(request, &Arc::default()).await.into_parts();
+            let body: Value = serde_json::from_slice(&body.collect().await.unwrap().to_bytes()).unwrap();
+            let owed = row(table, when, head.headers["x-request-id"].to_str().unwrap());
+            assert_eq!((json!(head.status.as_u16()), &body), (owed["status"].clone(), &owed["body"]));
+            for (name, value) in owed["headers"].as_object().unwrap() {
+                assert_eq!(head.headers[name], value.as_str().unwrap(), "{name}");
+            }
+        }
 
-        let models =
-            Request::get("/v1/models").header("host", "gateway").header(AUTHORIZATION, &key).body(Injected).unwrap();
-        assert_eq!(gateway.answer_guarded(models, &Arc::default()).await.status(), 200);
+        let models = Request::get("/v1/models").header("host", "gateway").header(AUTHORIZATION, bearer(0));
+        let models = gateway.answer_guarded(models.body(Injected).unwrap(), &Arc::default()).await;
+        assert_eq!(models.status(), 200);
         let metrics = gateway.render_metrics();
         for line in [
-            "sluicegate_panics_total 1",
+            "sluicegate_panics_total 2",
             "sluicegate_in_flight 0",
             "sluicegate_requests_total{route=\"responses\",status=\"500\",code=\"server_error\"} 1",
+            "sluicegate_requests_total{route=\"messages\",status=\"500\",code=\"server_error\"} 1",
         ] {
             assert!(metrics.lines().any(|found| found == line), "{line}: {metrics}");
         }

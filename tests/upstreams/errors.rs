@@ -1,0 +1,84 @@
+//! The tables of errors, as far as more than a request is needed: an upstream, a limit, a slow client, a shutdown.
+
+use std::sync::atomic::Ordering;
+
+use simulator::{Play, Protocol, Request, honest};
+
+use crate::client::{Connection, Response};
+use crate::rows::Table;
+use crate::scene::{Lane, PATIENT, Scene, lanes, request};
+
+/// Failures of upstreams, the concurrency limit, a slow upload and the shutdown are told as the tables of errors have
+/// them.
+#[test]
+fn j06_each_error_of_an_upstream_is_told_to_the_letter() {
+    let (openai, messages) =
+        (lanes_of(|client| client != Protocol::Messages), lanes_of(|client| client == Protocol::Messages));
+    Table::openai().check_scenes(&[
+        ("slow upload", slow_upload(&openai)),
+        ("non-streaming request over the concurrency limit", over_the_limit(&openai)),
+        ("upstream failure", played("html-200", &openai)),
+        ("draining", draining(&openai)),
+        ("upstream timeout", played("stall-head", &openai)),
+    ]);
+    Table::messages().check_scenes(&[
+        ("over the concurrency limit", over_the_limit(&messages)),
+        ("upstream timeout", played("stall-head", &messages)),
+        ("upstream overloaded", played("status-529", &messages)),
+    ]);
+}
+
+fn lanes_of(client: impl Fn(Protocol) -> bool) -> Vec<Lane> {
+    lanes().into_iter().filter(|lane| client(lane.client)).collect()
+}
+
+/// Responses to requests for a plain reply and for a stream before an upstream that plays this scenario.
+fn played(name: &str, lanes: &[Lane]) -> Vec<Response> {
+    let scene = Scene::named(name, "head_timeout = \"100ms\"");
+    let both = lanes.iter().flat_map(|lane| [false, true].map(|stream| scene.ask(*lane, stream).response)).collect();
+    scene.end();
+    both
+}
+
+/// Responses to requests for a plain reply while the only permit is out.
+fn over_the_limit(lanes: &[Lane]) -> Vec<Response> {
+    let gated = |request: &Request| Play::new().gate().then(honest::answer(request));
+    let scene = Scene::playing(gated, "concurrency = 1\nconcurrency_per_key = 1", PATIENT);
+    let mut holder = scene.open(lanes[0], false);
+    scene.await_requests(1);
+    let over = lanes.iter().map(|lane| scene.ask(*lane, false).response).collect();
+    scene.simulator.release_all();
+    assert_eq!(holder.response().status, 200);
+    scene.end();
+    over
+}
+
+/// Responses to requests whose bodies stop in the middle. Their connections are closed.
+fn slow_upload(lanes: &[Lane]) -> Vec<Response> {
+    let scene = Scene::playing(honest::answer, "body_idle = \"200ms\"", PATIENT);
+    let slow = |lane: &Lane| {
+        scene.sent.fetch_add(1, Ordering::Relaxed);
+        let mut connection = Connection::open(scene.house.address());
+        let whole = request(*lane, false, "Hello.").bytes();
+        connection.send(&whole[..whole.len() - 5]);
+        let response = connection.response();
+        assert!(connection.is_closed());
+        response
+    };
+    let given_up = lanes.iter().map(slow).collect();
+    assert_eq!(scene.simulator.requests().len(), 0, "nobody was asked");
+    scene.end();
+    given_up
+}
+
+/// Responses to requests that have not begun to be answered when the process ends.
+fn draining(lanes: &[Lane]) -> Vec<Response> {
+    let limits = "lame_duck = \"1ms\"\ndrain = \"100ms\"";
+    let mut scene = Scene::playing(|_| Play::new().hold(), limits, PATIENT);
+    let open: Vec<_> = lanes.iter().flat_map(|lane| [false, true].map(|stream| scene.open(*lane, stream))).collect();
+    scene.await_requests(open.len());
+    scene.house.gateway.signal("TERM");
+    let cut = open.into_iter().map(|mut connection| connection.response()).collect();
+    assert_eq!(scene.house.gateway.wait().code(), Some(0));
+    cut
+}
