@@ -8,7 +8,7 @@ mod list;
 mod page;
 mod trial;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use self::copy::Copy;
@@ -41,22 +41,6 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
 pub(crate) fn problems() -> Outcome<Vec<String>> {
     Ok(list::problems(&list::read()?))
 }
-
-/// Some mutations of one file of the list, which both follow from the seed: a share that takes a few minutes.
-pub(crate) fn share(seed: u64) -> Outcome {
-    let all = list::read()?;
-    let areas: BTreeSet<_> = all.iter().map(Mutation::area).collect();
-    let area = areas.iter().nth((seed % areas.len().max(1) as u64) as usize).ok_or("there are no mutations")?;
-    let chapter: Vec<_> = all.iter().filter(|mutation| mutation.area() == *area).collect();
-    let step = (chapter.len() / SHARE).max(1);
-    let chosen: Vec<_> = chapter.into_iter().skip((seed % step as u64) as usize).step_by(step).take(SHARE).collect();
-    let verdicts = judge(&chosen, None, |_, _| Ok(()))?;
-    let wrong: Vec<_> = chosen.iter().filter_map(|mutation| verdicts[&mutation.name].wrong(mutation)).collect();
-    if wrong.is_empty() { Ok(()) } else { Err(format!("mutations:\n  {}", wrong.join("\n  "))) }
-}
-
-/// So many mutations are in a share.
-const SHARE: usize = 6;
 
 /// What came of each mutation, by its name.
 type Verdicts = BTreeMap<String, Verdict>;

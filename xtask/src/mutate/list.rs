@@ -29,11 +29,6 @@ pub(super) struct Mutation {
 }
 
 impl Mutation {
-    /// The crate or folder that it changes.
-    pub(super) fn area(&self) -> &str {
-        self.file.split('/').nth(1).unwrap_or_default()
-    }
-
     /// Tells this mutation from any that changes something else, or is told by other tests.
     pub(super) fn mark(&self) -> String {
         let mut hash = Sha256::new();
