@@ -1,10 +1,12 @@
 //! `cargo xtask faults`: the list of what may go wrong, and beside each fault the tests that show what happens then.
 //!
-//! A test shows a row by the beginning of its name: `h01_…` shows H1, and `c03_u19_…` shows C3 and U19. What is owed is
-//! the first sentence of its documentation. Rows that do not concern this product have their reason in
-//! `tests/faults/reasons.toml`, as may rows that do so in part.
+//! A test names its rows by the beginning of its name: `h01_…` is about H1, and `c03_u19_…` about C3 and U19. What is
+//! owed is the first sentence of its documentation. Such a name proves nothing by itself: a row counts as shown when a
+//! mutation of the product that violates it (`rows` in `tests/mutations`) was caught by a test of that row. Rows that do
+//! not concern this product have their reason in `tests/faults/reasons.toml`, as may rows that do so in part.
 
 mod page;
+mod program;
 mod rows;
 mod scan;
 
@@ -14,6 +16,7 @@ use std::fs;
 
 use self::rows::Row;
 use self::scan::Shown;
+use crate::mutate::{self, Trial};
 use crate::passed::{self, Passed};
 use crate::{Outcome, workspace};
 
@@ -44,22 +47,18 @@ pub(crate) fn check() -> Outcome {
 fn write() -> Outcome {
     let faults = Faults::read()?;
     fs::write(workspace::root().join(PAGE), faults.page()).map_err(|error| format!("{PAGE}: {error}"))?;
-    match faults.missing() {
-        Some(missing) => println!("{PAGE} is written; {missing}"),
-        None => println!("{PAGE} is written; it is complete"),
+    for lack in faults.lacks() {
+        println!("{lack}");
     }
+    println!("{PAGE} is written");
     Ok(())
 }
 
-/// What the repository says about the rows.
-#[derive(Default)]
-struct Faults {
-    shown: Vec<Shown>,
-    reasons: BTreeMap<String, String>,
-}
+/// Every test of the repository that names rows.
+pub(crate) struct Tests(Vec<Shown>);
 
-impl Faults {
-    fn read() -> Outcome<Self> {
+impl Tests {
+    pub(crate) fn read() -> Outcome<Self> {
         let root = workspace::root();
         let mut shown = Vec::new();
         for name in workspace::files()?.iter().filter(|name| may_hold_tests(name)) {
@@ -67,14 +66,51 @@ impl Faults {
             let Ok(text) = fs::read_to_string(root.join(name)) else { continue };
             shown.extend(scan::tests(name, &text));
         }
-        let text = fs::read_to_string(root.join(REASONS)).map_err(|error| format!("{REASONS}: {error}"))?;
+        Ok(Self(shown))
+    }
+
+    /// The arguments of `cargo test` that run the tests of `rows`, in one program; `near` is a source that was changed.
+    pub(crate) fn arguments(&self, rows: &[String], near: &str) -> Option<String> {
+        program::arguments(&self.0, rows, near)
+    }
+}
+
+/// Whether a test, named by its path in its program, is one of this row: `bounds::l04_heads_are_bounded` is of `L4`.
+pub(crate) fn is_of(test: &str, row: &str) -> bool {
+    let name = test.rsplit("::").next().unwrap_or(test);
+    Row::leading(name).0.iter().any(|leading| leading.to_string() == row)
+}
+
+/// What the repository says about the rows.
+#[derive(Default)]
+struct Faults {
+    shown: Vec<Shown>,
+    reasons: BTreeMap<String, String>,
+    trials: Vec<Trial>,
+}
+
+/// How far a row is proved by mutations.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Proof {
+    /// A test of the row has caught a mutation of it.
+    Caught,
+    /// There is none, or none that was tried.
+    Untried,
+    /// Every one that was tried went by the tests of the row.
+    Missed,
+}
+
+impl Faults {
+    fn read() -> Outcome<Self> {
+        let text =
+            fs::read_to_string(workspace::root().join(REASONS)).map_err(|error| format!("{REASONS}: {error}"))?;
         let reasons = toml::from_str(&text).map_err(|error| format!("{REASONS}: {error}"))?;
-        Ok(Self { shown, reasons })
+        Ok(Self { shown: Tests::read()?.0, reasons, trials: mutate::trials()? })
     }
 
     /// What is wrong, each in a sentence; `passed` are the tests of the last run.
     fn problems(&self, passed: &BTreeSet<Passed>) -> Vec<String> {
-        let mut found: Vec<_> = self.missing().into_iter().collect();
+        let mut found = self.lacks();
         for shown in &self.shown {
             let strangers = shown.rows.iter().filter(|row| !row.is_listed());
             found.extend(strangers.map(|row| format!("{shown}: {row} is no row of the list")));
@@ -93,12 +129,36 @@ impl Faults {
         found
     }
 
-    /// The rows about which nothing is said, in one sentence.
-    fn missing(&self) -> Option<String> {
-        let is_missing = |row: &Row| self.reason(*row).is_none() && self.showing(*row).next().is_none();
-        let missing: Vec<_> = rows::all().filter(is_missing).map(|row| row.to_string()).collect();
-        (!missing.is_empty())
-            .then(|| format!("{} rows have neither test nor reason: {}", missing.len(), missing.join(" ")))
+    /// The rows that lack something, a sentence for each kind of lack.
+    fn lacks(&self) -> Vec<String> {
+        let is_bare = |row: &Row| self.reason(*row).is_none() && !self.has_tests(*row);
+        let is_missed = |row: &Row| self.has_tests(*row) && self.proof(*row) == Proof::Missed;
+        let is_untried = |row: &Row| IS_COMPLETE && self.has_tests(*row) && self.proof(*row) == Proof::Untried;
+        let kinds: [(&str, &dyn Fn(&Row) -> bool); 3] = [
+            ("have neither test nor reason", &is_bare),
+            ("have a mutation that none of their tests caught", &is_missed),
+            ("have no mutation that was tried", &is_untried),
+        ];
+        let sentence = |(lack, is_lacking): (&str, &dyn Fn(&Row) -> bool)| {
+            let rows: Vec<_> = rows::all().filter(is_lacking).map(|row| row.to_string()).collect();
+            (!rows.is_empty()).then(|| format!("{} rows {lack}: {}", rows.len(), rows.join(" ")))
+        };
+        kinds.into_iter().filter_map(sentence).collect()
+    }
+
+    fn proof(&self, row: Row) -> Proof {
+        let name = row.to_string();
+        let mut trials = self.trials.iter().filter(|trial| trial.is_tried && trial.rows.contains(&name)).peekable();
+        let is_caught = |trial: &Trial| trial.caught_by.iter().any(|test| is_of(test, &name));
+        match (trials.peek().is_some(), trials.any(is_caught)) {
+            (false, _) => Proof::Untried,
+            (true, true) => Proof::Caught,
+            (true, false) => Proof::Missed,
+        }
+    }
+
+    fn has_tests(&self, row: Row) -> bool {
+        self.showing(row).next().is_some()
     }
 
     fn showing(&self, row: Row) -> impl Iterator<Item = &Shown> {
@@ -116,6 +176,8 @@ fn may_hold_tests(name: &str) -> bool {
     name.ends_with(".rs") && (name.starts_with("tests/") || name.strip_prefix("crates/").is_some_and(in_crate))
 }
 
+/// Whether every row that names tests must have a mutation that one of them caught.
+const IS_COMPLETE: bool = false;
 const PAGE: &str = "tests/FAULTS.md";
 const REASONS: &str = "tests/faults/reasons.toml";
 
@@ -123,21 +185,46 @@ const REASONS: &str = "tests/faults/reasons.toml";
 mod tests {
     use super::*;
 
-    /// Every row has a reason but those of `tests`, which are shown by a test of this name each.
+    /// Every row has a reason but those of `tests`, which have an empty test of this name each.
     fn faults(tests: &[&str]) -> Faults {
         let text: String = tests.iter().map(|name| format!("#[test]\nfn {name}() {{}}\n")).collect();
         let shown = scan::tests("tests/faults/a.rs", &text);
         let is_shown = |row: &Row| shown.iter().any(|shown: &Shown| shown.rows.contains(row));
         let reasons = rows::all().filter(|row| !is_shown(row)).map(|row| (row.to_string(), "No.".to_owned())).collect();
-        Faults { shown, reasons }
+        Faults { shown, reasons, trials: Vec::new() }
+    }
+
+    /// A mutation of H1 that these tests caught.
+    fn trial(is_tried: bool, caught_by: &[&str]) -> Trial {
+        let caught_by = caught_by.iter().map(ToString::to_string).collect();
+        Trial { rows: vec!["H1".into()], is_tried, caught_by }
     }
 
     fn passed(paths: &[&str]) -> BTreeSet<Passed> {
         paths.iter().map(|path| Passed::new("tests/faults/main.rs", path)).collect()
     }
 
+    /// That an empty test passes proves nothing: the row is shown when a test of it has caught a fault in the product.
     #[test]
-    fn a_row_is_shown_by_a_test_that_passed_or_has_a_reason() {
+    fn an_empty_test_does_not_show_its_row() {
+        let mut faults = faults(&["h01_one"]);
+        let row = Row { section: 'H', number: 1 };
+        assert_eq!(faults.proof(row), Proof::Untried);
+        faults.trials = vec![trial(false, &[])];
+        assert_eq!(faults.proof(row), Proof::Untried);
+        faults.trials.push(trial(true, &["a::h02_other", "h11_h21_others", "a::h01one"]));
+        assert_eq!(faults.proof(row), Proof::Missed);
+        assert_eq!(
+            faults.problems(&passed(&["a::h01_one"])),
+            ["1 rows have a mutation that none of their tests caught: H1"]
+        );
+        faults.trials.push(trial(true, &["a::c03_h01_one"]));
+        assert_eq!(faults.proof(row), Proof::Caught);
+        assert_eq!(faults.problems(&passed(&["a::h01_one"])), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_row_has_tests_that_passed_or_a_reason() {
         let faults = faults(&["h01_one", "c03_u19_two"]);
         assert_eq!(faults.problems(&passed(&["a::h01_one", "a::c03_u19_two"])), Vec::<String>::new());
         assert_eq!(

@@ -1,39 +1,43 @@
-//! `cargo xtask mutate`: takes one guard of the product away at a time and sees whether a test tells.
+//! `cargo xtask mutate`: plants one fault in the product at a time and sees whether a test tells.
 //!
-//! `tests/mutations` says what is taken away. The work is done on a copy in `target/mutate`, with a target folder of its
+//! `tests/mutations` says which faults. The work is done on a copy in `target/mutate`, with a target folder of its
 //! own that stays warm, so that nothing here is ever left changed; what is edited here meanwhile takes no part.
 
 mod copy;
+mod heard;
 mod list;
 mod page;
 mod trial;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::time::Duration;
 
 use self::copy::Copy;
 use self::list::Mutation;
 use self::page::Page;
-use self::trial::{Trials, Verdict};
+use self::trial::{Finding, Trials, Verdict};
 use crate::Outcome;
 
 /// Runs what `args` ask for.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
     let plan = Plan::parse(args)?;
     let all = list::read()?;
-    let chosen = plan.choose(&all)?;
+    let mut page = Page::read(&all)?;
+    let mut chosen = plan.choose(&all)?;
+    chosen.retain(|mutation| !plan.untried || !page.is_tried(mutation));
     if plan.list {
         chosen.iter().for_each(|mutation| println!("{:<40} {}", mutation.name, mutation.why));
         return Ok(());
     }
-    let mut page = Page::read(&all)?;
-    let verdicts = judge(&chosen, plan.jobs, |mutation, verdict| {
-        page.note(mutation, verdict);
+    let (findings, mut wrong) = judge(&chosen, &plan, |mutation, finding| {
+        page.note(mutation, finding);
         // At once: nobody wants to lose hours of trials with the last.
         if plan.write { page.write(&all) } else { Ok(()) }
     })?;
-    print!("{}", page::summary(&chosen, &verdicts));
-    let wrong: Vec<_> = chosen.iter().filter_map(|mutation| verdicts[&mutation.name].wrong(mutation)).collect();
+    print!("{}", page::summary(&findings));
+    let verdict = |mutation: &&Mutation| findings.get(&mutation.name)?.verdict.wrong(mutation);
+    wrong.extend(chosen.iter().filter_map(verdict));
     if wrong.is_empty() { Ok(()) } else { Err(format!("mutations:\n  {}", wrong.join("\n  "))) }
 }
 
@@ -42,33 +46,78 @@ pub(crate) fn problems() -> Outcome<Vec<String>> {
     Ok(list::problems(&list::read()?))
 }
 
-/// What came of each mutation, by its name.
-type Verdicts = BTreeMap<String, Verdict>;
+/// A mutation of rows of the fault list, as the page has it.
+#[derive(Debug)]
+pub(crate) struct Trial {
+    pub(crate) rows: Vec<String>,
+    /// Whether it was tried as it is now.
+    pub(crate) is_tried: bool,
+    /// The tests that failed, by their paths.
+    pub(crate) caught_by: Vec<String>,
+}
 
-/// Tries one after another, and tells each verdict as it comes.
+/// The mutations that name rows.
+pub(crate) fn trials() -> Outcome<Vec<Trial>> {
+    let all = list::read()?;
+    let page = Page::read(&all)?;
+    let trial = |mutation: &Mutation| Trial {
+        rows: mutation.rows.clone(),
+        is_tried: page.is_tried(mutation),
+        caught_by: page.caught_by(mutation),
+    };
+    Ok(all.iter().filter(|mutation| !mutation.rows.is_empty()).map(trial).collect())
+}
+
+/// What came of each mutation, by its name.
+type Findings = BTreeMap<String, Finding>;
+
+/// Tries one after another until the time is over, and tells each finding as it comes; returns beside them what could
+/// not be tried.
 fn judge(
     chosen: &[&Mutation],
-    jobs: Option<u16>,
-    mut tell: impl FnMut(&Mutation, Verdict) -> Outcome,
-) -> Outcome<Verdicts> {
-    let mut trials = Trials::new(Copy::open()?, jobs);
-    let mut verdicts = Verdicts::new();
-    for (number, mutation) in (1..).zip(chosen) {
-        print!("{number}/{} {}: ", chosen.len(), mutation.name);
-        let verdict = trials.run(mutation)?;
-        println!("{verdict}");
-        tell(mutation, verdict)?;
-        verdicts.insert(mutation.name.clone(), verdict);
+    plan: &Plan,
+    mut tell: impl FnMut(&Mutation, &Finding) -> Outcome,
+) -> Outcome<(Findings, Vec<String>)> {
+    let (mut trials, begun) = (Trials::new(Copy::open()?, plan.jobs), trial::now());
+    let (mut findings, mut unfit) = (Findings::new(), Vec::new());
+    let mut chosen = chosen.to_vec();
+    chosen.sort_by_key(|mutation| (mutation.rows.is_empty(), mutation.place()));
+    for (number, mutation) in chosen.iter().enumerate() {
+        if plan.minutes.is_some_and(|minutes| begun.elapsed() >= Duration::from_mins(minutes.into())) {
+            break;
+        }
+        if number % AT_ONCE == 0 {
+            trials.prepare(&chosen[number..chosen.len().min(number + AT_ONCE)])?;
+        }
+        print!("{}/{} {}: ", number + 1, chosen.len(), mutation.name);
+        match trials.run(mutation) {
+            Err(error) => {
+                println!("not tried");
+                unfit.push(error);
+            }
+            Ok(finding) => {
+                println!("{} {}", finding.verdict, finding.by.first().map_or("", String::as_str));
+                tell(mutation, &finding)?;
+                findings.insert(mutation.name.clone(), finding);
+            }
+        }
     }
-    Ok(verdicts)
+    Ok((findings, unfit))
 }
+
+/// For how many mutations the tests are run unchanged before the first of them is made.
+const AT_ONCE: usize = 12;
 
 /// What the command line asks for.
 #[derive(Debug, Default, PartialEq)]
 struct Plan {
     list: bool,
     write: bool,
+    /// Only those of which the page knows nothing.
+    untried: bool,
     jobs: Option<u16>,
+    /// After so many minutes no trial is begun any more.
+    minutes: Option<u16>,
     names: Vec<String>,
 }
 
@@ -80,9 +129,11 @@ impl Plan {
             match &*arg {
                 "--list" => plan.list = true,
                 "--write" => plan.write = true,
-                "--jobs" => plan.jobs = Some(jobs(args.next().as_deref())?),
+                "--untried" => plan.untried = true,
+                "--jobs" => plan.jobs = Some(number(&arg, args.next().as_deref())?),
+                "--minutes" => plan.minutes = Some(number(&arg, args.next().as_deref())?),
                 name if !name.starts_with('-') => plan.names.push(name.to_owned()),
-                other => return Err(format!("unexpected {other:?}: expected [--list] [--write] [--jobs N] [NAME…]")),
+                other => return Err(format!("unexpected {other:?}: expected {USAGE}")),
             }
         }
         Ok(plan)
@@ -101,10 +152,12 @@ impl Plan {
     }
 }
 
-fn jobs(word: Option<&str>) -> Outcome<u16> {
+fn number(flag: &str, word: Option<&str>) -> Outcome<u16> {
     let number = word.and_then(|word| word.parse().ok()).filter(|number| *number > 0);
-    number.ok_or_else(|| format!("--jobs takes a number, such as 1, not {word:?}"))
+    number.ok_or_else(|| format!("{flag} takes a number, such as 1, not {word:?}"))
 }
+
+const USAGE: &str = "[--list] [--write] [--untried] [--jobs N] [--minutes N] [NAME…]";
 
 #[cfg(test)]
 mod tests {
@@ -122,6 +175,7 @@ mod tests {
             parse("sse --write --jobs 2 wire-depth"),
             Ok(Plan { write: true, jobs: Some(2), names: names(&["sse", "wire-depth"]), ..Plan::default() })
         );
+        assert_eq!(parse("--untried --minutes 5"), Ok(Plan { untried: true, minutes: Some(5), ..Plan::default() }));
         assert!(parse("--jobs 0").unwrap_err().contains("takes a number"));
         assert!(parse("--fast").unwrap_err().contains("unexpected \"--fast\""));
     }

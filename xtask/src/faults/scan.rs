@@ -16,6 +16,13 @@ pub(super) struct Shown {
     pub(super) expected: String,
 }
 
+impl Shown {
+    /// Whether it shows this row: `H13`.
+    pub(super) fn shows(&self, row: &str) -> bool {
+        self.rows.iter().any(|shown| shown.to_string() == row)
+    }
+}
+
 /// Where it stands: `tests/faults/framing.rs::h13_…`.
 impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -66,6 +66,8 @@ impl Copy {
     pub(super) fn cargo(&self, subcommand: &str) -> std::process::Command {
         let mut command = process::cargo(subcommand);
         command.current_dir(self.folder.join(TREE)).env("CARGO_TARGET_DIR", self.folder.join("target"));
+        // What matters is how soon a small change is built and linked.
+        command.envs([("CARGO_PROFILE_DEV_DEBUG", "none"), ("CARGO_INCREMENTAL", "1")]);
         // A snapshot that differs is a failure and no proposal.
         command.env("INSTA_UPDATE", "no");
         command
@@ -114,6 +116,7 @@ mod tests {
             find: find.into(),
             replace: "true".into(),
             why: "A guard.".into(),
+            rows: Vec::new(),
             tests: String::new(),
             survives: None,
         }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
+use crate::faults::Tests;
 use crate::{Outcome, workspace};
 
 /// One guard taken away.
@@ -21,7 +22,10 @@ pub(super) struct Mutation {
     pub(super) replace: String,
     /// Which guard it is.
     pub(super) why: String,
-    /// What `cargo test` runs; that of the whole file where a mutation says nothing.
+    /// The rows of the fault list that it violates: a test of each has to catch it.
+    #[serde(default)]
+    pub(super) rows: Vec<String>,
+    /// What `cargo test` runs; where a mutation has none, the tests of its rows or those of the whole file.
     #[serde(default)]
     pub(super) tests: String,
     /// Why no test can tell.
@@ -29,10 +33,17 @@ pub(super) struct Mutation {
 }
 
 impl Mutation {
+    /// Where it is made and which program is built for it: the closer two are, the less is built between them.
+    pub(super) fn place(&self) -> (&str, &str, &str) {
+        let package = self.file.splitn(3, '/').nth(1).unwrap_or_default();
+        let program = self.tests.split(" -- ").next().unwrap_or_default();
+        (package, program, &self.file)
+    }
+
     /// Tells this mutation from any that changes something else, or is told by other tests.
     pub(super) fn mark(&self) -> String {
         let mut hash = Sha256::new();
-        for text in [&self.file, &self.find, &self.replace, &self.tests] {
+        for text in [&self.file, &self.find, &self.replace, &self.tests].into_iter().chain(&self.rows) {
             hash.update((text.len() as u64).to_le_bytes());
             hash.update(text);
         }
@@ -50,11 +61,11 @@ struct Chapter {
 
 /// The whole list, in the order of its files.
 pub(super) fn read() -> Outcome<Vec<Mutation>> {
-    let mut all = Vec::new();
+    let (mut all, of_rows) = (Vec::new(), Tests::read()?);
     for path in files()? {
         let told = |error: String| format!("{}: {error}", path.display());
         let text = fs::read_to_string(&path).map_err(|error| told(error.to_string()))?;
-        all.extend(chapter(&text).map_err(told)?);
+        all.extend(chapter(&text, |mutation| of_rows.arguments(&mutation.rows, &mutation.file)).map_err(told)?);
     }
     Ok(all)
 }
@@ -86,11 +97,17 @@ pub(super) fn problems(all: &[Mutation]) -> Vec<String> {
     found
 }
 
-fn chapter(text: &str) -> Outcome<Vec<Mutation>> {
+/// The mutations of a file; `of_rows` are the arguments that run the tests of a mutation's rows.
+fn chapter(text: &str, of_rows: impl Fn(&Mutation) -> Option<String>) -> Outcome<Vec<Mutation>> {
     let chapter: Chapter = toml::from_str(text).map_err(|error| error.to_string())?;
     let mut mutations = chapter.mutation;
     for mutation in mutations.iter_mut().filter(|mutation| mutation.tests.is_empty()) {
-        mutation.tests.clone_from(&chapter.tests);
+        mutation.tests = match mutation.rows.as_slice() {
+            [] => chapter.tests.clone(),
+            rows => of_rows(mutation).ok_or_else(|| {
+                format!("mutation {}: no test program has tests of {}", mutation.name, rows.join(" and "))
+            })?,
+        };
     }
     Ok(mutations)
 }
@@ -129,25 +146,33 @@ find = 'a'
 replace = 'a'
 why = ''
 tests = '-p xtask'
+rows = ['H2']
 
 [[mutation]]
 name = 'two'
+rows = ['H1']
 file = 'xtask/none.rs'
 find = 'a'
 replace = ''
 why = 'No file.'
 ";
 
+    fn mutations() -> Vec<Mutation> {
+        chapter(CHAPTER, |mutation| Some(format!("-- {}", mutation.rows.join(" ")))).unwrap()
+    }
+
     #[test]
-    fn a_mutation_has_the_tests_of_its_file_or_its_own() {
-        let tests: Vec<_> = chapter(CHAPTER).unwrap().into_iter().map(|mutation| mutation.tests).collect();
-        assert_eq!(tests, ["-p sluicegate-sse", "-p xtask", "-p sluicegate-sse"]);
-        assert!(chapter("tests = ''\n[[mutation]]\nguard = 'a'").is_err());
+    fn a_mutation_has_its_own_tests_or_those_of_its_rows_or_of_its_file() {
+        let tests: Vec<_> = mutations().into_iter().map(|mutation| mutation.tests).collect();
+        assert_eq!(tests, ["-p sluicegate-sse", "-p xtask", "-- H1"]);
+        assert!(chapter("tests = ''\n[[mutation]]\nguard = 'a'", |_| None).is_err());
+        let missing = chapter(CHAPTER, |_| None).unwrap_err();
+        assert_eq!(missing, "mutation two: no test program has tests of H1");
     }
 
     #[test]
     fn a_mark_is_of_what_is_changed_and_tested_alone() {
-        let one = chapter(CHAPTER).unwrap().remove(0);
+        let one = mutations().remove(0);
         let renamed = Mutation { name: "other".into(), why: "Otherwise.".into(), ..one.clone() };
         assert_eq!((renamed.mark(), one.mark().len()), (one.mark(), 2 * MARK));
         for other in [
@@ -155,6 +180,7 @@ why = 'No file.'
             Mutation { find: "name".into(), ..one.clone() },
             Mutation { replace: "n".into(), ..one.clone() },
             Mutation { tests: "-p xtask".into(), ..one.clone() },
+            Mutation { rows: vec!["H1".into()], ..one.clone() },
         ] {
             assert_ne!(other.mark(), one.mark(), "{other:?}");
         }
@@ -162,7 +188,7 @@ why = 'No file.'
 
     #[test]
     fn what_does_not_fit_is_told() {
-        let told = problems(&chapter(CHAPTER).unwrap());
+        let told = problems(&mutations());
         assert_eq!(told.len(), 5, "{told:?}");
         assert_eq!(
             told[..3],

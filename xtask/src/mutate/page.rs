@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use super::list::Mutation;
-use super::{Verdict, Verdicts};
+use super::trial::Finding;
+use super::{Findings, Verdict};
 use crate::{Outcome, workspace};
 
 /// The results in the page.
@@ -12,8 +13,16 @@ pub(super) struct Page {
     results: Results,
 }
 
-/// What came of each mutation, by its name, and the mark of what was tried.
-type Results = BTreeMap<String, (String, String)>;
+/// What came of each mutation, by its name.
+type Results = BTreeMap<String, Tried>;
+
+/// What came of a mutation, in the words of the page.
+struct Tried {
+    result: String,
+    /// The mark of what was tried.
+    mark: String,
+    caught_by: Vec<String>,
+}
 
 impl Page {
     /// The page as it is; what is no longer in the list, or is another mutation now, is left out.
@@ -27,59 +36,89 @@ impl Page {
     }
 
     /// Takes in what came of a mutation.
-    pub(super) fn note(&mut self, mutation: &Mutation, verdict: Verdict) {
-        self.results.insert(mutation.name.clone(), (verdict.to_string(), mutation.mark()));
+    pub(super) fn note(&mut self, mutation: &Mutation, finding: &Finding) {
+        let caught_by =
+            if finding.verdict.is_caught() { shortened(&finding.by, mutation.rows.len()) } else { Vec::new() };
+        let tried = Tried { result: finding.verdict.to_string(), mark: mutation.mark(), caught_by };
+        self.results.insert(mutation.name.clone(), tried);
     }
 
     pub(super) fn write(&self, all: &[Mutation]) -> Outcome {
         fs::write(workspace::root().join(PAGE), self.text(all)).map_err(|error| format!("{PAGE}: {error}"))
     }
 
+    pub(super) fn is_tried(&self, mutation: &Mutation) -> bool {
+        self.results.contains_key(&mutation.name)
+    }
+
+    /// The tests that caught a mutation; the first few of them.
+    pub(super) fn caught_by(&self, mutation: &Mutation) -> Vec<String> {
+        self.results.get(&mutation.name).map_or(Vec::new(), |tried| tried.caught_by.clone())
+    }
+
     fn text(&self, all: &[Mutation]) -> String {
         let is = |mutation: &&Mutation, begins: &str| self.result(mutation).starts_with(begins);
         let caught = all.iter().filter(|mutation| is(mutation, "caught")).count();
-        let survived = all.iter().filter(|mutation| is(mutation, "survived")).count();
         let tried = self.results.len();
-        let mut text = format!("{OPENING}{tried} of {} tried; {}\n\n{HEAD}", all.len(), share(caught, survived));
+        let mut text = format!("{OPENING}{tried} of {} tried; {}\n\n{HEAD}", all.len(), share(caught, tried));
         for mutation in all {
-            let Mutation { name, file, why, survives, .. } = mutation;
+            let Mutation { name, rows, file, why, survives, .. } = mutation;
             let result = self.result(mutation);
             let reason = survives.as_ref().filter(|_| result.starts_with("survived")).map(|why| format!(": {why}"));
-            let reason = reason.unwrap_or_default().replace('|', "\\|");
-            let mark = self.results.get(name).map_or(String::new(), |(_, mark)| format!("`{mark}`"));
-            text += &format!("| `{name}` | {} | `{file}` | {mark} | {result}{reason} |\n", why.replace('|', "\\|"));
+            let mark = self.results.get(name).map_or(String::new(), |tried| format!("`{}`", tried.mark));
+            let by: Vec<_> = self.caught_by(mutation).iter().map(|test| format!("`{test}`")).collect();
+            text += &line(&[
+                &format!("`{name}`"),
+                &rows.join(" "),
+                why,
+                &format!("`{file}`"),
+                &mark,
+                &format!("{result}{}", reason.unwrap_or_default()),
+                &by.join(" "),
+            ]);
         }
         text
     }
 
     fn result(&self, mutation: &Mutation) -> &str {
-        self.results.get(&mutation.name).map_or("not tried", |(result, _)| result)
+        self.results.get(&mutation.name).map_or("not tried", |tried| &tried.result)
     }
 }
 
 /// What a run came to, for the terminal.
-pub(super) fn summary(tried: &[&Mutation], verdicts: &Verdicts) -> String {
-    let width = tried.iter().map(|mutation| mutation.name.len()).max().unwrap_or(0);
-    let lines = tried.iter().map(|mutation| format!("{:width$}  {}\n", mutation.name, verdicts[&mutation.name]));
-    let caught = verdicts.values().filter(|verdict| verdict.is_caught()).count();
-    let survived = verdicts.values().filter(|verdict| **verdict == Verdict::Survived).count();
-    format!("\n{}\n{}\n", lines.collect::<String>(), share(caught, survived))
+pub(super) fn summary(findings: &Findings) -> String {
+    let width = findings.keys().map(String::len).max().unwrap_or(0);
+    let lines = findings.iter().map(|(name, finding)| format!("{name:width$}  {}\n", finding.verdict));
+    let tried: Vec<_> = findings.values().filter(|finding| finding.verdict != Verdict::Unbuilt).collect();
+    let caught = tried.iter().filter(|finding| finding.verdict.is_caught()).count();
+    format!("\n{}\n{}\n", lines.collect::<String>(), share(caught, tried.len()))
 }
 
-fn share(caught: usize, survived: usize) -> String {
-    let tried = caught + survived;
+fn share(caught: usize, tried: usize) -> String {
     let percent = if tried == 0 { 0.0 } else { 100.0 * caught as f64 / tried as f64 };
     format!("{caught} of {tried} caught: {percent:.1} %.")
+}
+
+/// A line of the table.
+fn line(cells: &[&str]) -> String {
+    let cells: Vec<_> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
+    format!("| {} |\n", cells.join(" | "))
+}
+
+/// Some of the tests that caught a mutation: enough for each of its rows, which stand first.
+fn shortened(by: &[String], rows: usize) -> Vec<String> {
+    by.iter().take(rows + A_FEW).cloned().collect()
 }
 
 /// The results that a page tells, without the reasons behind them.
 fn results(page: &str) -> Results {
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.strip_suffix(" |"));
     rows.filter_map(|row| {
-        let name = row.split_once('`')?.0;
-        let (mark, result) = row.rsplit_once("` | `")?.1.split_once("` | ")?;
-        let result = result.split(": ").next().unwrap_or(result);
-        Some((name.to_owned(), (result.to_owned(), mark.to_owned())))
+        // Only the guard and the reason are free text, and neither has a bare bar in it.
+        let [name, _, _, _, mark, result, by] = row.split(" | ").collect::<Vec<_>>()[..] else { return None };
+        let result = result.split(": ").next().unwrap_or(result).to_owned();
+        let caught_by = by.split_whitespace().map(|test| test.trim_matches('`').to_owned()).collect();
+        Some((name.trim_matches('`').to_owned(), Tried { result, mark: mark.trim_matches('`').to_owned(), caught_by }))
     })
     .collect()
 }
@@ -87,21 +126,24 @@ fn results(page: &str) -> Results {
 /// The results of mutations that are in the list as they were tried.
 fn current(mut results: Results, all: &[Mutation]) -> Results {
     let marks: BTreeMap<_, _> = all.iter().map(|mutation| (&mutation.name, mutation.mark())).collect();
-    results.retain(|name, (_, mark)| marks.get(name).is_some_and(|now| now == mark));
+    results.retain(|name, tried| marks.get(name).is_some_and(|now| *now == tried.mark));
     results
 }
 
 const OPENING: &str = "\
 # Mutations
 
-Each row takes one guard of the product away, and says whether the tests told. The list is in `tests/mutations`;
-`cargo xtask mutate --write` tries it and writes this page; `cargo xtask tidy` holds the list against the code. Tests
-that do not end count as a catch: whoever runs them sees it. The mark is of what was changed and which tests ran, so
-that a mutation that is another one since then counts as not tried.
+Each row plants one fault in the product, and says whether the tests told. The list is in `tests/mutations`;
+`cargo xtask mutate --write` tries it and writes this page; `cargo xtask tidy` holds the list against the code. Where rows
+of the fault list (`FAULTS.md`) are named, a test of each of them has to fail. Tests that do not end count as a catch:
+whoever runs them sees it. The mark is of what was changed and which tests ran, so that a mutation that is another one
+since then counts as not tried.
 
 ";
-const HEAD: &str = "| mutation | guard | file | mark | result |\n|---|---|---|---|---|\n";
+const HEAD: &str = "| mutation | rows | guard | file | mark | result | caught by |\n|---|---|---|---|---|---|---|\n";
 const PAGE: &str = "tests/MUTATIONS.md";
+/// How many tests that caught a mutation are named beside those of its rows.
+const A_FEW: usize = 2;
 
 #[cfg(test)]
 mod tests {
@@ -111,45 +153,59 @@ mod tests {
         let text = String::from;
         let (find, replace) = (text("a"), text("b"));
         let survives = (name == "three").then(|| text("It is told: by none | one."));
+        let rows = if name == "two" { vec![text("H1"), text("C3")] } else { Vec::new() };
         Mutation {
             name: text(name),
             file: text("a.rs"),
             find,
             replace,
             why: text("This | that."),
+            rows,
             tests: text(""),
             survives,
         }
     }
 
-    fn page(told: &[(&str, Verdict)]) -> Page {
+    fn page(told: &[(&str, Verdict, &[&str])]) -> Page {
         let mut page = Page { results: Results::new() };
-        told.iter().for_each(|(name, verdict)| page.note(&mutation(name), *verdict));
+        for (name, verdict, by) in told {
+            let by = by.iter().map(ToString::to_string).collect();
+            page.note(&mutation(name), &Finding { verdict: *verdict, by });
+        }
         page
     }
 
     #[test]
     fn a_page_keeps_what_was_not_tried_again() {
         let all = ["one", "two", "three", "four"].map(mutation);
-        let told = page(&[("one", Verdict::Survived), ("two", Verdict::Hung), ("three", Verdict::Survived)]);
+        let told = page(&[
+            ("one", Verdict::Survived, &[]),
+            ("two", Verdict::Hung, &["a::h01_b", "c03_d"]),
+            ("three", Verdict::Survived, &[]),
+        ]);
         let mut page = Page { results: current(results(&told.text(&all)), &all) };
-        page.note(&all[0], Verdict::Caught);
-        let (again, mark) = (page.text(&all), all[0].mark());
+        let by = ["a", "b", "c"].map(String::from).into();
+        page.note(&all[0], &Finding { verdict: Verdict::Caught, by });
+        let marks = all.each_ref().map(Mutation::mark);
         assert_eq!(
-            again.strip_prefix(OPENING).unwrap(),
+            page.text(&all).strip_prefix(OPENING).unwrap(),
             format!(
                 "3 of 4 tried; 2 of 3 caught: 66.7 %.\n\n{HEAD}\
-                 | `one` | This \\| that. | `a.rs` | `{mark}` | caught |\n\
-                 | `two` | This \\| that. | `a.rs` | `{mark}` | caught (the tests did not end) |\n\
-                 | `three` | This \\| that. | `a.rs` | `{mark}` | survived: It is told: by none \\| one. |\n\
-                 | `four` | This \\| that. | `a.rs` |  | not tried |\n"
+                 | `one` |  | This \\| that. | `a.rs` | `{}` | caught | `a` `b` |\n\
+                 | `two` | H1 C3 | This \\| that. | `a.rs` | `{}` | caught (the tests did not end) | `a::h01_b` `c03_d` |\n\
+                 | `three` |  | This \\| that. | `a.rs` | `{}` | survived: It is told: by none \\| one. |  |\n\
+                 | `four` |  | This \\| that. | `a.rs` |  | not tried |  |\n",
+                marks[0], marks[1], marks[2]
             )
         );
+        assert_eq!(page.caught_by(&all[1]), ["a::h01_b", "c03_d"]);
+        assert!(page.is_tried(&all[2]) && !page.is_tried(&all[3]));
     }
 
     #[test]
     fn a_mutation_that_is_another_now_is_not_tried() {
-        let told = page(&[("one", Verdict::Caught), ("two", Verdict::Caught)]).text(&["one", "two"].map(mutation));
+        let told = page(&[("one", Verdict::Caught, &[]), ("two", Verdict::Caught, &[])]);
+        let told = told.text(&["one", "two"].map(mutation));
         let all = [Mutation { replace: "c".into(), ..mutation("one") }, mutation("two")];
         let left = current(results(&told), &all);
         assert_eq!(left.keys().collect::<Vec<_>>(), ["two"]);

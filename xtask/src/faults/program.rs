@@ -1,0 +1,90 @@
+//! The arguments of `cargo test` that run the tests of some rows and nothing else.
+
+use std::collections::BTreeMap;
+
+use super::scan::Shown;
+
+/// The arguments that run the tests of `rows` in one program. Where several have some, it is the one with the shortest
+/// build: that of the package to which the source `near` belongs, and last one with the embedded model.
+pub(super) fn arguments(shown: &[Shown], rows: &[String], near: &str) -> Option<String> {
+    let mut programs = BTreeMap::<String, Vec<&Shown>>::new();
+    for shown in shown.iter().filter(|shown| rows.iter().any(|row| shown.shows(row))) {
+        programs.entry(program(&shown.file)?).or_default().push(shown);
+    }
+    let is_whole = |tests: &[&Shown]| rows.iter().all(|row| tests.iter().any(|shown| shown.shows(row)));
+    let is_near = |tests: &[&Shown]| package(&tests[0].file).is_some_and(|own| package(near) == Some(own));
+    let whole = programs.iter().filter(|(_, tests)| is_whole(tests));
+    let (program, tests) = whole.min_by_key(|(program, tests)| (!is_near(tests), program.ends_with(EMBEDDED)))?;
+    let names: Vec<_> = tests.iter().map(|shown| shown.name.as_str()).collect();
+    Some(format!("{program} -- {}", names.join(" ")))
+}
+
+/// The test program in which a source is.
+fn program(file: &str) -> Option<String> {
+    match *file.split('/').collect::<Vec<_>>() {
+        ["tests", EMBEDDED, ..] => Some(format!("-p sluicegate-server --test {EMBEDDED}")),
+        ["tests", name, ..] => Some(format!("-p sluicegate-server --no-default-features --test {name}")),
+        ["crates", "server", "src", ..] => Some("-p sluicegate-server --no-default-features --lib".to_owned()),
+        ["crates", package, "src", ..] => Some(format!("-p sluicegate-{package} --lib")),
+        ["crates", package, "tests", name, ..] => {
+            Some(format!("-p sluicegate-{package} --test {}", name.trim_end_matches(".rs")))
+        }
+        _ => None,
+    }
+}
+
+fn package(file: &str) -> Option<&str> {
+    file.strip_prefix("crates/")?.split('/').next()
+}
+
+/// The program whose tests ask the embedded model.
+const EMBEDDED: &str = "black_box";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::faults::scan;
+
+    fn shown(tests: &[(&str, &str)]) -> Vec<Shown> {
+        tests.iter().flat_map(|(file, name)| scan::tests(file, &format!("#[test]\nfn {name}() {{}}\n"))).collect()
+    }
+
+    fn rows(rows: &[&str]) -> Vec<String> {
+        rows.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn every_place_of_tests_has_its_program() {
+        let programs = [
+            ("tests/faults/bounds.rs", "-p sluicegate-server --no-default-features --test faults"),
+            ("tests/black_box/auth.rs", "-p sluicegate-server --test black_box"),
+            ("crates/server/src/limit/model.rs", "-p sluicegate-server --no-default-features --lib"),
+            ("crates/wire/src/read.rs", "-p sluicegate-wire --lib"),
+            ("crates/fetch/tests/it/limits.rs", "-p sluicegate-fetch --test it"),
+            ("crates/picture/tests/memory.rs", "-p sluicegate-picture --test memory"),
+        ];
+        for (file, expected) in programs {
+            let arguments = arguments(&shown(&[(file, "h01_one")]), &rows(&["H1"]), "crates/sse/src/lib.rs");
+            assert_eq!(arguments, Some(format!("{expected} -- h01_one")), "{file}");
+        }
+        assert_eq!(arguments(&shown(&[("xtask/src/a.rs", "h01_one")]), &rows(&["H1"]), ""), None);
+    }
+
+    #[test]
+    fn the_program_has_tests_of_every_row_and_is_that_of_the_source_if_it_can_be() {
+        let shown = shown(&[
+            ("crates/sse/tests/it/a.rs", "s01_one"),
+            ("tests/upstreams/a.rs", "s01_two"),
+            ("tests/upstreams/b.rs", "s02_three"),
+            ("tests/black_box/b.rs", "s02_four"),
+        ]);
+        let upstreams = "-p sluicegate-server --no-default-features --test upstreams";
+        let arguments = |of: &[&str], near| arguments(&shown, &rows(of), near);
+        assert_eq!(arguments(&["S1"], "crates/sse/src/a.rs").unwrap(), "-p sluicegate-sse --test it -- s01_one");
+        assert_eq!(
+            arguments(&["S1", "S2"], "crates/sse/src/a.rs").unwrap(),
+            format!("{upstreams} -- s01_two s02_three")
+        );
+        assert_eq!(arguments(&["S4"], "crates/sse/src/a.rs"), None);
+    }
+}
