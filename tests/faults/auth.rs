@@ -2,13 +2,54 @@
 
 use std::fs;
 
-use serde_json::Value;
+use ::auth::{Key, KeyHash};
+use serde_json::{Value, json};
 use simulator::{Play, Protocol, Request as Asked, Simulator, Step, honest};
 
 use crate::client::{Connection, Request};
 use crate::house::{self, CLIENT_KEY, House, PROTOCOLS, word};
-use crate::question::ask;
+use crate::question::{RED, ask};
 use crate::server::{await_that, binary};
+
+/// On every endpoint a model beside the patterns of the key is 403 and an unknown one 404, before anybody is asked.
+#[test]
+fn a06_every_endpoint_asks_for_the_models_of_a_key() {
+    let simulator = Simulator::honest().unwrap();
+    let key = "sg_a_narrow_key_000000000000000000000";
+    let hash = KeyHash::of(&Key::parse(key).unwrap());
+    let narrow = format!(
+        "[[keys]]\nname = \"narrow\"\nhash = \"{hash}\"\nscopes = [\"text\", \"messages\", \"images\"]\n\
+         models = [\"cha*\"]\n"
+    );
+    let house = House::before(&simulator, "their-model", &narrow, "");
+    let status = |path: &str, body: &Value| house.gateway.post(key, path, body).status;
+    let picture = format!("data:image/png;base64,{RED}");
+    let asked_for = |model: &str| {
+        let text = [Protocol::Responses, Protocol::Chat, Protocol::Messages]
+            .map(|protocol| (house::path(protocol).to_owned(), ask(protocol, model, "Hello.", false)));
+        let count = json!({"model": model, "messages": [{"role": "user", "content": "Hello."}]});
+        let edit = json!({"model": model, "prompt": "x", "images": [{"image_url": picture}]});
+        let rest = [
+            ("/v1/messages/count_tokens", count),
+            ("/v1/images/generations", json!({"model": model, "prompt": "x"})),
+            ("/v1/images/edits", edit),
+        ];
+        text.into_iter().chain(rest.map(|(path, body)| (path.to_owned(), body))).collect::<Vec<_>>()
+    };
+    for (path, body) in asked_for("messages").into_iter().take(4).chain(asked_for("images").into_iter().skip(4)) {
+        assert_eq!(status(&path, &body), 403, "{path}");
+    }
+    for (path, body) in asked_for("nobody") {
+        assert_eq!(status(&path, &body), 404, "{path}");
+    }
+    assert!(simulator.requests().is_empty());
+    let list = house.gateway.get(key, "/v1/models").json();
+    assert_eq!((&list["data"][0]["id"], list["data"].as_array().unwrap().len()), (&json!("chat"), 1));
+    assert_eq!(house.gateway.get(key, "/v1/models/messages").status, 404);
+    for (path, body) in asked_for("chat").into_iter().take(3) {
+        assert_eq!(status(&path, &body), 200, "{path}");
+    }
+}
 
 /// Every route that the gateway describes asks for a key before it does anything else.
 #[test]

@@ -81,6 +81,11 @@ pub(crate) fn is_of(test: &str, row: &str) -> bool {
     Row::leading(name).0.iter().any(|leading| leading.to_string() == row)
 }
 
+/// Whether this is the name of a row: `H13`.
+pub(crate) fn is_row(name: &str) -> bool {
+    rows::all().any(|row| row.to_string() == name)
+}
+
 /// What the repository says about the rows.
 #[derive(Default)]
 struct Faults {
@@ -119,7 +124,7 @@ impl Faults {
             }
         }
         for (row, why) in &self.reasons {
-            if !rows::all().any(|listed| listed.to_string() == *row) {
+            if !is_row(row) {
                 found.push(format!("{REASONS}: {row:?} is no row of the list"));
             }
             if why.trim().is_empty() {

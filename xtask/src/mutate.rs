@@ -81,7 +81,7 @@ fn judge(
     let (mut trials, begun) = (Trials::new(Copy::open()?, plan.jobs), trial::now());
     let (mut findings, mut unfit) = (Findings::new(), Vec::new());
     let mut chosen = chosen.to_vec();
-    chosen.sort_by_key(|mutation| (mutation.rows.is_empty(), mutation.place()));
+    chosen.sort_by_key(|mutation| (mutation.slow, mutation.rows.is_empty(), mutation.place()));
     for (number, mutation) in chosen.iter().enumerate() {
         if plan.minutes.is_some_and(|minutes| begun.elapsed() >= Duration::from_mins(minutes.into())) {
             break;
@@ -139,15 +139,15 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The mutations whose names begin with one of those given, or all.
+    /// The mutations whose names begin with one of those given, or that are of a row of that name, or all.
     fn choose<'a>(&self, all: &'a [Mutation]) -> Outcome<Vec<&'a Mutation>> {
-        if let Some(name) = self.names.iter().find(|name| !all.iter().any(|mutation| mutation.name.starts_with(*name)))
-        {
+        let is_of =
+            |mutation: &Mutation, name: &String| mutation.name.starts_with(name) || mutation.rows.contains(name);
+        if let Some(name) = self.names.iter().find(|name| !all.iter().any(|mutation| is_of(mutation, name))) {
             return Err(format!("there is no mutation {name:?}: `cargo xtask mutate --list` names them"));
         }
-        let is_chosen = |mutation: &&Mutation| {
-            self.names.is_empty() || self.names.iter().any(|name| mutation.name.starts_with(name))
-        };
+        let is_chosen =
+            |mutation: &&Mutation| self.names.is_empty() || self.names.iter().any(|name| is_of(mutation, name));
         Ok(all.iter().filter(is_chosen).collect())
     }
 }
@@ -181,11 +181,13 @@ mod tests {
     }
 
     #[test]
-    fn names_choose_by_their_beginning() {
+    fn names_choose_by_their_beginning_and_rows_choose_theirs() {
         let all = list::read().unwrap();
         assert_eq!(parse("").unwrap().choose(&all).unwrap().len(), all.len());
         assert!(parse("no-such-guard").unwrap().choose(&all).unwrap_err().contains("no mutation \"no-such-guard\""));
         let one = &all[0].name;
         assert!(parse(one).unwrap().choose(&all).unwrap().iter().any(|mutation| mutation.name == *one));
+        let of_row = parse("H1").unwrap().choose(&all).unwrap();
+        assert!(!of_row.is_empty() && of_row.iter().all(|mutation| mutation.rows.contains(&"H1".to_owned())));
     }
 }

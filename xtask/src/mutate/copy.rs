@@ -118,6 +118,7 @@ mod tests {
             why: "A guard.".into(),
             rows: Vec::new(),
             tests: String::new(),
+            slow: false,
             survives: None,
         }
     }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
-use crate::faults::Tests;
+use crate::faults::{self, Tests};
 use crate::{Outcome, workspace};
 
 /// One guard taken away.
@@ -28,6 +28,9 @@ pub(super) struct Mutation {
     /// What `cargo test` runs; where a mutation has none, the tests of its rows or those of the whole file.
     #[serde(default)]
     pub(super) tests: String,
+    /// Whether the tests that catch it wait a minute for what never comes: it is tried last.
+    #[serde(default)]
+    pub(super) slow: bool,
     /// Why no test can tell.
     pub(super) survives: Option<String>,
 }
@@ -75,7 +78,7 @@ pub(super) fn problems(all: &[Mutation]) -> Vec<String> {
     let mut names = BTreeSet::new();
     let mut found = Vec::new();
     for mutation in all {
-        let Mutation { name, file, find, replace, .. } = mutation;
+        let Mutation { name, file, find, replace, rows, .. } = mutation;
         let mut tell = |what: String| found.push(format!("mutation {name}: {what}"));
         if !names.insert(name) {
             tell("the name is there twice".into());
@@ -86,6 +89,7 @@ pub(super) fn problems(all: &[Mutation]) -> Vec<String> {
         if [Some(&mutation.why), mutation.survives.as_ref()].iter().flatten().any(|text| text.trim().is_empty()) {
             tell("a reason is empty".into());
         }
+        rows.iter().filter(|row| !faults::is_row(row)).for_each(|row| tell(format!("{row} is no row of the list")));
         match fs::read_to_string(workspace::root().join(file)) {
             Ok(text) => match text.matches(find.as_str()).count() {
                 1 => {}
@@ -146,7 +150,7 @@ find = 'a'
 replace = 'a'
 why = ''
 tests = '-p xtask'
-rows = ['H2']
+rows = ['H99']
 
 [[mutation]]
 name = 'two'
@@ -189,13 +193,13 @@ why = 'No file.'
     #[test]
     fn what_does_not_fit_is_told() {
         let told = problems(&mutations());
-        assert_eq!(told.len(), 5, "{told:?}");
+        assert_eq!(told.len(), 6, "{told:?}");
         assert_eq!(
-            told[..3],
-            ["the name is there twice", "nothing is changed", "a reason is empty"]
+            told[..4],
+            ["the name is there twice", "nothing is changed", "a reason is empty", "H99 is no row of the list"]
                 .map(|told| format!("mutation one: {told}"))
         );
-        assert!(told[3].contains("times in xtask/Cargo.toml, and must be there once"));
-        assert!(told[4].starts_with("mutation two: xtask/none.rs: "));
+        assert!(told[4].contains("times in xtask/Cargo.toml, and must be there once"));
+        assert!(told[5].starts_with("mutation two: xtask/none.rs: "));
     }
 }

@@ -162,6 +162,7 @@ mod tests {
             why: text("This | that."),
             rows,
             tests: text(""),
+            slow: false,
             survives,
         }
     }

@@ -235,6 +235,7 @@ mod tests {
             why: "A guard.".into(),
             rows: Vec::new(),
             tests: String::new(),
+            slow: false,
             survives: survives.then(|| "Nobody can tell.".into()),
         }
     }
