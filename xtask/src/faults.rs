@@ -139,16 +139,16 @@ impl Faults {
         let is_bare = |row: &Row| self.reason(*row).is_none() && !self.has_tests(*row);
         let is_missed = |row: &Row| self.has_tests(*row) && self.proof(*row) == Proof::Missed;
         let is_untried = |row: &Row| IS_COMPLETE && self.has_tests(*row) && self.proof(*row) == Proof::Untried;
-        let kinds: [(&str, &dyn Fn(&Row) -> bool); 3] = [
-            ("have neither test nor reason", &is_bare),
-            ("have a mutation that none of their tests caught", &is_missed),
-            ("have no mutation that was tried", &is_untried),
-        ];
-        let sentence = |(lack, is_lacking): (&str, &dyn Fn(&Row) -> bool)| {
+        let sentence = |lack: &str, is_lacking: &dyn Fn(&Row) -> bool| {
             let rows: Vec<_> = rows::all().filter(is_lacking).map(|row| row.to_string()).collect();
             (!rows.is_empty()).then(|| format!("{} rows {lack}: {}", rows.len(), rows.join(" ")))
         };
-        kinds.into_iter().filter_map(sentence).collect()
+        let sentences = [
+            sentence("have neither test nor reason", &is_bare),
+            sentence("have a mutation that none of their tests caught", &is_missed),
+            sentence("have no mutation that was tried", &is_untried),
+        ];
+        sentences.into_iter().flatten().collect()
     }
 
     fn proof(&self, row: Row) -> Proof {

@@ -7,6 +7,7 @@ mod copy;
 mod heard;
 mod list;
 mod page;
+mod share;
 mod trial;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use std::time::Duration;
 use self::copy::Copy;
 use self::list::Mutation;
 use self::page::Page;
+pub(crate) use self::share::run as share;
 use self::trial::{Finding, Trials, Verdict};
 use crate::Outcome;
 

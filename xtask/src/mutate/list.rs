@@ -38,7 +38,7 @@ pub(super) struct Mutation {
 impl Mutation {
     /// Where it is made and which program is built for it: the closer two are, the less is built between them.
     pub(super) fn place(&self) -> (&str, &str, &str) {
-        let package = self.file.splitn(3, '/').nth(1).unwrap_or_default();
+        let package = self.file.split('/').nth(1).unwrap_or_default();
         let program = self.tests.split(" -- ").next().unwrap_or_default();
         (package, program, &self.file)
     }
