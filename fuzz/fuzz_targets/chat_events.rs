@@ -1,8 +1,5 @@
-//! Any lines as the events of a Chat Completions stream.
+//! The fuzzer's entry to `checks::chat_events`.
 
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use sluicegate_fuzz::read_events;
-
-fuzz_target!(|lines: &str| read_events!(chat, lines, chat::Event::Done));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| checks::chat_events::check(bytes));

@@ -1,18 +1,5 @@
-//! Any bytes as an Images request: for edits, and for generations, of which each edit is one too.
+//! The fuzzer's entry to `checks::images_request`.
 
 #![no_main]
 
-use images::{Edit, Generation, Rules};
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|body: &[u8]| {
-    let Ok(edit) = Edit::read(body) else { return };
-    let written = serde_json::to_vec(&edit).expect("a request has a JSON form");
-    assert_eq!(Edit::read(&written).as_ref(), Ok(&edit), "nothing is lost");
-    let generation = Generation::read(body).expect("an edit is a generation with more members");
-    assert_eq!((&generation.prompt, generation.n), (&edit.generation.prompt, edit.generation.n));
-    if let Ok(valid) = edit.validate(&Rules::default()) {
-        assert!(valid.sources().next().is_some(), "an edit starts from a picture");
-        assert!(generation.validate(&Rules::default()).is_ok(), "and keeps the rules of a generation");
-    }
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| checks::images_request::check(bytes));

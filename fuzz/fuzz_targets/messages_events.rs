@@ -1,8 +1,5 @@
-//! Any lines as the events of a Messages stream.
+//! The fuzzer's entry to `checks::messages_events`.
 
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use sluicegate_fuzz::read_events;
-
-fuzz_target!(|lines: &str| read_events!(messages, lines, messages::Event::MessageStop(_)));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| checks::messages_events::check(bytes));

@@ -1,9 +1,5 @@
-//! Any lines as the events of a Responses stream.
+//! The fuzzer's entry to `checks::responses_events`.
 
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use responses::Event;
-use sluicegate_fuzz::read_events;
-
-fuzz_target!(|lines: &str| read_events!(responses, lines, Event::Completed(_) | Event::Incomplete(_)));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| checks::responses_events::check(bytes));

@@ -1,16 +1,5 @@
-//! Any bytes as a Responses request.
+//! The fuzzer's entry to `checks::responses_request`.
 
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use sluicegate_fuzz::read_request;
-
-fuzz_target!(|body: &[u8]| read_request!(responses, body, |valid: responses::ValidRequest| {
-    assert!(!valid.model.is_empty(), "somebody is asked");
-    assert!(valid.max_output_tokens.is_none_or(|cap| cap > 0), "a cap leaves room for an answer");
-    // What is repeated of it in the response has a JSON form, too.
-    let head = responses::Head { id: String::new(), created_at: 0, model: valid.model.clone() };
-    let mut events = Vec::new();
-    responses::Encoder::new(head, responses::Echo::of(&valid)).open(&mut events);
-    assert!(events.iter().all(|event| responses::Event::read(&event.data()).as_ref() == Ok(event)));
-}));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| checks::responses_request::check(bytes));

@@ -1,8 +1,7 @@
-//! What the targets of the three text protocols have in common.
+//! The checks that the targets of the three text protocols share.
 
 /// Any lines as the events of a stream: what is read is written the same, the fold goes as far as the grammar, and
 /// only a stream that ended well (`$good`) is a reply.
-#[macro_export]
 macro_rules! read_events {
     ($protocol:ident, $lines:expr, $good:pat) => {{
         let (mut grammar, mut fold) = ($protocol::Grammar::new(), $protocol::Fold::new());
@@ -27,7 +26,6 @@ macro_rules! read_events {
 
 /// Any bytes as a request: what is read is written and read again the same, and what is refused is told why.
 /// A request that keeps the rules is handed to `$check`.
-#[macro_export]
 macro_rules! read_request {
     ($protocol:ident, $body:expr, $check:expr) => {
         match $protocol::Request::read($body) {
@@ -43,3 +41,5 @@ macro_rules! read_request {
         }
     };
 }
+
+pub(crate) use {read_events, read_request};

@@ -1,0 +1,74 @@
+//! Any bytes as a client's request, said to an upstream of each protocol: it keeps the rules of who reads it.
+
+use engine::TextRequest;
+use translate::inbound::{Chat, Dialect, Inbound, Messages, Responses};
+use translate::ledger;
+use translate::outbound::Protocol;
+use translate::outbound::say::{self, Settings};
+
+/// Checks one input; a panic is a finding.
+pub fn check(body: &[u8]) {
+    for client in Protocol::ALL {
+        let Some(inbound) = neutral(client, body) else { continue };
+        for upstream in Protocol::ALL {
+            say(upstream, &inbound.request);
+        }
+        lose(client, body);
+    }
+}
+
+/// A client's request in neutral words, when it keeps the rules and has them.
+fn neutral(client: Protocol, body: &[u8]) -> Option<Inbound> {
+    match client {
+        Protocol::Responses => {
+            let request = responses::Request::read(body).ok()?.validate(&responses::Rules::default());
+            Responses::request(request.ok()?).ok()
+        }
+        Protocol::Chat => {
+            let request = chat::Request::read(body).ok()?.validate(&chat::Rules::default());
+            Chat::request(request.ok()?).ok()
+        }
+        Protocol::Messages => {
+            let request = messages::Request::read(body).ok()?.validate(&messages::Rules::default());
+            Messages::request(request.ok()?).ok()
+        }
+    }
+}
+
+fn say(upstream: Protocol, request: &TextRequest) {
+    let settings = Settings { stream: request.model.len().is_multiple_of(2), max_tokens: 1024, sampling: true };
+    let Ok(spoken) = say::request(upstream, request, &settings) else { return };
+    let told = match upstream {
+        Protocol::Responses => {
+            let request = responses::Request::read(&spoken.body);
+            request.and_then(|request| request.validate(&responses::Rules::default())).err()
+        }
+        Protocol::Chat => {
+            let request = chat::Request::read(&spoken.body);
+            request.and_then(|request| request.validate(&chat::Rules::default())).err()
+        }
+        Protocol::Messages => {
+            let request = messages::Request::read(&spoken.body);
+            request.and_then(|request| request.validate(&messages::Rules::default())).err()
+        }
+    };
+    assert!(told.is_none(), "{upstream:?} refuses what was said: {told:?}");
+}
+
+/// What is lost has plain names, each once, and what is lost towards the client's own protocol has no words in any.
+fn lose(client: Protocol, body: &[u8]) {
+    let Ok(document) = serde_json::from_slice(body) else { return };
+    let anew = ledger::losses(client, client, &document).unwrap_or_default();
+    for upstream in Protocol::ALL {
+        let Ok(mut lost) = ledger::losses(client, upstream, &document) else { continue };
+        let count = lost.len();
+        lost.sort();
+        lost.dedup();
+        assert_eq!(lost.len(), count, "each once");
+        assert!(lost.iter().all(|name| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic())));
+        assert!(
+            anew.iter().all(|name| lost.contains(name)),
+            "said anew it loses more than towards {upstream:?}: {anew:?}"
+        );
+    }
+}
