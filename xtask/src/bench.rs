@@ -20,7 +20,7 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
     }
     for (package, bench) in BENCHES {
         let mut command = process::cargo("bench");
-        command.args(["--locked", "--package", package, "--bench", bench, "--"]).args(args);
+        command.args(["--locked", "--package", package, "--all-features", "--bench", bench, "--"]).args(args);
         println!("== {}", process::shown(&command));
         process::run(&mut command)?;
     }
@@ -41,7 +41,7 @@ fn instructions(args: &[OsString]) -> Outcome {
 }
 
 /// Package and bench.
-const BENCHES: [(&str, &str); 2] = [("sluicegate-sse", "decode"), ("sluicegate-local", "decode")];
+const BENCHES: [(&str, &str); 2] = [("sluicegate-benches", "sse_decode"), ("sluicegate-local", "decode")];
 
 /// What measures the gateway, and where its table is written.
 const PROGRAM: &str = "against_bare_proxy";

@@ -7,6 +7,7 @@ mod ci;
 mod clients;
 mod deps;
 mod faults;
+mod features;
 mod fetch_model;
 mod fuzz;
 mod gateway;

@@ -30,7 +30,7 @@ pub(crate) fn build() -> Outcome<PathBuf> {
     let target = workspace::target()?.join("lean");
     // Each in a build of its own, so that neither has features on for the sake of the other. Without engines, since
     // none is asked.
-    for package in [&["sluicegate-server", "--no-default-features"][..], &["sluicegate-benches"]] {
+    for package in [&["sluicegate-server", "--no-default-features"][..], &["sluicegate-benches", "--all-features"]] {
         let mut command = process::cargo("build");
         command.args(["--release", "--locked", "--target-dir"]).arg(&target).arg("--package").args(package);
         process::run(&mut command)?;

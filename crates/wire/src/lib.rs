@@ -12,8 +12,6 @@ mod path;
 mod read;
 mod shape;
 mod splice;
-#[cfg(any(test, feature = "proptest"))]
-pub mod strategy;
 mod tagged;
 mod valid;
 mod violation;

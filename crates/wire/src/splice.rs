@@ -282,9 +282,9 @@ impl Scanner<'_> {
 mod tests {
     use proptest::prelude::*;
     use serde_json::Value;
+    use strategies::json_value;
 
     use super::*;
-    use crate::strategy::json_value;
 
     fn replaced(document: &str, path: &[&str], value: &str) -> String {
         let mut splice = Splice::new(document.as_bytes());

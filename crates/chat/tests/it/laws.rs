@@ -113,14 +113,14 @@ proptest! {
     }
 
     #[test]
-    fn the_diagnosis_agrees_with_the_parser(document in wire::strategy::changed(requests())) {
+    fn the_diagnosis_agrees_with_the_parser(document in strategies::changed(requests())) {
         let parses = serde_json::from_str::<Request>(&document.to_string());
         let diagnosis = Shape::of::<Request>().diagnose(&document);
         prop_assert_eq!(parses.is_ok(), diagnosis.is_empty(), "{:?} {} {}", parses.err(), diagnosis, document);
     }
 
     #[test]
-    fn what_is_read_is_written_and_read_again_the_same(document in wire::strategy::changed(requests())) {
+    fn what_is_read_is_written_and_read_again_the_same(document in strategies::changed(requests())) {
         if let Ok(request) = Request::read(document.to_string().as_bytes()) {
             let written = serde_json::to_vec(&request).unwrap();
             prop_assert_eq!(Request::read(&written).unwrap(), request);

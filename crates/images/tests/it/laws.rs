@@ -200,7 +200,7 @@ proptest! {
     }
 
     #[test]
-    fn the_diagnosis_agrees_with_the_parser(document in wire::strategy::changed(requests())) {
+    fn the_diagnosis_agrees_with_the_parser(document in strategies::changed(requests())) {
         let text = document.to_string();
         let generation = serde_json::from_str::<Generation>(&text);
         let diagnosis = Shape::of::<Generation>().diagnose(&document);
@@ -211,7 +211,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_read_is_written_and_read_again_the_same(document in wire::strategy::changed(requests())) {
+    fn what_is_read_is_written_and_read_again_the_same(document in strategies::changed(requests())) {
         if let Ok(request) = Edit::read(document.to_string().as_bytes()) {
             let written = serde_json::to_vec(&request).unwrap();
             prop_assert_eq!(Edit::read(&written).unwrap(), request);

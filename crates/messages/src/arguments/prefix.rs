@@ -274,7 +274,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_object_is_taken_and_however_it_is_cut_it_is_ended(
-            value in wire::strategy::json_value(),
+            value in strategies::json_value(),
             at in any::<prop::sample::Index>(),
         ) {
             let text = json!({"a": value, "b\n": [1.5e300, -0.25, {"": [], "\u{e9}": {}}]}).to_string();

@@ -375,14 +375,14 @@ proptest! {
     }
 
     #[test]
-    fn the_diagnosis_agrees_with_the_parser(document in wire::strategy::changed(fixtures("-request-"))) {
+    fn the_diagnosis_agrees_with_the_parser(document in strategies::changed(fixtures("-request-"))) {
         let parses = serde_json::from_str::<Request>(&document.to_string());
         let diagnosis = Shape::of::<Request>().diagnose(&document);
         prop_assert_eq!(parses.is_ok(), diagnosis.is_empty(), "{:?} {} {}", parses.err(), diagnosis, document);
     }
 
     #[test]
-    fn what_is_read_is_written_and_read_again_the_same(document in wire::strategy::changed(fixtures("-request-"))) {
+    fn what_is_read_is_written_and_read_again_the_same(document in strategies::changed(fixtures("-request-"))) {
         if let Ok(request) = Request::read(document.to_string().as_bytes()) {
             let written = serde_json::to_vec(&request).unwrap();
             prop_assert_eq!(Request::read(&written).unwrap(), request);
@@ -390,7 +390,7 @@ proptest! {
     }
 
     #[test]
-    fn a_response_is_written_as_it_was_read(document in wire::strategy::changed(fixtures("responses-response-"))) {
+    fn a_response_is_written_as_it_was_read(document in strategies::changed(fixtures("responses-response-"))) {
         if let Ok(response) = serde_json::from_str::<Response>(&document.to_string()) {
             let written = serde_json::to_string(&response).unwrap();
             prop_assert_eq!(serde_json::from_str::<Response>(&written).unwrap(), response);
@@ -398,7 +398,7 @@ proptest! {
     }
 
     #[test]
-    fn no_request_upsets_the_validator(document in wire::strategy::changed(fixtures("-request-"))) {
+    fn no_request_upsets_the_validator(document in strategies::changed(fixtures("-request-"))) {
         if let Ok(request) = Request::read(document.to_string().as_bytes()) {
             let found = request.clone().validate(&sluicegate_responses::Rules::default());
             match found {

@@ -234,7 +234,7 @@ proptest! {
     #[test]
     fn what_the_ledger_lets_pass_is_refused_for_its_value_alone(
         (client, body) in prop::sample::select(Protocol::ALL.to_vec())
-            .prop_flat_map(|client| (Just(client), wire::strategy::changed(requests(client)))),
+            .prop_flat_map(|client| (Just(client), strategies::changed(requests(client)))),
     ) {
         let Some(Ok(inbound)) = neutral(client, body.to_string().as_bytes()) else { return Ok(()) };
         for upstream in Protocol::ALL.into_iter().filter(|upstream| *upstream != client) {
@@ -249,7 +249,7 @@ proptest! {
 
     #[test]
     fn the_ledger_takes_any_document(
-        body in wire::strategy::json_value(),
+        body in strategies::json_value(),
         client in prop::sample::select(Protocol::ALL.to_vec()),
     ) {
         let own = losses(client, client, &body).unwrap_or_default();

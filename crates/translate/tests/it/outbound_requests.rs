@@ -292,7 +292,7 @@ proptest! {
     #[test]
     fn what_is_said_keeps_the_rules_of_who_reads_it(
         (client, body) in prop::sample::select(Protocol::ALL.to_vec())
-            .prop_flat_map(|client| (Just(client), wire::strategy::changed(requests(client)))),
+            .prop_flat_map(|client| (Just(client), strategies::changed(requests(client)))),
         stream in any::<bool>(),
         sampling in any::<bool>(),
     ) {

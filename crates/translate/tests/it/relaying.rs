@@ -8,7 +8,7 @@ use proptest::sample::Index;
 use serde_json::{Value, json};
 use sluicegate_translate::api_error;
 use sluicegate_translate::relay::{self, Chat, End, Guard, Images, Messages, Responses, Speech};
-use wire::strategy::json_value;
+use strategies::json_value;
 
 use crate::hearing::{data, fixture};
 

@@ -1,4 +1,4 @@
-//! Decoding speed beside other crates, over the same bytes: `cargo bench -p sluicegate-sse --bench decode`.
+//! Decoding speed beside other crates, over the same bytes: `cargo xtask bench`.
 //!
 //! The others are adapters of async streams. They are driven over a stream that is always ready, so that nothing is
 //! measured but decoding. They hand out each event's data as a `String`. This crate is measured twice: handing out
@@ -13,7 +13,7 @@ use bytes::Bytes;
 use eventsource_stream::EventStream;
 use futures_core::Stream;
 use memchr::memchr_iter;
-use sluicegate_sse::{Decoder, Event};
+use sse::{Decoder, Event};
 use sse_stream::SseByteStream;
 
 fn main() {

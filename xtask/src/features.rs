@@ -1,0 +1,156 @@
+//! The features of what the tests build, against those of the released binary.
+//!
+//! Cargo builds a package once for a whole workspace, with every feature that any of its dependents asks for. So a
+//! dependency of a test or a tool can put code under test that is not released.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{Outcome, process};
+
+/// Features that the tests have and the released binary does not, beyond those of [`ALLOWED`]; and what is in that list
+/// without need.
+pub(crate) fn problems() -> Outcome<Vec<String>> {
+    let released = resolved(&["--package", "sluicegate-server", "--edges", "normal,build"])?;
+    let tested = resolved(&["--workspace", "--edges", "normal,build,dev"])?;
+    Ok(judge(&additions(&released, &tested), ALLOWED))
+}
+
+/// The builds of each package, by its name and version. A package that build scripts need too may be built twice.
+type Packages = BTreeMap<String, BTreeSet<Features>>;
+type Features = BTreeSet<String>;
+/// A feature with the name of its package.
+type Feature = (String, String);
+
+/// What cargo resolves for `args`.
+fn resolved(args: &[&str]) -> Outcome<Packages> {
+    let mut tree = process::cargo("tree");
+    tree.args(["--locked", "--prefix", "none", "--format", "{p}|{f}"]).args(args);
+    Ok(packages(&process::output(&mut tree)?))
+}
+
+/// Reads lines such as `tokio v1.54.1|macros,rt`, where `(*)` marks what was there before.
+fn packages(tree: &str) -> Packages {
+    let mut packages = Packages::new();
+    for (package, features) in tree.lines().filter_map(|line| line.split_once('|')) {
+        let id: Vec<_> = package.split(' ').take(2).collect();
+        // `default` stands for a list of others, which are here themselves.
+        let features =
+            features.trim_end_matches(" (*)").split(',').filter(|feature| !feature.is_empty() && *feature != "default");
+        packages.entry(id.join(" ")).or_default().insert(features.map(str::to_owned).collect());
+    }
+    packages
+}
+
+/// What the builds of `tested` have beyond the closest build of the same package in `released`.
+fn additions(released: &Packages, tested: &Packages) -> BTreeSet<Feature> {
+    let mut found = BTreeSet::new();
+    for (id, builds) in released {
+        let name = id.split(' ').next().unwrap_or(id);
+        for features in tested.get(id).into_iter().flatten() {
+            let beyond = |build: &Features| features.difference(build).cloned().collect::<Vec<_>>();
+            let least = builds.iter().map(beyond).min_by_key(Vec::len).unwrap_or_default();
+            found.extend(least.into_iter().map(|feature| (name.to_owned(), feature)));
+        }
+    }
+    found
+}
+
+/// Holds the additions against the list, both ways.
+fn judge(additions: &BTreeSet<Feature>, allowed: &[Allowed]) -> Vec<String> {
+    let is_same = |one: &Allowed, (package, feature): &Feature| one.package == package && one.feature == feature;
+    let strange = additions.iter().filter(|addition| !allowed.iter().any(|one| is_same(one, addition)));
+    let strange = strange.map(|(package, feature)| {
+        format!(
+            "the tests build {package} with the feature `{feature}`, which the released binary does not have: see \
+             `cargo tree --workspace --edges features,normal,build,dev --invert {package}`"
+        )
+    });
+    let stale = allowed.iter().filter(|one| !additions.iter().any(|addition| is_same(one, addition)));
+    let stale = stale.map(|Allowed { package, feature, .. }| {
+        format!("{package}/{feature} is allowed in xtask/src/features.rs, but the tests do not have it any more")
+    });
+    strange.chain(stale).collect()
+}
+
+/// A feature that the tests alone have.
+struct Allowed {
+    package: &'static str,
+    feature: &'static str,
+    /// Who asks for it, and why the tests still show what the released binary does.
+    #[allow(dead_code, reason = "for those who read this")]
+    why: &'static str,
+}
+
+const fn allowed(package: &'static str, feature: &'static str, why: &'static str) -> Allowed {
+    Allowed { package, feature, why }
+}
+
+/// All that the tests may have beyond the released binary.
+const ALLOWED: &[Allowed] = &[
+    allowed("getrandom", "std", "proptest: the error type implements one more trait"),
+    allowed("getrandom", "sys_rng", "proptest: one more type"),
+    allowed("serde_json", "unbounded_depth", "xtask, by cargo_metadata: one more method, which nothing here calls"),
+    allowed("tokio", "bytes", "comes with io-util"),
+    allowed("tokio", "io-util", "the simulator and the tests: traits that read and write, on the same types"),
+    allowed("tokio", "test-util", "timeouts are tested on a paused clock; it runs as usual until a test pauses it"),
+    allowed("tracing-subscriber", "ansi", "loom has no switch for it: colours of `fmt`, which writes nothing here"),
+    allowed("tracing-subscriber", "fmt", "loom, and the log of the campaign: types that the gateway does not use"),
+    allowed("tracing-subscriber", "nu-ansi-term", "comes with ansi"),
+    allowed("tracing-subscriber", "smallvec", "loom has no switch for it: where a filter keeps its fields"),
+    allowed(
+        "tracing-subscriber",
+        "tracing-log",
+        "loom has no switch for it: only `init` heeds it, which is not called",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RELEASED: &str = "\
+sluicegate-server v0.1.0 (crates/server)|default,easel,local
+tokio v1.54.1|default,rt
+tokio v1.54.1|default,rt (*)
+syn v2.0.1|
+syn v2.0.1|full
+serde_derive v1.0.229 (proc-macro)|default
+";
+
+    fn judged(tested: &str, allowed: &[Allowed]) -> Vec<String> {
+        let tested = [RELEASED, tested].concat();
+        judge(&additions(&packages(RELEASED), &packages(&tested)), allowed)
+    }
+
+    #[test]
+    fn the_tests_of_this_workspace_build_what_is_released() {
+        assert_eq!(problems(), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn packages_and_versions_of_the_tests_alone_do_not_matter() {
+        assert_eq!(judged("proptest v1.12.0|std\ntokio v0.1.0|test-util\n", &[]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn builds_are_told_apart_and_default_is_no_feature_itself() {
+        assert_eq!(judged("syn v2.0.1|full\nserde_derive v1.0.229 (proc-macro)|\n", &[]), Vec::<String>::new());
+        let told = judged("syn v2.0.1|full,visit\n", &[]);
+        assert!(told.len() == 1 && told[0].contains("build syn with the feature `visit`"), "{told:?}");
+    }
+
+    #[test]
+    fn a_feature_of_the_tests_alone_is_told_unless_it_is_allowed() {
+        let tested = "tokio v1.54.1|rt,test-util\n";
+        assert!(judged(tested, &[])[0].starts_with("the tests build tokio with the feature `test-util`"));
+        assert_eq!(judged(tested, &[allowed("tokio", "test-util", "A clock.")]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_permission_that_nothing_needs_is_told() {
+        assert_eq!(
+            judged("", &[allowed("tokio", "io-util", "Traits.")]),
+            ["tokio/io-util is allowed in xtask/src/features.rs, but the tests do not have it any more"]
+        );
+    }
+}
