@@ -6,7 +6,7 @@ use std::fs;
 use cargo_metadata::{DependencyKind, Metadata, Package};
 
 use crate::layers::{self, LAYERS, Room};
-use crate::{Outcome, features, lints, lockfile, process, workspace};
+use crate::{Outcome, features, lints, lockfile, process, unrun, workspace};
 
 /// Tells every dependency that the table or the rules do not allow.
 pub(crate) fn run() -> Outcome {
@@ -15,6 +15,7 @@ pub(crate) fn run() -> Outcome {
     found.extend(impure(&metadata)?);
     found.extend(heavy()?);
     found.extend(lints::problems(&metadata)?);
+    found.extend(unrun::problems(&metadata)?);
     found.extend(features::problems()?);
     for name in ["Cargo.lock", "fuzz/Cargo.lock"] {
         let text = fs::read_to_string(workspace::root().join(name)).map_err(|error| format!("{name}: {error}"))?;

@@ -32,6 +32,7 @@ mod test;
 mod tidy;
 mod times;
 mod tools;
+mod unrun;
 mod workspace;
 
 use std::ffi::OsString;

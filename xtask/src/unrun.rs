@@ -1,0 +1,124 @@
+//! Tests and examples that nothing runs: those of a target whose manifest says that it has none.
+//!
+//! `test = false` and `doctest = false` save a build each, and silence what is written there later.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cargo_metadata::{Metadata, Package, Target};
+
+use crate::{Outcome, workspace};
+
+/// The files with tests or examples that nothing runs.
+pub(crate) fn problems(metadata: &Metadata) -> Outcome<Vec<String>> {
+    let (root, mut found) = (workspace::root(), BTreeSet::new());
+    for package in &metadata.packages {
+        for target in package.targets.iter().filter(|target| target.is_lib() || target.is_bin()) {
+            let sources = sources(package, target)?;
+            let mut tell = |flag: &str, path: &Path| {
+                let name = path.strip_prefix(&root).unwrap_or(path).display();
+                found.insert(format!(
+                    "{name}: there is something to run here, but {} has `{flag} = false`",
+                    package.name
+                ));
+            };
+            if !target.test {
+                sources.iter().filter(|(_, text)| has_tests(text)).for_each(|(path, _)| tell("test", path));
+            }
+            if target.is_lib() && !target.doctest {
+                let readme = package.manifest_path.with_file_name("README.md").into_std_path_buf();
+                let readme = fs::read_to_string(&readme).map(|text| (readme, text));
+                let pages = sources.iter().chain(readme.as_ref());
+                pages.filter(|(_, text)| has_examples(text)).for_each(|(path, _)| tell("doctest", path));
+            }
+        }
+    }
+    Ok(found.into_iter().collect())
+}
+
+/// The files of a target: its root alone where the rest of the folder is that of another, whose tests are run.
+fn sources(package: &Package, target: &Target) -> Outcome<Vec<(PathBuf, String)>> {
+    let root = target.src_path.as_std_path();
+    let folder = root.parent().unwrap_or(root);
+    let is_shared = package.targets.iter().any(|other| {
+        (other.is_lib() || other.is_bin()) && other.test && other.src_path.parent() == target.src_path.parent()
+    });
+    let mut paths = vec![root.to_owned()];
+    if !is_shared {
+        paths.clear();
+        rust_files(folder, &mut paths)?;
+    }
+    let read = |path: PathBuf| fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()));
+    paths.into_iter().map(|path| Ok((path.clone(), read(path)?))).collect()
+}
+
+/// All Rust files below a folder.
+fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) -> Outcome {
+    let told = |error| format!("{}: {error}", folder.display());
+    for entry in fs::read_dir(folder).map_err(told)? {
+        let path = entry.map_err(told)?.path();
+        if path.is_dir() {
+            rust_files(&path, files)?;
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// Whether a source has tests.
+fn has_tests(text: &str) -> bool {
+    text.lines().map(str::trim).any(|line| TESTS.iter().any(|beginning| line.starts_with(beginning)))
+}
+
+/// Whether a source or a page of Markdown has examples that rustdoc runs.
+fn has_examples(text: &str) -> bool {
+    let markdown = text.lines().map(|line| line.trim_start().trim_start_matches(['/', '!']).trim());
+    let languages = markdown.filter_map(|line| line.strip_prefix("```"));
+    // Every other fence closes.
+    languages.step_by(2).any(|language| language.is_empty() || EXAMPLES.iter().any(|word| language.starts_with(word)))
+}
+
+/// How a line with a test, or with a module of tests, begins.
+const TESTS: [&str; 4] = ["#[test]", "#[tokio::test", "#[cfg(test)]", "proptest!"];
+/// How rustdoc is told that a block is to run, or to be compiled.
+const EXAMPLES: [&str; 4] = ["rust", "no_run", "should_panic", "compile_fail"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_in_this_workspace_is_run() {
+        assert_eq!(problems(&workspace::metadata().unwrap()), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn a_target_that_is_silenced_is_told() {
+        let mut metadata = workspace::metadata().unwrap();
+        metadata.packages.retain(|package| package.name == "sluicegate-auth");
+        let target = &mut metadata.packages[0].targets[0];
+        (target.test, target.doctest) = (false, false);
+        let told = problems(&metadata).unwrap().join("\n");
+        for (file, flag) in [("src/ring.rs", "test"), ("src/key.rs", "doctest"), ("README.md", "doctest")] {
+            let line =
+                format!("crates/auth/{file}: there is something to run here, but sluicegate-auth has `{flag} = false`");
+            assert!(told.contains(&line), "{line} in\n{told}");
+        }
+    }
+
+    #[test]
+    fn tests_and_examples_are_seen() {
+        assert!(
+            has_tests("fn f() {}\n\n#[cfg(test)]\nmod tests {\n")
+                && has_tests("    #[tokio::test(start_paused = true)]\n")
+        );
+        assert!(!has_tests("/// As `#[test]` does.\nfn f() {}\n"));
+        assert!(
+            has_examples("/// One.\n///\n/// ```\n/// f();\n/// ```\n") && has_examples("# A\n\n```rust\nf();\n```\n")
+        );
+        assert!(has_examples("//! ```text\n//! a\n//! ```\n//! ```no_run\n//! f();\n//! ```\n"));
+        assert!(!has_examples("//! ```text\n//! a -> b\n//! ```\n"));
+    }
+}
