@@ -23,7 +23,8 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
     let server = ModelServer::start(&python, &weights, &log)?;
     println!("llama-cpp-python serves {} at {}", weights.display(), server.url);
     let mut test = process::cargo("test");
-    test.args(["--locked", "--package", "sluicegate-server", "--no-default-features", "--test", "interop", "--"]);
+    test.args(["--locked", "--package", "sluicegate-server", "--no-default-features", "--features", "interop"]);
+    test.args(["--test", "interop", "--"]);
     // The server answers one request at a time.
     test.args(["--ignored", "--test-threads=1"]).args(args);
     test.env("SLUICEGATE_INTEROP_URL", &server.url).env("SLUICEGATE_INTEROP_KEY", KEY);
