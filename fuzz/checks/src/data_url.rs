@@ -1,8 +1,9 @@
 //! Any text as a Data URL: what parses, what is checked and what is decoded agree, and it is written the same.
 
-use crate::leading_text;
 use images::Source;
 use wire::DataUrl;
+
+use crate::leading_text;
 
 /// Checks one input; a panic is a finding.
 pub fn check(bytes: &[u8]) {

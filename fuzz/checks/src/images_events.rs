@@ -1,7 +1,8 @@
 //! Any lines as the events of an Images stream, of each operation, with and without a count of pictures.
 
-use crate::leading_text;
 use images::{Event, Fold, Grammar, Operation, StreamError};
+
+use crate::leading_text;
 
 /// Checks one input; a panic is a finding.
 pub fn check(bytes: &[u8]) {

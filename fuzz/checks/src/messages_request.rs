@@ -1,7 +1,8 @@
 //! Any bytes as a Messages request, and as one whose tokens are to be counted.
 
-use crate::protocol::read_request;
 use messages::{Request, refusal};
+
+use crate::protocol::read_request;
 
 /// Checks one input; a panic is a finding.
 pub fn check(body: &[u8]) {

@@ -1,4 +1,6 @@
-//! The checks that the targets of the three text protocols share.
+//! The checks that the targets of several protocols share.
+
+use serde_json::Value;
 
 /// Any lines as the events of a stream: what is read is written the same, the fold goes as far as the grammar, and
 /// only a stream that ended well (`$good`) is a reply.
@@ -32,6 +34,7 @@ macro_rules! read_request {
             Ok(request) => {
                 let written = serde_json::to_vec(&request).expect("a request has a JSON form");
                 assert_eq!($protocol::Request::read(&written).as_ref(), Ok(&request), "nothing is lost");
+                assert!(!$crate::protocol::is_too_deep($body), "what nests too deep is refused");
                 match request.validate(&$protocol::Rules::default()) {
                     Ok(valid) => $check(valid),
                     Err(found) => assert!(!found.is_empty(), "a refusal says why"),
@@ -40,6 +43,19 @@ macro_rules! read_request {
             Err(found) => assert!(!found.is_empty() && !found.to_string().is_empty(), "a refusal says why"),
         }
     };
+}
+
+/// Whether a document nests arrays and objects more than 64 deep.
+pub(crate) fn is_too_deep(document: &[u8]) -> bool {
+    serde_json::from_slice(document).is_ok_and(|value| nesting(&value) > 64)
+}
+
+fn nesting(value: &Value) -> usize {
+    match value {
+        Value::Array(entries) => 1 + entries.iter().map(nesting).max().unwrap_or(0),
+        Value::Object(members) => 1 + members.values().map(nesting).max().unwrap_or(0),
+        _ => 0,
+    }
 }
 
 pub(crate) use {read_events, read_request};

@@ -1,8 +1,9 @@
 //! Any lines as the events of a Responses stream.
 
+use responses::Event;
+
 use crate::leading_text;
 use crate::protocol::read_events;
-use responses::Event;
 
 /// Checks one input; a panic is a finding.
 pub fn check(bytes: &[u8]) {
