@@ -19,7 +19,7 @@ fn a11_health_and_metrics_are_on_the_admin_address_alone() {
 
 #[test]
 fn each_request_is_counted_once_and_logged_once_without_its_secrets() {
-    let server = Server::configured(&key_section());
+    let server = Server::configured("[limits]\nconcurrency = 4\n");
     let prompt = "canary-prompt-7f3a";
     let body = json!({"model": "alt-flash", "messages": [{"role": "user", "content": prompt}], "max_tokens": 4});
     let answer = server.post(TEXT, "/v1/chat/completions", &body);
@@ -45,15 +45,10 @@ fn each_request_is_counted_once_and_logged_once_without_its_secrets() {
     assert!(metrics.text().contains(counted), "{}", metrics.text());
 }
 
-/// A file needs no key of its own where the environment names some.
-fn key_section() -> String {
-    "[limits]\nconcurrency = 4\n".to_owned()
-}
-
 /// A client's request id is logged when it is harmless; ours is answered, whatever it sent.
 #[test]
 fn p03_a_clients_own_request_id_is_logged_and_ours_is_answered() {
-    let server = Server::configured(&key_section());
+    let server = Server::without_engines("");
     let ask = |id: &str| Request::get("/v1/models").bearer(TEXT).header("x-request-id", id).send(server.address());
     let response = ask("mine-42");
     assert!(response.header("x-request-id").unwrap().starts_with("req_"));

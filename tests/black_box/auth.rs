@@ -64,7 +64,7 @@ fn a01_without_a_key_nothing_is_served() {
 fn a02_unknown_and_expired_keys_are_refused_alike() {
     let key = "sg_an_expired_key_0000000000000000000";
     let hash = auth::KeyHash::of(&auth::Key::parse(key).unwrap());
-    let server = Server::configured(&format!(
+    let server = Server::without_engines(&format!(
         "[[keys]]\nname = \"old\"\nhash = \"{hash}\"\nscopes = [\"text\", \"messages\"]\nexpires = \"2020-01-01\"\n"
     ));
     for (_, route) in routes() {

@@ -1,7 +1,5 @@
 //! Pictures from a prompt: what is asked is what comes, streamed and not (spec §4.5, §6.3).
 
-use std::sync::Arc;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use image::{DynamicImage, GenericImageView, ImageFormat};
@@ -157,7 +155,7 @@ fn what_cannot_be_drawn_is_refused_by_name() {
 
 #[test]
 fn a_client_that_leaves_gives_its_permit_back() {
-    let server = Arc::new(Server::configured("[limits]\nconcurrency = 1\n"));
+    let server = Server::drawing("[limits]\nconcurrency = 1\n");
     let body = json!({"prompt": "A forest", "size": "2048x2048", "n": 10, "stream": true, "partial_images": 3});
     let mut connection = crate::client::Connection::open(server.address());
     connection.send(&crate::client::Request::post(PATH, &body).bearer(IMAGES).bytes());

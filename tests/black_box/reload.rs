@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use crate::server::{Server, await_that};
+use serde_json::json;
+
+use crate::server::{NOWHERE, Server, await_that};
 
 const OLD: &str = "sg_the_old_key_0000000000000000000000";
 const NEW: &str = "sg_the_new_key_0000000000000000000000";
@@ -27,22 +29,23 @@ fn replace(server: &Server, text: &str) {
 /// A changed file is in force soon, keys and models together.
 #[test]
 fn d08_a_changed_file_changes_keys_and_models() {
-    let server = Server::configured(&with_key(OLD));
+    let server = Server::without_engines(&with_key(OLD));
     assert_eq!((status(&server, OLD), status(&server, NEW)), (200, 401));
-    let models = "[[models]]\nid = \"mine\"\nfamily = \"text\"\nprotocols = [\"responses\"]\n";
-    replace(&server, &(with_key(NEW) + models));
+    replace(&server, &(with_key(NEW) + &NOWHERE.replace("nobody", "mine")));
     await_that("the new key is taken", || status(&server, NEW) == 200);
     assert_eq!(status(&server, OLD), 401, "what was revoked is refused");
-    assert_eq!(server.get(NEW, "/v1/models").json()["data"].as_array().unwrap().len(), 1);
+    let models = server.get(NEW, "/v1/models").json();
+    assert_eq!((&models["data"][0]["id"], &models["data"][1]), (&json!("mine"), &json!(null)));
 }
 
 /// A file that is wrong changes nothing and is told in the log.
 #[test]
 fn d08_a_wrong_file_changes_nothing_and_is_told() {
-    let server = Server::configured(&with_key(OLD));
-    for wrong in ["[limits", "colour = \"red\"\n", "[[models]]\nid = \"\"\nfamily = \"text\"\nprotocols = []\n"] {
+    let server = Server::without_engines(&with_key(OLD));
+    let right = with_key(NEW) + NOWHERE;
+    for (part, wrong) in [("[[keys]]", "[limits"), ("name =", "colour = \"red\"\nname ="), ("\"nobody\"", "\"\"")] {
         let before = server.log.lock().unwrap().len();
-        replace(&server, &(with_key(NEW) + wrong));
+        replace(&server, &right.replace(part, wrong));
         server.signal("HUP");
         await_that("it is told", || {
             server.log.lock().unwrap()[before..].contains("the changed configuration is wrong")
@@ -54,7 +57,7 @@ fn d08_a_wrong_file_changes_nothing_and_is_told() {
 /// SIGHUP reads the file again.
 #[test]
 fn d08_a_hangup_reads_the_file_again() {
-    let server = Server::configured(&with_key(OLD));
+    let server = Server::without_engines(&with_key(OLD));
     let before = server.log.lock().unwrap().len();
     server.signal("HUP");
     await_that("it was read", || {

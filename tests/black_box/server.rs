@@ -1,10 +1,11 @@
 //! The binary as a child process, on ports that the system chose.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -18,9 +19,11 @@ pub(crate) const MESSAGES: &str = "sg_test_messages_key_000000000000000";
 /// The image key that every test server takes.
 pub(crate) const IMAGES: &str = "sg_test_images_key_00000000000000000";
 
-/// A running gateway. Dropping it ends the process.
+/// A running gateway. Dropping it ends the process, and so does the end of the tests' own process.
 pub(crate) struct Server {
     child: Child,
+    /// Keeps the process alive: see [`GUARDED`].
+    guard: ChildStdin,
     /// Where clients are served.
     pub(crate) addresses: Vec<SocketAddr>,
     /// Where operators are served.
@@ -31,20 +34,25 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// The server that tests share: without a file, with keys from the environment. It lives as long as any test uses it.
-    pub(crate) fn shared() -> Arc<Self> {
-        static SHARED: Mutex<Weak<Server>> = Mutex::new(Weak::new());
-        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-        shared.upgrade().unwrap_or_else(|| {
-            let server = Arc::new(Self::start(None, &[]));
-            *shared = Arc::downgrade(&server);
-            server
-        })
+    /// The server that tests share: without a file, with keys from the environment. It ends with the tests' process.
+    pub(crate) fn shared() -> &'static Self {
+        static SHARED: OnceLock<Server> = OnceLock::new();
+        SHARED.get_or_init(|| Self::start(None, &[]))
     }
 
     /// A server of its own with this configuration; addresses are added to it.
     pub(crate) fn configured(config: &str) -> Self {
         Self::start(Some(config), &[])
+    }
+
+    /// A server of its own with this configuration and one model, at an address where nobody listens: no engine is loaded.
+    pub(crate) fn without_engines(config: &str) -> Self {
+        Self::configured(&[config, NOWHERE].concat())
+    }
+
+    /// A server of its own with this configuration and the embedded image engine alone: no weights are loaded.
+    pub(crate) fn drawing(config: &str) -> Self {
+        Self::configured(&[config, DRAWING].concat())
     }
 
     /// Starts the binary and waits until it listens.
@@ -56,41 +64,43 @@ impl Server {
     pub(crate) fn start_by(mut command: Command, config: Option<&str>, arguments: &[&str]) -> Self {
         let config = config.map(|text| Scratch::file("sluicegate.toml", text));
         command.args(["serve", "--listen", "127.0.0.1:0", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
-        command.args(arguments).stderr(Stdio::piped());
-        Self::run(command, config)
+        Self::run(command.args(arguments), Stdio::piped(), config)
     }
 
     /// A server with this configuration that logs there instead: nothing is in [`Server::log`].
     pub(crate) fn logging_to(place: impl Into<Stdio>, config: &str) -> Self {
         let mut command = binary();
-        command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]).stderr(place);
-        Self::run(command, Some(Scratch::file("sluicegate.toml", config)))
+        command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
+        Self::run(&command, place, Some(Scratch::file("sluicegate.toml", config)))
     }
 
-    /// Starts a command of the binary, or one around it, and waits until it listens.
-    pub(crate) fn run(mut command: Command, config: Option<Scratch>) -> Self {
+    /// Starts a command of the binary, or one around it, and waits until it listens. It logs to `log`.
+    pub(crate) fn run(command: &Command, log: impl Into<Stdio>, config: Option<Scratch>) -> Self {
+        let mut command = by_shell(GUARDED, command);
         if let Some(config) = &config {
             command.arg("--config").arg(&config.0);
         }
-        let mut child = command.stdout(Stdio::piped()).spawn().expect("the binary runs");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log);
+        let mut child = command.spawn().expect("the binary runs");
+        let guard = child.stdin.take().expect("standard input is piped");
         let log = child.stderr.take().map(collect).unwrap_or_default();
         let mut lines = BufReader::new(child.stdout.take().expect("standard output is piped")).lines();
-        let (mut addresses, mut admin) = (Vec::new(), None);
+        let mut server = Self { child, guard, addresses: Vec::new(), admin: None, log, config };
         while let Some(Ok(line)) = lines.next() {
             if let Some(address) = line.strip_prefix("sluicegate listens on http://") {
-                addresses.push(address.parse().expect("an address"));
+                server.addresses.push(address.parse().expect("an address"));
             } else if let Some(rest) = line.strip_prefix("admin: http://") {
-                admin = rest.split('/').next().and_then(|address| address.parse().ok());
+                server.admin = rest.split('/').next().and_then(|address| address.parse().ok());
                 break;
             }
         }
-        if addresses.is_empty() {
-            let status = child.wait();
-            panic!("the server did not start: {status:?}\n{}", log.lock().expect("the log"));
+        if server.addresses.is_empty() {
+            let status = server.wait();
+            panic!("the server did not start: {status:?}\n{}", server.log.lock().expect("the log"));
         }
         // What it prints later must not fill the pipe.
-        std::thread::spawn(move || lines.for_each(drop));
-        Self { child, addresses, admin, log, config }
+        thread::spawn(move || lines.for_each(drop));
+        server
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -163,6 +173,8 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        // The guard is not needed any more, and must not kill whoever has the process's number next.
+        let _ = self.guard.write_all(b"\n");
     }
 }
 
@@ -177,7 +189,21 @@ pub(crate) fn binary() -> Command {
     command
 }
 
-/// A file in a folder of its own, gone when it is dropped.
+/// The command as a shell runs it by this script, to which it is `"$@"`.
+pub(crate) fn by_shell(script: &str, command: &Command) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script, "sh"]).arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    shell
+}
+
+/// A file in a folder of its own, removed when it is dropped. It is beneath cargo's target, where the few that are left
+/// behind, by statics and killed programs, do no harm.
 pub(crate) struct Scratch(pub(crate) PathBuf);
 
 impl Scratch {
@@ -185,7 +211,7 @@ impl Scratch {
         use std::sync::atomic::{AtomicU32, Ordering};
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let unique = format!("sluicegate-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let folder = std::env::temp_dir().join(unique);
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(unique);
         std::fs::create_dir_all(&folder).expect("a temporary folder");
         let path = folder.join(name);
         std::fs::write(&path, text).expect("a temporary file");
@@ -204,10 +230,12 @@ impl Drop for Scratch {
 /// Waits until something holds; a guard against hanging, not a measure.
 #[track_caller]
 pub(crate) fn await_that(what: &str, holds: impl Fn() -> bool) {
-    let begun = now();
+    let (begun, mut pause) = (now(), Duration::from_millis(1));
     while !holds() {
         assert!(begun.elapsed() < Duration::from_secs(60), "waited in vain until {what}");
-        std::thread::yield_now();
+        // What is waited for needs the processor more.
+        thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(10));
     }
 }
 
@@ -219,7 +247,7 @@ fn now() -> Instant {
 fn collect(mut from: impl Read + Send + 'static) -> Arc<Mutex<String>> {
     let log = Arc::new(Mutex::new(String::new()));
     let into = Arc::clone(&log);
-    std::thread::spawn(move || {
+    thread::spawn(move || {
         let mut buffer = [0; 4096];
         while let Ok(read @ 1..) = from.read(&mut buffer) {
             let text = String::from_utf8_lossy(&buffer[..read]);
@@ -228,3 +256,31 @@ fn collect(mut from: impl Read + Send + 'static) -> Arc<Mutex<String>> {
     });
     log
 }
+
+/// Becomes its arguments, and kills them when standard input ends without a line: when the process that holds the other
+/// end is gone, however it went. That one cannot do it itself: a test program drops no statics, and may be killed.
+const GUARDED: &str = r#"
+exec 3<&0 </dev/null
+{ trap '' HUP INT TERM; read -r _ <&3 || kill -KILL $$; } >/dev/null 2>&1 &
+exec "$@" 3<&-
+"#;
+/// A model at an upstream at which nobody listens, for those who ask none.
+pub(crate) const NOWHERE: &str = r#"
+[[upstreams]]
+name = "nowhere"
+protocol = "responses"
+base_url = "http://127.0.0.1:1/v1"
+
+[[models]]
+id = "nobody"
+family = "text"
+protocols = ["responses"]
+targets = [{ upstream = "nowhere" }]
+"#;
+/// The model that draws when none is named, by the embedded engine.
+const DRAWING: &str = r#"
+[[models]]
+id = "model-image-2.5-flare"
+family = "images"
+protocols = ["images_generations", "images_edits"]
+"#;

@@ -44,7 +44,7 @@ fn d03_past_the_deadline_an_open_stream_is_told_that_it_failed() {
 /// In the lame duck it is alive and not ready, still answers, and closes what it has answered.
 #[test]
 fn d01_while_it_leaves_it_is_not_ready_and_closes_what_it_answers() {
-    let server = Server::configured("[limits]\nlame_duck = \"60s\"\n");
+    let server = Server::without_engines("[limits]\nlame_duck = \"60s\"\n");
     let ready = || Request::get("/readyz").send(server.admin.expect("an admin address")).status;
     assert_eq!(ready(), 200);
     server.signal("TERM");
@@ -56,7 +56,7 @@ fn d01_while_it_leaves_it_is_not_ready_and_closes_what_it_answers() {
 
 #[test]
 fn an_interrupt_stops_it_without_waiting_for_balancers() {
-    let mut server = Server::configured("[limits]\nlame_duck = \"3600s\"\n");
+    let mut server = Server::without_engines("[limits]\nlame_duck = \"3600s\"\n");
     server.signal("INT");
     assert!(server.wait().success());
 }

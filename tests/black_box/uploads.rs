@@ -20,7 +20,7 @@ fn claims(width: u32, height: u32) -> Vec<u8> {
 /// Pictures whose header claims too much are 400, bent ones are no crash, and the process lives.
 #[test]
 fn i01_hostile_pictures_are_refused_and_the_process_lives() {
-    let server = Server::configured("");
+    let server = Server::drawing("");
     let address = server.address();
     for (width, height) in [(50_000, 50_000), (u32::MAX, 1), (8192, 8192), (0, 5), (8000, 4000)] {
         let form = Form::new().text("prompt", "x").file("image", &claims(width, height)).bytes();
@@ -67,7 +67,7 @@ fn m02_m12_a_form_cut_at_any_byte_is_no_success() {
 /// A picture or a body that is larger than its limit is 413.
 #[test]
 fn m05_what_is_larger_than_the_limits_is_413() {
-    let server = Server::configured("[limits]\nedit_body = \"64KiB\"\npicture = \"10KiB\"\njson_body = \"16KiB\"\n");
+    let server = Server::drawing("[limits]\nedit_body = \"64KiB\"\npicture = \"10KiB\"\njson_body = \"16KiB\"\n");
     let picture = vec![0x89; 11 << 10];
     let form = Form::new().text("prompt", "x").file("image", &picture).bytes();
     let large = post(&form).send(server.address());

@@ -5,7 +5,7 @@
 mod single;
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
@@ -23,20 +23,23 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// The server that tests share.
-    pub(crate) fn shared() -> Arc<Self> {
-        static SHARED: Mutex<Weak<Server>> = Mutex::new(Weak::new());
-        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-        shared.upgrade().unwrap_or_else(|| {
-            let server = Arc::new(Self::configured(""));
-            *shared = Arc::downgrade(&server);
-            server
-        })
+    /// The server that tests share. It ends with the tests' process.
+    pub(crate) fn shared() -> &'static Self {
+        static SHARED: OnceLock<Server> = OnceLock::new();
+        SHARED.get_or_init(|| Self::configured(""))
     }
 
     /// A server of its own whose outer gateways have this configuration.
     pub(crate) fn configured(config: &str) -> Self {
-        let inner = Single::configured("[local]\nthreads = 2\n");
+        Self::before(Single::configured("[local]\nthreads = 2\n"), config)
+    }
+
+    /// A server of its own before the embedded image engine alone: no weights are loaded.
+    pub(crate) fn drawing(config: &str) -> Self {
+        Self::before(Single::drawing(""), config)
+    }
+
+    fn before(inner: Single, config: &str) -> Self {
         let outer = |alt_flash: &str| Single::configured(&[config, &models(inner.address(), alt_flash)].concat());
         Self { outer: outer("responses"), outer_of_chat: outer("chat"), inner }
     }

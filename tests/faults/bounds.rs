@@ -1,7 +1,6 @@
 //! L: requests and connections that are too large or too many.
 
 use std::net::Shutdown;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -11,7 +10,7 @@ use crate::client::{Connection, Request};
 use crate::house::{self, CLIENT_KEY, House, Plan};
 use crate::question::ask;
 use crate::raw::{Raw, say};
-use crate::server::{await_that, binary};
+use crate::server::{await_that, binary, by_shell};
 
 fn house(limits: &str) -> (House, Simulator) {
     let simulator = Simulator::start(honest::answer).unwrap();
@@ -239,21 +238,8 @@ fn house_with_descriptors(most: usize) -> (House, Simulator) {
     let simulator = Simulator::start(honest::answer).unwrap();
     let target = r#"[{ upstream = "server", model = "their-model" }]"#;
     let plan = Plan::new("").upstream("server", Protocol::Chat, &simulator.base_url(), "");
-    (plan.model("chat", Protocol::Chat, target).start_by(binary_after(&format!("ulimit -n {most}"))), simulator)
-}
-
-/// The binary as it starts after this line of shell.
-fn binary_after(line: &str) -> Command {
-    let binary = binary();
-    let mut shell = Command::new("sh");
-    shell.args(["-c", &format!("{line} && exec \"$0\" \"$@\"")]).arg(binary.get_program());
-    for (name, value) in binary.get_envs() {
-        match value {
-            Some(value) => shell.env(name, value),
-            None => shell.env_remove(name),
-        };
-    }
-    shell
+    let limited = by_shell(&format!("ulimit -n {most} && exec \"$@\""), &binary());
+    (plan.model("chat", Protocol::Chat, target).start_by(limited), simulator)
 }
 
 #[allow(clippy::disallowed_methods, reason = "that nothing spins is seen by a clock")]

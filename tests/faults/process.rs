@@ -2,7 +2,7 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::json;
@@ -10,12 +10,12 @@ use simulator::Simulator;
 
 use crate::client::{self, Connection};
 use crate::scene::{Got, HASTY, Scene, honest_text, text_lanes};
-use crate::server::{Scratch, Server, TEXT, await_that, binary};
+use crate::server::{NOWHERE, Scratch, Server, TEXT, await_that, binary, by_shell};
 
 /// A process that was killed starts again at its address with nothing to repair.
 #[test]
 fn d06_killed_at_any_moment_it_starts_again() {
-    let mut killed = Server::configured("");
+    let mut killed = Server::without_engines("");
     for turn in 0..10 {
         let address = killed.address();
         let mut connections: Vec<_> = (0..turn).map(|_| Connection::open(address)).collect();
@@ -26,7 +26,7 @@ fn d06_killed_at_any_moment_it_starts_again() {
         assert!(!killed.wait().success());
         let mut command = binary();
         command.args(["serve", "--listen", &address.to_string(), "--admin", "127.0.0.1:0"]);
-        killed = Server::run(command, Some(Scratch::file("sluicegate.toml", "")));
+        killed = Server::run(&command, Stdio::piped(), Some(Scratch::file("sluicegate.toml", NOWHERE)));
         assert_eq!(killed.get(TEXT, "/v1/models").status, 200, "turn {turn}");
     }
 }
@@ -58,16 +58,11 @@ fn d12_suspended_it_goes_on_and_what_is_late_fails_cleanly() {
 #[test]
 fn d15_uploads_past_their_memory_are_refused_before_the_system_kills() {
     // No model is embedded: one alone would be more than the limit.
-    let config = "[limits]\njson_body = \"8MiB\"\nedit_body = \"8MiB\"\nbody_memory = \"32MiB\"\n\
-                  [[upstreams]]\nname = \"u\"\nprotocol = \"responses\"\nbase_url = \"http://127.0.0.1:1/v1\"\n\
-                  [[models]]\nid = \"m\"\nfamily = \"text\"\nprotocols = [\"responses\"]\n\
-                  targets = [{ upstream = \"u\" }]\n";
-    let mut command = Command::new("prlimit");
-    let inner = binary();
-    command.arg("--data=268435456").arg(inner.get_program()).envs(inner.get_envs().filter_map(|(k, v)| Some((k, v?))));
-    command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]).stderr(Stdio::piped());
-    let server = Server::run(command, Some(Scratch::file("sluicegate.toml", config)));
-    let body = json!({"model": "m", "input": [{"role": "user", "content": "x".repeat(7 << 20)}]});
+    let config = "[limits]\njson_body = \"8MiB\"\nedit_body = \"8MiB\"\nbody_memory = \"32MiB\"\n".to_owned() + NOWHERE;
+    let mut command = by_shell("exec prlimit --data=268435456 \"$@\"", &binary());
+    command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
+    let server = Server::run(&command, Stdio::piped(), Some(Scratch::file("sluicegate.toml", &config)));
+    let body = json!({"model": "nobody", "input": [{"role": "user", "content": "x".repeat(7 << 20)}]});
     let question = client::Request::post("/v1/responses", &body).bearer(TEXT).bytes();
     // Each holds all of its body but the end, until it is refused: 32 of 7 MiB, where 4 have room.
     let mut open: Vec<_> = (0..32).map(|_| Connection::open(server.address())).collect();
@@ -91,8 +86,10 @@ fn d15_uploads_past_their_memory_are_refused_before_the_system_kills() {
 fn d16_key_files_are_looked_at() {
     let simulator = Simulator::honest().unwrap();
     let missing = "[[upstreams]]\nname = \"u\"\nprotocol = \"chat\"\nbase_url = \"http://127.0.0.1:1/v1\"\n\
-                   api_key = { file = \"/nonexistent/upstream.key\" }\n";
-    let file = Scratch::file("sluicegate.toml", missing);
+                   api_key = { file = \"/nonexistent/upstream.key\" }\n"
+        .to_owned()
+        + NOWHERE;
+    let file = Scratch::file("sluicegate.toml", &missing);
     let output = binary().args(["serve", "--config"]).arg(&file.0).output().unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
     assert!(!output.status.success() && told.contains("/nonexistent/upstream.key"), "{told}");

@@ -99,8 +99,8 @@ fn d08_a_link_that_points_elsewhere_is_a_changed_file() {
     fs::remove_file(&link.0).unwrap();
     symlink(&old.0, &link.0).unwrap();
     let mut command = binary();
-    command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]).stderr(Stdio::piped());
-    let server = Server::run(command, Some(link));
+    command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
+    let server = Server::run(&command, Stdio::piped(), Some(link));
     assert_eq!((status(&server, "old"), status(&server, "new")), (200, 404));
     let next = server.config_path().with_extension("next");
     symlink(&new.0, &next).unwrap();
