@@ -18,7 +18,7 @@ use loom::thread;
 use permits::{Limiter, Permit};
 
 /// What becomes of a request that has a permit. All give it back, from where they are.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 enum Fate {
     /// It is over where it began.
     Cancelled,
@@ -30,21 +30,45 @@ enum Fate {
 /// in the end all are back.
 #[test]
 fn o04_permits_are_never_above_the_limit_and_all_come_back() {
-    for fates in [[Fate::Cancelled; 3], [Fate::Finished; 3], [Fate::Cancelled, Fate::Finished, Fate::Cancelled]] {
+    // The limit for each key is below the one over all, the same, and above it.
+    for (all, of_key) in [(2, 1), (3, 2), (2, 2), (1, 2)] {
+        explore(Limits { all, of_key }, &["a", "a", "b"]);
+    }
+}
+
+/// The same with more requests of one key than its several permits.
+#[test]
+fn o04_a_key_with_several_permits_never_has_more() {
+    for keys in [&["a", "a", "a"][..], &["a", "a", "a", "b"]] {
+        explore(Limits { all: 3, of_key: 2 }, keys);
+    }
+}
+
+/// Runs a request of each of these keys at once, in every interleaving.
+fn explore(limits: Limits, keys: &'static [&'static str]) {
+    for fate in FATES {
         loom::model(move || {
-            let limiter = Arc::new(Limiter::new(SIZE, PER_KEY));
-            let held = Arc::new(Held::default());
-            let [first, second, third] = [0, 1, 2].map(|place| {
+            let limiter = Arc::new(Limiter::new(limits.all, limits.of_key));
+            let held = Arc::new(Held::new(limits));
+            let requests = keys.iter().enumerate().map(|(place, key)| {
                 let (limiter, held) = (Arc::clone(&limiter), Arc::clone(&held));
-                move || request(&limiter, &held, ["a", "a", "b"][place], fates[place])
+                move || request(&limiter, &held, key, fate(place))
             });
-            let threads = [thread::spawn(first), thread::spawn(second)];
-            let mine = third();
-            let theirs = threads.map(|thread| thread.join().unwrap());
-            theirs.into_iter().chain([mine]).flatten().for_each(|(permit, key)| held.end(permit, key));
+            let mut requests: Vec<_> = requests.collect();
+            let last = requests.pop().unwrap();
+            let threads: Vec<_> = requests.into_iter().map(thread::spawn).collect();
+            let mine = last();
+            let theirs = threads.into_iter().map(|thread| thread.join().unwrap());
+            let kept: Vec<_> = theirs.chain([mine]).flatten().collect();
+            if (0..keys.len()).all(|place| fate(place) == Fate::Finished) {
+                let of = |key| keys.iter().filter(|other| **other == key).count().min(limits.of_key);
+                assert_eq!(kept.len(), limits.all.min(of("a") + of("b")), "nobody is refused who need not be");
+            }
+            kept.into_iter().for_each(|(permit, key)| held.end(permit, key));
             assert_eq!((limiter.taken(), limiter.keys()), (0, 0), "all are back");
-            let again = ["a", "b"].map(|key| limiter.take(key));
-            assert!(again.iter().all(Option::is_some), "and can be taken");
+            let most = limits.all.min(limits.of_key);
+            let again: Vec<_> = (0..=most).map(|_| limiter.take("a")).collect();
+            assert_eq!(again.iter().flatten().count(), most, "and can be taken, as many as there were");
         });
     }
 }
@@ -76,19 +100,31 @@ fn request(limiter: &Limiter, held: &Held, key: &'static str, fate: Fate) -> Opt
     }
 }
 
+/// How many permits there are, over all and for each key.
+#[derive(Clone, Copy)]
+struct Limits {
+    all: usize,
+    of_key: usize,
+}
+
 /// The permits that the test knows to be out: of the key `a`, and of all. One is noted after it was taken and forgotten
 /// before it goes back, so that what is noted never exceeds what is out.
-#[derive(Default)]
 struct Held {
+    limits: Limits,
     of_a: AtomicUsize,
     all: AtomicUsize,
 }
 
 impl Held {
+    fn new(limits: Limits) -> Self {
+        Self { limits, of_a: AtomicUsize::new(0), all: AtomicUsize::new(0) }
+    }
+
     fn note(&self, key: &str) {
         let of_a = self.of_a.fetch_add(usize::from(key == "a"), Ordering::SeqCst) + usize::from(key == "a");
         let all = self.all.fetch_add(1, Ordering::SeqCst) + 1;
-        assert!(all <= SIZE && of_a <= PER_KEY, "{all} out, {of_a} of them of one key");
+        let Limits { all: most, of_key } = self.limits;
+        assert!(all <= most && of_a <= of_key, "{all} out, {of_a} of them of one key");
     }
 
     fn end(&self, permit: Permit, key: &str) {
@@ -98,5 +134,6 @@ impl Held {
     }
 }
 
-const SIZE: usize = 2;
-const PER_KEY: usize = 1;
+/// What becomes of the request at a place: all end alike, or by turns.
+const FATES: [fn(usize) -> Fate; 3] =
+    [|_| Fate::Cancelled, |_| Fate::Finished, |place| if place % 2 == 0 { Fate::Cancelled } else { Fate::Finished }];
