@@ -1,16 +1,16 @@
 //! O: more than the gateway takes.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use simulator::{Cut, Play, Protocol, Request, Simulator, honest};
+use simulator::{Cut, Play, Protocol, Request, honest};
 use wire::ErrorKind;
 
 use crate::client::{self, Connection, Response};
-use crate::house::{CLIENT_KEY, House};
+use crate::house::CLIENT_KEY;
 use crate::question::ask;
-use crate::scene::{Got, Lane, PATIENT, Scene, honest_text, lanes, request};
+use crate::scene::{GUARD, Got, Lane, PATIENT, Scene, honest_text, lanes, request};
 use crate::server::{TEXT, await_that};
 
 /// A gateway for so many requests at once.
@@ -84,77 +84,185 @@ fn o02_o03_streams_over_the_limit_are_told_as_their_protocol_can() {
     scene.end();
 }
 
-/// Whatever clients and upstreams do, no more permits are out than there are, and all come back.
+/// Whatever clients and upstreams do, no more permits are out than there are, and all come back: those of each key, and
+/// those over all.
 #[test]
 fn o04_permits_come_back_whatever_happens() {
-    let faults: [fn(&Request) -> Play; 4] = [
-        honest::answer,
-        |request| honest::answer(request).cut_at(30, Cut::Reset),
-        |request| honest::answer(request).cut_at(60, Cut::Close),
-        |request| honest::answer(request).cut_at(90, Cut::Clean),
-    ];
-    let scene = limited(4, move |request| faults[request.number % faults.len()](request));
+    let scene = Scene::playing(as_asked, "concurrency = 5\nconcurrency_per_key = 4", PATIENT);
     thread::scope(|scope| {
-        for (number, lane) in lanes().into_iter().cycle().take(60).enumerate() {
-            let scene = &scene;
-            scope.spawn(move || match number % 3 {
-                0 => drop(scene.open(lane, true).head()),
-                _ => drop(scene.ask(lane, number % 2 == 0)),
-            });
+        for turn in 0..6 {
+            for lane in lanes() {
+                let scene = &scene;
+                scope.spawn(move || comes_and_goes(scene, lane, turn));
+            }
         }
         for _ in 0..50 {
-            assert!((0.0..=4.0).contains(&scene.house.gateway.metric("sluicegate_in_flight")));
+            assert!((0.0..=4.0).contains(&in_flight(&scene)), "all have one key");
         }
+    });
+    scene.house.gateway.await_quiet();
+    let mut held = take_all(&scene, CLIENT_KEY, 4);
+    held.extend(take_all(&scene, TEXT, 1));
+    scene.simulator.release_all();
+    assert!(held.iter_mut().all(|connection| connection.response().status == 200));
+    scene.end();
+}
+
+/// One request, to an end of which there is another kind in each turn. Only upstreams of the client's own protocol break
+/// off: one that fails more often in a row is left alone for a while.
+fn comes_and_goes(scene: &Scene, lane: Lane, turn: usize) {
+    let is_relayed = lane.client == lane.upstream;
+    match turn {
+        // It leaves once the head is there.
+        0 => assert!(matches!(scene.open(lane, true).head().0, 200 | 429), "{lane:?}"),
+        1 => admitted(scene, lane, false, "Hello.").is_whole(),
+        2 if is_relayed => admitted(scene, lane, false, RESET).is_bad_gateway(),
+        3 if is_relayed => admitted(scene, lane, true, CLOSE).fails_at_once_or_later(),
+        4 if is_relayed => admitted(scene, lane, true, END).is_bad_gateway(),
+        _ => admitted(scene, lane, true, "Hello.").is_whole(),
+    }
+}
+
+/// Asks until there is a permit; each refusal before is one for the limit.
+fn admitted(scene: &Scene, lane: Lane, stream: bool, text: &str) -> Got {
+    for _ in 0..1_000 {
+        let got = scene.say(lane, stream, text);
+        if got.response.status == 429 {
+            is_over_the_limit(&got);
+        } else if stream && is_told_within(&lane) && got.response.text().contains("gateway_concurrency_limit") {
+            got.fails_with("gateway_concurrency_limit");
+        } else {
+            return got;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    panic!("{lane:?}: there is never a permit");
+}
+
+/// Answers as the text of the request says.
+fn as_asked(request: &Request) -> Play {
+    let asked = String::from_utf8_lossy(&request.body);
+    let answer = honest::answer(request);
+    match [WAIT, RESET, CLOSE, END].into_iter().find(|text| asked.contains(text)) {
+        Some(WAIT) => Play::new().gate().then(answer),
+        Some(RESET) => answer.cut_at(30, Cut::Reset),
+        Some(CLOSE) => answer.cut_at(700, Cut::Close),
+        Some(END) => answer.cut_at(90, Cut::Clean),
+        _ => answer,
+    }
+}
+
+/// Takes the permits of a key, which has so many, and keeps them until the upstream is let answer.
+#[track_caller]
+fn take_all(scene: &Scene, key: &str, permits: usize) -> Vec<Connection> {
+    scene.sent.fetch_add(permits + 1, Ordering::Relaxed);
+    let question = |text| {
+        let body = ask(Protocol::Chat, "chat", text, false);
+        client::Request::post("/v1/chat/completions", &body).bearer(key)
+    };
+    let before = in_flight(scene);
+    let open = |_| {
+        let mut connection = Connection::open(scene.house.address());
+        connection.send(&question(WAIT).bytes());
+        connection
+    };
+    let held = (0..permits).map(open).collect();
+    await_that("each has a permit", || in_flight(scene) == before + permits as f64);
+    assert_eq!(question("Hello.").send(scene.house.address()).status, 429, "there is no permit more");
+    held
+}
+
+fn in_flight(scene: &Scene) -> f64 {
+    scene.house.gateway.metric("sluicegate_in_flight")
+}
+
+/// Five times as many clients as are taken, each of which comes again three times at once when it is refused, take
+/// nothing from those who are served: their answers are whole, and nobody is asked for the others. Figures:
+/// `cargo xtask soak overload`.
+#[test]
+fn o05_o06_a_storm_of_retries_takes_nothing_from_those_who_are_served() {
+    let scene = limited(LIMIT, unhurried);
+    let storm = storm(&scene);
+    assert!(storm.refused > 0, "the limit was felt");
+    assert_eq!(scene.simulator.requests().len(), storm.served, "nobody else was asked");
+    let refused = "sluicegate_requests_total{route=\"chat_completions\",status=\"429\"";
+    await_that("each refusal is counted", || scene.house.sum(refused) == storm.refused as f64);
+    scene.end();
+}
+
+/// After a storm of retries all is as before: nobody is connected, and as many are served at once as the limit says.
+#[test]
+fn o09_after_a_storm_of_retries_all_is_as_before() {
+    let scene = limited(LIMIT, unhurried);
+    storm(&scene);
+    scene.house.gateway.await_quiet();
+    await_that("all have gone", || scene.house.gateway.metric("sluicegate_connections") == 0.0);
+    let mut held = take_all(&scene, CLIENT_KEY, LIMIT);
+    scene.simulator.release_all();
+    assert!(held.iter_mut().all(|connection| connection.response().status == 200));
+    scene.end();
+}
+
+/// The operator's address answers all the while that a storm of retries goes on.
+#[test]
+fn o10_operators_are_answered_in_a_storm_of_retries() {
+    let scene = limited(LIMIT, unhurried);
+    let admin = scene.house.gateway.admin.unwrap();
+    thread::scope(|scope| {
+        let storm = scope.spawn(|| storm(&scene));
+        scene.await_requests(LIMIT);
+        let mut rounds = 0;
+        while !storm.is_finished() {
+            for path in ["/livez", "/readyz", "/metrics"] {
+                assert_eq!(client::Request::get(path).send(admin).status, 200, "{path}");
+            }
+            rounds += 1;
+        }
+        assert!(rounds > 1 && storm.join().is_ok(), "{rounds} rounds");
     });
     scene.end();
 }
 
-/// Five times as many clients as are taken, each of which comes again three times at once when it is refused, take
-/// nothing from those who are served; the operator's address answers all the while, and afterwards all is as before.
-/// Figures: `cargo xtask soak overload`.
-#[test]
-fn o05_o06_o09_o10_a_storm_of_retries_takes_nothing_from_those_who_are_served() {
-    const LIMIT: usize = 8;
+/// What came of a storm.
+struct Storm {
+    served: usize,
+    refused: usize,
+}
+
+/// Five times as many clients as are taken, each of which comes again three times at once when it is refused, until
+/// ten times as many as are taken were served.
+fn storm(scene: &Scene) -> Storm {
     const ENOUGH: usize = 10 * LIMIT;
-    let scene = limited(LIMIT, |request| honest::answer(request).paced(Duration::from_millis(50)));
-    let (served, over) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let body = ask(Protocol::Chat, "chat", "Hello.", false);
-    let question = crate::house::request(Protocol::Chat, &body);
-    let storm = || {
+    let (served, refused) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let lane = Lane { client: Protocol::Chat, upstream: Protocol::Chat };
+    let (bytes, honest) = (request(lane, false, "Hello.").bytes(), honest_text(lane, false, "Hello."));
+    let begun = now();
+    let client = || {
         let mut connection = Connection::open(scene.house.address());
         while served.load(Ordering::Relaxed) < ENOUGH {
+            assert!(begun.elapsed() < GUARD, "only {served:?} of {ENOUGH} were served");
             for _ in 0..4 {
-                connection.send(&question.bytes());
-                let response = connection.response();
-                match response.status {
-                    200 => served.fetch_add(1, Ordering::Relaxed),
-                    429 => continue,
-                    other => panic!("{other}: {}", response.text()),
-                };
+                connection.send(&bytes);
+                let got = Got::new(lane, connection.response(), honest.clone());
+                if got.response.status == 429 {
+                    is_over_the_limit(&got);
+                    refused.fetch_add(1, Ordering::Relaxed);
+                } else {
+                    got.is_whole();
+                    served.fetch_add(1, Ordering::Relaxed);
+                }
             }
         }
     };
-    thread::scope(|scope| {
-        let clients: Vec<_> = (0..5 * LIMIT).map(|_| scope.spawn(storm)).collect();
-        scope.spawn(|| {
-            while !over.load(Ordering::Relaxed) {
-                for path in ["/livez", "/readyz", "/metrics"] {
-                    assert_eq!(client::Request::get(path).send(scene.house.gateway.admin.unwrap()).status, 200);
-                }
-            }
-        });
-        let ended: Vec<_> = clients.into_iter().map(thread::ScopedJoinHandle::join).collect();
-        over.store(true, Ordering::Relaxed);
-        assert!(ended.iter().all(Result::is_ok));
-    });
-    scene.house.gateway.await_quiet();
-    let metrics = &scene.house;
-    await_that("the last is counted", || {
-        metrics.sum("sluicegate_requests_total{") >= served.load(Ordering::Relaxed) as f64
-    });
-    assert!(metrics.sum("sluicegate_requests_total{route=\"chat_completions\",status=\"429\"") > 0.0);
-    assert_eq!(scene.simulator.requests().len(), served.load(Ordering::Relaxed), "nobody else was asked");
-    assert_eq!(question.send(scene.house.address()).status, 200);
+    thread::scope(|scope| (0..5 * LIMIT).for_each(|_| _ = scope.spawn(client)));
+    let storm = Storm { served: served.into_inner(), refused: refused.into_inner() };
+    scene.sent.fetch_add(storm.served + storm.refused, Ordering::Relaxed);
+    storm
+}
+
+/// Takes a while for an answer, and waits with it where it is asked to.
+fn unhurried(request: &Request) -> Play {
+    as_asked(request).paced(Duration::from_millis(50))
 }
 
 /// Those who are refused together are not told to come back at the same time.
@@ -173,24 +281,22 @@ fn o06_the_time_to_come_back_is_spread() {
 /// A key that takes all it may leaves the rest to the others.
 #[test]
 fn o07_one_key_cannot_take_what_is_anothers() {
-    let simulator = Simulator::start(gated).unwrap();
-    let house = House::before(&simulator, "their-model", "concurrency = 4\nconcurrency_per_key = 2", PATIENT);
-    let question = |key| {
-        let body = ask(Protocol::Chat, "chat", "Hello.", false);
-        client::Request::post("/v1/chat/completions", &body).bearer(key)
-    };
-    let open = |key| {
-        let mut connection = Connection::open(house.address());
-        connection.send(&question(key).bytes());
-        connection
-    };
-    let mut held: Vec<_> = [CLIENT_KEY, CLIENT_KEY].map(open).into();
-    await_that("both have a permit", || house.gateway.metric("sluicegate_in_flight") == 2.0);
-    assert_eq!(question(CLIENT_KEY).send(house.address()).status, 429);
-    held.extend([TEXT, TEXT].map(open));
-    await_that("the other key has its own", || house.gateway.metric("sluicegate_in_flight") == 4.0);
-    assert_eq!(question(TEXT).send(house.address()).status, 429);
-    simulator.release_all();
+    let scene = Scene::playing(as_asked, "concurrency = 4\nconcurrency_per_key = 2", PATIENT);
+    let mut held = take_all(&scene, CLIENT_KEY, 2);
+    held.extend(take_all(&scene, TEXT, 2));
+    scene.simulator.release_all();
     assert!(held.iter_mut().all(|connection| connection.response().status == 200));
-    house.gateway.await_quiet();
+    scene.end();
 }
+
+#[allow(clippy::disallowed_methods, reason = "a guard against hanging needs a clock")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+const LIMIT: usize = 8;
+/// What upstreams are asked to do: to wait until they are let, and to break off before the first event and after it.
+const WAIT: &str = "Please wait.";
+const RESET: &str = "Please reset.";
+const CLOSE: &str = "Please close.";
+const END: &str = "Please end.";
