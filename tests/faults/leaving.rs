@@ -117,6 +117,38 @@ fn d01_who_has_connected_is_answered() {
     assert!(scene.house.gateway.wait().success());
 }
 
+/// While it stays for those who have not heard that it leaves it is not ready, and serves as before; then newcomers are
+/// refused, and what was begun until then is brought to its end.
+#[test]
+fn d01_d02_it_serves_while_it_stays_and_then_ends_what_is_open() {
+    const STAY: Duration = Duration::from_secs(3);
+    let behave = |request: &Request| if request.streams() { hesitant(request) } else { honest::answer(request) };
+    let mut scene = Scene::playing(behave, "lame_duck = \"3s\"\ndrain = \"60s\"", PATIENT);
+    let (address, admin) = (scene.house.address(), scene.house.gateway.admin.unwrap());
+    let answers = |path| client::Request::get(path).send(admin).status;
+    assert_eq!(answers("/readyz"), 200);
+    let mut open = streams(&scene);
+    scene.house.gateway.signal("TERM");
+    let told = now();
+    await_that("it is not ready", || answers("/readyz") == 503);
+    for lane in lanes() {
+        open.push((lane, scene.open(lane, true)));
+        let got = scene.ask(lane, false);
+        got.is_whole();
+        assert_eq!(got.response.header("connection"), Some("close"), "{lane:?}");
+    }
+    scene.await_requests(3 * lanes().len());
+    await_closed(address);
+    assert!(told.elapsed() >= STAY, "newcomers are refused after {:?}", told.elapsed());
+    assert_eq!((answers("/livez"), answers("/readyz")), (200, 503), "it is there for those who are");
+    scene.simulator.release_all();
+    for (lane, mut connection) in open {
+        Got::new(lane, connection.response(), honest_text(lane, true, TEXT)).is_whole();
+        assert!(connection.is_ended(), "{lane:?}");
+    }
+    assert!(scene.house.gateway.wait().success());
+}
+
 /// Streams that end before the deadline are whole, and relayed ones byte for byte what the upstream said.
 #[test]
 fn d02_streams_that_end_in_time_are_whole() {
