@@ -8,20 +8,33 @@ use simulator::{Play, Protocol, Request as Asked, Simulator, honest};
 use crate::client::{Connection, Request, Response, changed};
 use crate::house::{self, CLIENT_KEY, House, PROTOCOLS, Plan, TEXT, UPSTREAM_KEY, path, word};
 use crate::question::{RED, ask};
+use crate::scene::lanes;
 use crate::server::{await_that, binary};
 
-/// An upstream sees exactly these headers, whatever a client sends.
+/// An upstream sees exactly these headers, whatever a client sends and in whichever protocol it asks.
 #[test]
 fn p01_an_upstream_sees_a_stated_set_of_headers() {
     let simulator = Simulator::honest().unwrap();
     let house = House::before(&simulator, "their-model", "", "");
-    for protocol in PROTOCOLS {
+    let sees = |path: &str, body: &Value, owed: &[String]| {
+        let request = hostile(&Request::post(path, body).bearer(CLIENT_KEY));
+        let request = request.header("anthropic-version", "2026-10-21").header("anthropic-beta", "one");
+        let told = request.send(house.address());
+        assert_eq!(told.status, 200, "{}", told.text());
+        assert_eq!(seen(&simulator), owed, "{path} with {body}");
+    };
+    for lane in lanes() {
         for stream in [false, true] {
-            let told = hostile(&house::request(protocol, &question(protocol, stream))).send(house.address());
-            assert_eq!(told.status, 200, "{}", told.text());
-            assert_eq!(seen(&simulator), owed(protocol, stream, true), "{protocol:?}, stream {stream}");
+            let body = ask(lane.client, word(lane.upstream), "Hello.", stream);
+            let owed = owed(lane.upstream, stream, true);
+            let is_messages = (lane.client, lane.upstream) == (Protocol::Messages, Protocol::Messages);
+            sees(path(lane.client), &body, &if is_messages { versioned(owed) } else { owed });
+            assert_eq!(simulator.requests().pop().unwrap().path, path(lane.upstream), "{lane:?}");
         }
     }
+    let mut count = ask(Protocol::Messages, word(Protocol::Messages), "Hello.", false);
+    count.as_object_mut().unwrap().remove("max_tokens");
+    sees("/v1/messages/count_tokens", &count, &versioned(owed(Protocol::Messages, false, true)));
 }
 
 /// An upstream without a key of its own sees none, and nobody else's.
@@ -235,6 +248,14 @@ fn owed(protocol: Protocol, stream: bool, key: bool) -> Vec<String> {
     if protocol == Protocol::Messages {
         headers.push("anthropic-version: 2023-06-01".to_owned());
     }
+    headers.sort_unstable();
+    headers
+}
+
+/// The same from a client of Messages, which states the version that it speaks.
+fn versioned(mut headers: Vec<String>) -> Vec<String> {
+    headers.retain(|header| !header.starts_with("anthropic-version"));
+    headers.extend(["anthropic-version: 2026-10-21".to_owned(), "anthropic-beta: one".to_owned()]);
     headers.sort_unstable();
     headers
 }

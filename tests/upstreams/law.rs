@@ -12,14 +12,15 @@ pub(crate) mod refusal;
 /// An upstream sees the headers that are its business and its own key.
 #[track_caller]
 pub(crate) fn check_headers(request: &Request) {
-    let names: BTreeSet<_> = request.headers.iter().map(|(name, _)| name.as_str()).collect();
-    let foreign: Vec<_> = names.iter().filter(|name| !SENT.contains(name)).collect();
-    assert!(foreign.is_empty(), "an upstream sees {foreign:?}");
-    let (name, key) = match request.protocol() {
-        Some(Protocol::Messages) => ("x-api-key", UPSTREAM_KEY.to_owned()),
-        _ => ("authorization", format!("Bearer {UPSTREAM_KEY}")),
+    let protocol = request.protocol();
+    let (own, key) = match protocol {
+        Some(Protocol::Messages) => (&SENT_TO_MESSAGES[..], UPSTREAM_KEY.to_owned()),
+        _ => (&SENT_TO_OTHERS[..], format!("Bearer {UPSTREAM_KEY}")),
     };
-    assert_eq!(request.header(name), Some(key.as_str()), "an upstream's own key");
+    let names: BTreeSet<_> = request.headers.iter().map(|(name, _)| name.as_str()).collect();
+    let foreign: Vec<_> = names.iter().filter(|name| !SENT.contains(name) && !own.contains(name)).collect();
+    assert!(foreign.is_empty(), "an upstream of {protocol:?} sees {foreign:?}");
+    assert_eq!(request.header(own[0]), Some(key.as_str()), "an upstream's own key");
     assert!(!request.body.windows(CLIENT_KEY.len()).any(|window| window == CLIENT_KEY.as_bytes()));
 }
 
@@ -56,18 +57,12 @@ scopes = ["text", "messages", "images"]
 pub(crate) const CANARIES: [&str; 5] =
     ["internal-host-7", "org-simulator-secret", UPSTREAM_KEY, CLIENT_KEY, "session=private"];
 
-/// What upstreams may see.
-const SENT: [&str; 9] = [
-    "accept",
-    "accept-encoding",
-    "anthropic-version",
-    "authorization",
-    "content-length",
-    "content-type",
-    "host",
-    "user-agent",
-    "x-api-key",
-];
+/// Headers that every upstream may see.
+const SENT: [&str; 6] = ["accept", "accept-encoding", "content-length", "content-type", "host", "user-agent"];
+/// Headers that an upstream of Messages may see beside them; the first one has its key.
+const SENT_TO_MESSAGES: [&str; 3] = ["x-api-key", "anthropic-version", "anthropic-beta"];
+/// The same of every other upstream.
+const SENT_TO_OTHERS: [&str; 1] = ["authorization"];
 /// What clients may see.
 const TOLD: [&str; 14] = [
     "cache-control",
