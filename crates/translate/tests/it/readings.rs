@@ -554,6 +554,31 @@ fn the_first_end_counts() {
     assert_eq!(said(Protocol::Chat, &data).end, Some((Stop::End, None)));
 }
 
+/// What comes after the event that says why a message ended is no part of it.
+#[test]
+fn s07_what_comes_after_the_end_of_a_message_is_left_out() {
+    let text = json!({"type": "text", "text": ""});
+    let tool = json!({"type": "tool_use", "id": "t", "name": "f", "input": {}});
+    let begin =
+        |index: u32, block: &Value| json!({"type": "content_block_start", "index": index, "content_block": block});
+    let piece =
+        |text: &str| json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}});
+    let said = said_by(
+        Protocol::Messages,
+        &[
+            begin(0, &text),
+            piece("Hi."),
+            json!({"type": "content_block_stop", "index": 0}),
+            json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}}),
+            piece("Late."),
+            begin(1, &tool),
+            json!({"type": "content_block_stop", "index": 1}),
+            json!({"type": "message_stop"}),
+        ],
+    );
+    assert_eq!((said.text.as_str(), said.calls.len(), said.end.unwrap().0), ("Hi.", 0, Stop::End));
+}
+
 #[test]
 fn what_is_no_event_is_a_failure() {
     for (protocol, event) in [

@@ -65,6 +65,8 @@ impl Ear {
                 let start: Start = read(data)?;
                 self.counts.correct(start.message.usage);
             }
+            // The answer has ended; what else there is of it is no part of it.
+            "content_block_start" | "content_block_delta" if self.stop_reason.is_some() => {}
             "content_block_start" => {
                 let start: BlockStart = read(data)?;
                 self.begin(start.index, start.content_block, out)?;
