@@ -22,6 +22,9 @@ struct Arguments {
     /// Print what the scenarios fault-0, fault-1 … do, so many of them.
     #[arg(long, value_name = "COUNT")]
     faults: Option<u64>,
+    /// The seed of the first of them.
+    #[arg(long, value_name = "SEED", default_value_t = 0, requires = "faults")]
+    first: u64,
 }
 
 fn main() -> io::Result<()> {
@@ -31,7 +34,7 @@ fn main() -> io::Result<()> {
         return list(&mut out);
     }
     if let Some(count) = arguments.faults {
-        return list_faults(count, &mut out);
+        return list_faults(arguments.first, count, &mut out);
     }
     let simulator = Simulator::listen(arguments.listen, scenario::answer)?;
     writeln!(out, "sluicegate-simulator listens on {}", simulator.base_url())?;
@@ -49,8 +52,10 @@ fn list(out: &mut impl Write) -> io::Result<()> {
 }
 
 /// A line for each seed: it, the fault of streams and that of plain replies, each with whether it loses something.
-fn list_faults(count: u64, out: &mut impl Write) -> io::Result<()> {
-    for seed in 0..count {
+///
+/// The seed after the last of 64 bits is 0.
+fn list_faults(first: u64, count: u64, out: &mut impl Write) -> io::Result<()> {
+    for seed in (0..count).map(|number| first.wrapping_add(number)) {
         let [stream, plain] = [true, false].map(|stream| {
             let fault = scenario::fault(seed, stream);
             format!("{:22} {:5}", fault.template(), if fault.loses() { "loses" } else { "keeps" })

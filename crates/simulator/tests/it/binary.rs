@@ -23,15 +23,34 @@ fn the_scenarios_are_listed() {
 
 #[test]
 fn the_drawn_faults_are_listed() {
-    let output = Command::new(BINARY).args(["--faults", "50"]).output().unwrap();
+    assert_faults_are_listed(&["--faults", "50"], 0..=49);
+}
+
+/// The list begins at the seed that is asked for, and after the last seed comes the first.
+#[test]
+fn the_list_of_faults_begins_anywhere() {
+    assert_faults_are_listed(
+        &["--faults", "3", "--first", "4000000000000000000"],
+        4_000_000_000_000_000_000..=4_000_000_000_000_000_002,
+    );
+    assert_faults_are_listed(&["--faults", "3", "--first", "18446744073709551614"], [u64::MAX - 1, u64::MAX, 0]);
+}
+
+fn assert_faults_are_listed(arguments: &[&str], seeds: impl IntoIterator<Item = u64>) {
+    let output = Command::new(BINARY).args(arguments).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    for (seed, line) in (0..50).zip(text.lines()) {
-        let told: Vec<_> = line.split_whitespace().collect();
-        let owed = [true, false].map(|stream| scenario::fault(seed, stream));
-        let loses = owed.map(|fault| if fault.loses() { "loses" } else { "keeps" });
-        assert_eq!(told, [&seed.to_string(), owed[0].template(), loses[0], owed[1].template(), loses[1]]);
-    }
-    assert_eq!(text.lines().count(), 50);
+    let owed: Vec<_> = seeds.into_iter().map(line).collect();
+    let listed: Vec<Vec<_>> = text.lines().map(|line| line.split_whitespace().map(str::to_owned).collect()).collect();
+    assert_eq!(listed, owed);
+}
+
+/// The words of the line of a seed.
+fn line(seed: u64) -> Vec<String> {
+    let words = [true, false].map(|stream| {
+        let fault = scenario::fault(seed, stream);
+        [fault.template(), if fault.loses() { "loses" } else { "keeps" }]
+    });
+    [seed.to_string()].into_iter().chain(words.concat().into_iter().map(str::to_owned)).collect()
 }
 
 #[test]
