@@ -1,13 +1,18 @@
-"""One gateway for the whole run, and the clients of the tests."""
+"""The gateways of a run, the clients of the tests, and the choice of what runs where."""
 
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+import openai
 import pytest
 
-from gateway import IMAGE_KEY, Gateway, running
+import backends
+import seed
+from backends import Backend, Backends
+from gateway import IMAGE_KEY, Gateway
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -16,6 +21,22 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI
 
 pytest.register_assert_rewrite("pictures")
+
+# What the gateway makes of the values of a request does not depend on the major of the SDK.
+collect_ignore = ["test_image_values.py"] if openai.__version__.startswith("2.") else []
+
+
+def pytest_report_header() -> str:
+    return f"drawn by {seed.VARIABLE}={seed.SEED}"
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Repeats a test for each backend that it names."""
+    if "backend" in metafunc.fixturenames:
+        marker = metafunc.definition.get_closest_marker("behind")
+        if marker is None:
+            pytest.fail(f"{metafunc.definition.nodeid} does not say behind which backends it runs", pytrace=False)
+        metafunc.parametrize("backend", backends.params(*marker.args, **marker.kwargs), indirect=True)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -29,34 +50,40 @@ def _no_settings_of_the_user() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    with running(tmp_path_factory.mktemp("gateway")) as gateway:
-        yield gateway
+def all_backends(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backends]:
+    with ExitStack() as stack:
+        yield Backends(stack, tmp_path_factory)
 
 
-@pytest.fixture(scope="session")
-def openai_client(gateway: Gateway) -> Iterator[OpenAI]:
-    with gateway.openai() as client:
-        yield client
+@pytest.fixture
+def backend(request: pytest.FixtureRequest, all_backends: Backends) -> Backend:
+    return all_backends[request.param]
 
 
-@pytest.fixture(scope="session")
-def anthropic_client(gateway: Gateway) -> Iterator[Anthropic]:
-    with gateway.anthropic() as client:
-        yield client
+@pytest.fixture
+def gateway(backend: Backend) -> Gateway:
+    return backend.gateway
 
 
-@pytest.fixture(scope="session")
-def image_client(gateway: Gateway) -> Iterator[OpenAI]:
-    with gateway.openai(IMAGE_KEY) as client:
-        yield client
+@pytest.fixture
+def openai_client(backend: Backend) -> OpenAI:
+    return backend.openai
 
 
-@pytest.fixture(scope="session")
-def lenient_client(gateway: Gateway) -> Iterator[OpenAI]:
+@pytest.fixture
+def anthropic_client(backend: Backend) -> Anthropic:
+    return backend.anthropic
+
+
+@pytest.fixture
+def image_client(backend: Backend) -> OpenAI:
+    return backend.images
+
+
+@pytest.fixture
+def lenient_client(backend: Backend) -> OpenAI:
     """For images of any size: strict reading of the previous major knows three sizes only."""
-    with gateway.openai(IMAGE_KEY, _strict_response_validation=False) as client:
-        yield client
+    return backend.lenient_images
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,14 +24,26 @@ def simulating() -> Iterator[str]:
             child.kill()
 
 
-def faults(count: int) -> list[dict[bool, tuple[str, bool]]]:
-    """What the model `fault-SEED` does for the first seeds, where a stream is asked for (`True`) and where none is.
+@dataclass(frozen=True)
+class Fault:
+    """What a model `fault-SEED` does where a stream is asked for (`True`) and where none is.
 
     With each goes whether anything of the answer is lost.
     """
-    told = subprocess.run([str(BINARY), "--faults", str(count)], stdout=subprocess.PIPE, text=True, check=True).stdout
-    rows = [line.split() for line in told.splitlines()]
-    return [{True: (row[1], row[2] == "loses"), False: (row[3], row[4] == "loses")} for row in rows]
+
+    model: str
+    acts: dict[bool, tuple[str, bool]]
+
+
+def faults(first: int, count: int) -> list[Fault]:
+    """The faults of so many seeds from the first on."""
+    command = [str(BINARY), "--first", str(first), "--faults", str(count)]
+    printed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    rows = [line.split() for line in printed.splitlines()]
+    return [
+        Fault(f"fault-{row[0]}", {True: (row[1], row[2] == "loses"), False: (row[3], row[4] == "loses")})
+        for row in rows
+    ]
 
 
 def _base_url(child: subprocess.Popen[str]) -> str:

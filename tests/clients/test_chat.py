@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any
 import openai
 import pytest
 
+from backends import ANSWER, EMBEDDED, SHAPE
 from samples import JSON_QUESTION, QUESTION, RED_URL, STORY, WEATHER, WEATHER_QUESTION, GetWeather, Place, schema_of
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI
     from openai.types import CompletionUsage
     from openai.types.chat import ChatCompletion, ChatCompletionChunk, ChatCompletionMessage
+
+pytestmark = SHAPE
 
 ASK: dict[str, Any] = {"model": "alt-flash", "temperature": 0, "max_tokens": 48, "reasoning_effort": "none"}
 THINKING: dict[str, Any] = ASK | {"reasoning_effort": "low", "max_tokens": 80}
@@ -72,6 +75,7 @@ def test_system_text_is_read(openai_client: OpenAI, role: str) -> None:
     assert completion.usage.prompt_tokens > alone.usage.prompt_tokens
 
 
+@ANSWER
 def test_a_stream_is_the_completion_in_pieces(openai_client: OpenAI) -> None:
     whole = only(openai_client.chat.completions.create(**ASK, messages=[user(QUESTION)]))
     with openai_client.chat.completions.create(**ASK, messages=[user(QUESTION)], stream=True) as stream:
@@ -117,6 +121,7 @@ def test_a_message_can_be_sent_back_as_it_came(openai_client: OpenAI, options: d
     assert second.usage.prompt_tokens > first.usage.prompt_tokens
 
 
+@ANSWER
 def test_a_picture_is_answered_about(openai_client: OpenAI) -> None:
     picture = {"type": "image_url", "image_url": {"url": RED_URL, "detail": "low"}}
     question = {"type": "text", "text": "What colour is this image?"}
@@ -127,6 +132,7 @@ def test_a_picture_is_answered_about(openai_client: OpenAI) -> None:
     assert completion.usage.prompt_tokens > blind.usage.prompt_tokens
 
 
+@ANSWER
 @pytest.mark.parametrize("choice", [pytest.param(FORCED, id="named"), "required"])
 def test_a_forced_function_is_called(openai_client: OpenAI, choice: Any) -> None:
     completion = openai_client.chat.completions.create(
@@ -140,6 +146,7 @@ def test_a_forced_function_is_called(openai_client: OpenAI, choice: Any) -> None
     GetWeather.model_validate_json(call.function.arguments)
 
 
+@ANSWER
 def test_an_optional_function_is_called_or_left(openai_client: OpenAI) -> None:
     ask = ASK | {"messages": [user(WEATHER_QUESTION)], "tools": [GET_WEATHER]}
     assert only(openai_client.chat.completions.create(**ask, tool_choice="auto"), "tool_calls").tool_calls
@@ -174,6 +181,8 @@ def test_the_result_of_a_function_is_answered_from(openai_client: OpenAI, parses
     assert not answer.tool_calls
 
 
+# Messages has no such mode.
+@pytest.mark.behind("responses", "chat", long=[EMBEDDED])
 def test_json_mode_gives_an_object(openai_client: OpenAI) -> None:
     ask = ASK | {"response_format": {"type": "json_object"}}
     messages = [user(JSON_QUESTION)]
@@ -193,6 +202,7 @@ def test_a_structure_is_parsed(openai_client: OpenAI) -> None:
     assert isinstance(only(completion).parsed, Place)
 
 
+@ANSWER
 def test_a_streamed_structure_is_parsed(openai_client: OpenAI) -> None:
     options = {"stream_options": {"include_usage": True}, "response_format": Place}
     with openai_client.chat.completions.stream(**ASK, **options, messages=[user("Describe Paris.")]) as stream:
@@ -202,6 +212,7 @@ def test_a_streamed_structure_is_parsed(openai_client: OpenAI) -> None:
     assert done == message.parsed
 
 
+@ANSWER
 @pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
 def test_the_cap_on_the_output_is_kept(openai_client: OpenAI, name: str) -> None:
     ask = {option: value for option, value in ASK.items() if option != "max_tokens"} | {name: 8}
@@ -224,6 +235,8 @@ def test_the_helpers_raise_for_a_structure_that_was_cut(openai_client: OpenAI) -
         stream.until_done()
 
 
+# Responses has no stop texts.
+@pytest.mark.behind(EMBEDDED, "chat", "messages")
 def test_a_stop_text_ends_the_answer_and_is_no_part_of_it(openai_client: OpenAI) -> None:
     messages = [user("Count from one to five.")]
     whole = openai_client.chat.completions.create(**ASK, messages=messages).choices[0].message.content
@@ -233,6 +246,7 @@ def test_a_stop_text_ends_the_answer_and_is_no_part_of_it(openai_client: OpenAI)
         assert (only(completion).content or "") == whole[: whole.index(word)]
 
 
+@ANSWER
 def test_thoughts_come_first(openai_client: OpenAI) -> None:
     ask = THINKING | {"messages": [user(QUESTION)]}
     message = openai_client.chat.completions.create(**ask).choices[0].message

@@ -9,14 +9,18 @@ import anthropic
 import openai
 import pytest
 
+from backends import EMBEDDED, GATE, catalog, params
 from gateway import IMAGE_KEY, MESSAGES_KEY, TEXT_KEY, Gateway, running
 from samples import STORY
+from simulator import simulating
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from anthropic import Anthropic, AsyncAnthropic
     from openai import AsyncOpenAI, OpenAI
+
+pytestmark = GATE
 
 WRONG_KEY = "sg_test_wrong_key_00000000000000000"
 LIMIT = "gateway_concurrency_limit"
@@ -231,17 +235,23 @@ def test_an_unknown_path_is_not_found(openai_client: OpenAI, anthropic_client: A
         anthropic_client.messages.batches.list()
 
 
-@pytest.fixture(scope="module")
-def full_gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    """A gateway with one place, which is taken: its answer is not read to the end."""
+@pytest.fixture(scope="module", params=params("chat", long=[EMBEDDED]))
+def full_gateway(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+    """A gateway with one place, which is taken: the answer does not come to its end, or is not read that far."""
     ask = {"model": "alt-flash", "messages": STORY_MESSAGES, "reasoning_effort": "none", "max_tokens": 4096}
     with (
-        running(tmp_path_factory.mktemp("full"), "[limits]\nconcurrency = 1\n") as gateway,
+        simulating() as base_url,
+        running(tmp_path_factory.mktemp("full"), full(request.param, base_url)) as gateway,
         gateway.openai() as client,
         client.chat.completions.create(**ask, stream=True) as held,
     ):
         next(held)
         yield gateway
+
+
+def full(backend: str, base_url: str) -> str:
+    models = "" if backend == EMBEDDED else catalog(backend, base_url, "stall-after-3")
+    return f"{models}\n[limits]\nconcurrency = 1\n"
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from PIL import Image, ImageChops
 
+from backends import MODEL, PICTURE
 from drawing import FITTING, MASK, OTHER, REFERENCE, Call, edit, edit_by_json, url_of
 from pictures import HOLE, SIZE, check_events, check_picture, check_reply, file_of, masking, scene
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from openai import OpenAI
+
+pytestmark = PICTURE
 
 
 @pytest.mark.parametrize(
@@ -50,6 +53,7 @@ def test_both_forms_of_edits_give_one_picture(lenient_client: OpenAI, images: li
     assert by_form.usage == by_json.usage
 
 
+@MODEL
 def test_the_order_of_the_references_counts(lenient_client: OpenAI) -> None:
     one, other = ([REFERENCE, OTHER], [OTHER, REFERENCE])
     change = {"size": "128x128", "prompt": "Put the second picture onto the first."}
@@ -58,6 +62,7 @@ def test_the_order_of_the_references_counts(lenient_client: OpenAI) -> None:
     )
 
 
+@MODEL
 def test_a_mask_keeps_what_it_covers(lenient_client: OpenAI) -> None:
     [picture] = check_reply(edit(lenient_client, mask=MASK, **FITTING))
     changed = ImageChops.difference(picture.convert("RGB"), scene()).getbbox()
@@ -66,6 +71,7 @@ def test_a_mask_keeps_what_it_covers(lenient_client: OpenAI) -> None:
     assert (left >= HOLE[0], top >= HOLE[1], right <= HOLE[2], bottom <= HOLE[3]) == (True,) * 4
 
 
+@MODEL
 def test_a_mask_fades(lenient_client: OpenAI) -> None:
     """Half transparent is half of the edit."""
     half = Image.new("RGBA", SIZE, (0, 0, 0, 128))
@@ -77,6 +83,7 @@ def test_a_mask_fades(lenient_client: OpenAI) -> None:
     assert max(high for _, high in difference.getextrema()) <= 1
 
 
+@MODEL
 def test_a_transparent_reference_stays_transparent(lenient_client: OpenAI) -> None:
     reference = scene().convert("RGBA")
     reference.putalpha(Image.linear_gradient("L").resize(SIZE).point(lambda alpha: max(alpha - 40, 0)))
@@ -87,6 +94,7 @@ def test_a_transparent_reference_stays_transparent(lenient_client: OpenAI) -> No
         assert ImageChops.difference(picture.crop(kept), reference.crop(kept)).getbbox(alpha_only=False) is None
 
 
+@MODEL
 @pytest.mark.parametrize(
     ("encoding", "options", "tolerance"),
     # Decoders of JPEG round as they like.
@@ -104,6 +112,7 @@ def test_a_reference_has_any_encoding(
     assert max(high for _, high in difference.getextrema()) <= tolerance
 
 
+@MODEL
 @pytest.mark.parametrize("mode", ["L", "P", "RGBA", "LA", "1", "I;16"])
 def test_a_reference_has_any_kind_of_pixels(lenient_client: OpenAI, mode: str) -> None:
     gray = scene().convert("L")

@@ -9,10 +9,13 @@ import openai
 import pytest
 from allpairspy import AllPairs
 
+from backends import MODEL
 from pictures import SIZE, case_name, check_events, check_reply, file_of, picture_in, scene
 
 if TYPE_CHECKING:
     from openai import OpenAI
+
+pytestmark = MODEL
 
 OMITTED = openai.omit
 REFERENCE = file_of(scene())
@@ -104,7 +107,7 @@ def check_size(size: tuple[int, int], asked: Any, *, edits: bool) -> None:
 
 
 @pytest.mark.parametrize("edits", [False, True], ids=["generate", "edit"])
-@pytest.mark.parametrize("model", NEWER_MODELS)
+@pytest.mark.parametrize("model", [NEWER_MODELS[0], pytest.param(NEWER_MODELS[1], marks=pytest.mark.long)])
 @pytest.mark.parametrize("ask", PROMISES, ids=case_name)
 def test_a_promise_is_kept(image_client: OpenAI, ask: dict[str, Any], model: str, edits: bool) -> None:
     check(image_client, **ask, model=model, edits=edits)
@@ -115,6 +118,7 @@ def test_a_promise_of_the_older_model_is_kept(image_client: OpenAI, ask: dict[st
     check(image_client, **ask, model="model-image-2")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ask", ARRAY, ids=case_name)
 def test_values_go_together(image_client: OpenAI, ask: dict[str, Any]) -> None:
     check(image_client, **ask)

@@ -8,11 +8,14 @@ import anyio
 import openai
 import pytest
 
+from backends import MODEL, PICTURE
 from drawing import ASK, BOTH, BOTH_KINDS, OTHER, REFERENCE, Call, edit, generate
 from pictures import SIZE, check_events, check_reply, picture_in
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI
+
+pytestmark = PICTURE
 
 
 @BOTH
@@ -23,6 +26,7 @@ def test_a_picture_is_made(image_client: OpenAI, call: Call) -> None:
     assert (reply.quality, reply.background, reply.output_format) == ("low", "opaque", "png")
 
 
+@MODEL
 @BOTH
 def test_a_seed_repeats(image_client: OpenAI, call: Call) -> None:
     first, again = (check_reply(call(image_client)) for _ in range(2))
@@ -31,6 +35,7 @@ def test_a_seed_repeats(image_client: OpenAI, call: Call) -> None:
     assert first != [other]
 
 
+@MODEL
 @BOTH
 def test_each_picture_has_a_seed_of_its_own(image_client: OpenAI, call: Call) -> None:
     two = check_reply(call(image_client, n=2), n=2)
@@ -52,6 +57,7 @@ def test_the_size_is_1254_when_omitted(lenient_client: OpenAI, call: Call) -> No
     assert (reply.size, picture.size) == ("1254x1254", (1254, 1254))
 
 
+@MODEL
 def test_an_automatic_size_is_told(lenient_client: OpenAI) -> None:
     check_reply(generate(lenient_client, size="auto"))
     [picture] = check_reply(edit(lenient_client, size="auto"))
@@ -72,6 +78,7 @@ def test_transparency_is_drawn(image_client: OpenAI, call: Call) -> None:
     assert reply.background == "transparent"
 
 
+@MODEL
 @BOTH
 @pytest.mark.parametrize(("encoding", "low", "high"), [("jpeg", 0, 100), ("webp", 50, 90)], ids=["jpeg", "webp"])
 def test_compression_changes_the_bytes(image_client: OpenAI, call: Call, encoding: str, low: int, high: int) -> None:
@@ -131,6 +138,7 @@ def test_the_shares_of_usage_add_up(image_client: OpenAI, call: Call, kind: str)
         assert sum(getattr(final.usage, count) for final in finals) == getattr(whole.usage, count)
 
 
+@MODEL
 def test_more_is_counted_where_there_is_more(image_client: OpenAI) -> None:
     one, two = generate(image_client).usage, generate(image_client, n=2).usage
     assert two.output_tokens == 2 * one.output_tokens

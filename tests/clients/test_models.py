@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from anthropic.types import ModelInfo
 
+from backends import GATE
 from gateway import IMAGE_KEY, MESSAGES_KEY, TEXT_KEY
 
 if TYPE_CHECKING:
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI
 
     from gateway import Gateway
+
+pytestmark = GATE
 
 MODELS = {
     "model-6-astra",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import openai
 import pytest
 
+from backends import ANSWER, EMBEDDED, SHAPE
 from samples import (
     JSON_QUESTION,
     QUESTION,
@@ -24,6 +25,8 @@ from samples import (
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI
     from openai.types.responses import Response, ResponseStreamEvent
+
+pytestmark = SHAPE
 
 ASK: dict[str, Any] = {
     "model": "alt-flash",
@@ -103,6 +106,8 @@ def test_system_text_is_read(openai_client: OpenAI, role: str) -> None:
     assert response.usage.input_tokens > alone.usage.input_tokens
 
 
+# Of what an upstream of the same protocol says only the name of the model is changed, and it is not sent the metadata.
+@pytest.mark.behind("chat", "messages", long=[EMBEDDED])
 def test_the_request_is_repeated(openai_client: OpenAI) -> None:
     asked = {"metadata": {"run": "1"}, "tools": [GET_WEATHER], "tool_choice": "none", "top_p": 0.5, "user": "u1"}
     response = openai_client.responses.create(**ASK, input="Say hello.", parallel_tool_calls=False, **asked)
@@ -114,6 +119,7 @@ def test_the_request_is_repeated(openai_client: OpenAI) -> None:
     assert [tool.name for tool in response.tools] == ["get_weather"]
 
 
+@ANSWER
 def test_a_stream_is_the_response_in_pieces(openai_client: OpenAI) -> None:
     whole = openai_client.responses.create(**ASK, input=QUESTION)
     with openai_client.responses.create(**ASK, input=QUESTION, stream=True) as stream:
@@ -165,6 +171,7 @@ def test_output_items_can_be_sent_back_as_they_came(openai_client: OpenAI, optio
         assert second.usage.input_tokens > first.usage.input_tokens
 
 
+@ANSWER
 def test_a_picture_is_answered_about(openai_client: OpenAI) -> None:
     question = {"type": "input_text", "text": "What colour is this image?"}
     picture = {"type": "input_image", "image_url": RED_URL, "detail": "auto"}
@@ -174,6 +181,7 @@ def test_a_picture_is_answered_about(openai_client: OpenAI) -> None:
     assert response.usage.input_tokens > blind.usage.input_tokens
 
 
+@ANSWER
 @pytest.mark.parametrize("choice", [pytest.param(FORCED, id="named"), "required"])
 def test_a_forced_function_is_called(openai_client: OpenAI, choice: Any) -> None:
     response = openai_client.responses.create(
@@ -187,6 +195,7 @@ def test_a_forced_function_is_called(openai_client: OpenAI, choice: Any) -> None
     GetWeather.model_validate_json(call.arguments)
 
 
+@ANSWER
 def test_an_optional_function_is_called_or_left(openai_client: OpenAI) -> None:
     ask = ASK | {"input": [user(WEATHER_QUESTION)], "tools": [GET_WEATHER]}
     called = openai_client.responses.create(**ask, tool_choice="auto")
@@ -230,6 +239,7 @@ def test_the_result_of_a_function_is_answered_from(openai_client: OpenAI, parses
     assert response.output_text
 
 
+@ANSWER
 def test_the_tool_runner_goes_round_by_itself(openai_client: OpenAI) -> None:
     helper = pytest.importorskip("openai.lib.responses_tool_runner", reason="since openai 3")
     asked: list[dict[str, object]] = []
@@ -245,6 +255,8 @@ def test_the_tool_runner_goes_round_by_itself(openai_client: OpenAI) -> None:
     assert response.output_text
 
 
+# Messages has no such mode.
+@pytest.mark.behind(EMBEDDED, "responses", "chat")
 def test_json_mode_gives_an_object(openai_client: OpenAI) -> None:
     ask = ASK | {"text": {"format": {"type": "json_object"}}}
     response = openai_client.responses.create(**ask, input=[user(JSON_QUESTION)])
@@ -260,6 +272,7 @@ def test_a_structure_is_parsed(openai_client: OpenAI) -> None:
     assert response.text.format.type == "json_schema"
 
 
+@ANSWER
 def test_a_streamed_structure_is_parsed(openai_client: OpenAI) -> None:
     with openai_client.responses.stream(**ASK, input=[user("Describe Paris.")], text_format=Place) as stream:
         done = [event.parsed for event in stream if event.type == "response.output_text.done"]
@@ -291,6 +304,8 @@ def test_a_cut_stream_is_told_by_the_helper(openai_client: OpenAI) -> None:
             stream.get_final_response()
 
 
+# Messages does not count them.
+@pytest.mark.behind(EMBEDDED, "responses", "chat")
 def test_thoughts_come_first_and_are_counted(openai_client: OpenAI) -> None:
     ask = THINKING | {"input": QUESTION}
     response = openai_client.responses.create(**ask)
