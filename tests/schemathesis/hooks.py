@@ -1,4 +1,8 @@
-"""What is changed of the requests before they go out, so that many of them are answered, and soon."""
+"""What is changed of the requests before they go out, so that most of them reach a model, and soon.
+
+A random body is wrong in several ways at once. Where fields that are seldom right by chance are put right, what is
+left decides: a request that is wrong in one place is refused for that, and one that is right is answered.
+"""
 
 from __future__ import annotations
 
@@ -11,24 +15,33 @@ from typing import TYPE_CHECKING, Any
 
 import schemathesis
 
+import judging  # noqa: F401
+from models import EMBEDDED, MODELS, is_relayed
+from reasons import PIXEL
+
 if TYPE_CHECKING:
     from schemathesis import Case, HookContext, Response
+
+Body = dict[str, Any]
 
 
 @schemathesis.hook
 def before_call(_context: HookContext, case: Case, _kwargs: dict[str, Any]) -> None:
     """Changes the body of a request; what is no object stays as it is."""
     if isinstance(case.body, dict):
-        is_form = case.media_type == "multipart/form-data"
-        case.body = tamed(case.operation.path + (FORM if is_form else ""), case.body)
-        if answered[kind(case)] >= ANSWERS and "model" in case.body:
-            case.body["model"] = ELSEWHERE
+        path, draw = case.operation.path, Draw(case.body)
+        form = FORM if case.media_type == "multipart/form-data" else ""
+        body = with_prompt(path + form, case.body, draw)
+        body = tamed(path, body, draw)
+        if isinstance(body.get("model"), str) and not draw.one_in(8):
+            body = with_model(path, body, draw, may_take_time=answered[kind(case)] < ANSWERS)
+        case.body = body
 
 
 @schemathesis.hook
 def after_call(_context: HookContext, case: Case, response: Response) -> None:
-    """Counts the answers that a model had to write."""
-    if response.status_code == 200 and case.operation.path not in CHEAP:
+    """Counts the answers that an embedded engine had to write."""
+    if response.status_code == 200 and isinstance(case.body, dict) and case.body.get("model") in EMBEDDED:
         answered[kind(case)] += 1
 
 
@@ -38,34 +51,51 @@ def kind(case: Case) -> tuple[str, str, bool]:
     return case.operation.label, phase, isinstance(case.body, dict) and case.body.get("stream") is True
 
 
-def tamed(path: str, body: dict[str, Any]) -> dict[str, Any]:
-    """The body with a short answer, small pictures and mostly a real model; often streamed, often with a plain prompt."""
-    draw = Draw(body)
-    body = {name: short(name, value, draw) for name, value in body.items()}
-    if "model" in body and not draw.one_in(8):
-        body["model"] = MODELS[path][draw.below(len(MODELS[path]))]
-    if is_integer(body.get("top_logprobs")) and not draw.one_in(8):
-        body["logprobs"] = True
-    if path not in CHEAP and body.get("stream") in (None, False) and draw.one_in(3):
-        body["stream"] = True
-    cap = CAPS.get(path)
-    if cap and not any(isinstance(body.get(name), int) for name in SHORTENED):
-        body[cap] = MAX_TOKENS
-    prompt = PROMPTS.get(path)
-    if prompt and draw.one_in(2):
-        body |= prompt
+def with_prompt(path: str, body: Body, draw: Draw) -> Body:
+    """The body, mostly with a plain prompt."""
+    for names, value in PROMPTS.get(path, ()):
+        if not draw.one_in(4):
+            body = {name: old for name, old in body.items() if name not in names} | {names[0]: value}
     return body
 
 
-def short(name: str, value: Any, draw: Draw) -> Any:
-    """A number or a size that takes little work; what is of another type stays, to be refused."""
-    if name in SHORTENED and is_integer(value):
-        return value if value < 0 and draw.one_in(8) else MAX_TOKENS
-    if name == "n" and is_integer(value):
-        return value if draw.one_in(8) else 2 if draw.one_in(8) else 1
-    if name == "size" and isinstance(value, str):
-        return value if draw.one_in(8) else SIZES[draw.below(len(SIZES))]
-    return value
+def tamed(path: str, body: Body, draw: Draw) -> Body:
+    """The body with fields that go together, sometimes streamed."""
+    body = dict(body)
+    if path not in CHEAP and body.get("stream") in (None, False) and draw.one_in(3):
+        body["stream"] = True
+    if is_integer(body.get("top_logprobs")) and not draw.one_in(8):
+        body["logprobs"] = True
+    if all(is_integer(body.get(name)) for name in CHAT_CAPS) and not draw.one_in(8):
+        body["max_tokens"] = body["max_completion_tokens"]
+    if isinstance(body.get("size"), str) and not draw.one_in(8):
+        body["size"] = SIZES[draw.below(len(SIZES))]
+    return body
+
+
+def with_model(path: str, body: Body, draw: Draw, *, may_take_time: bool) -> Body:
+    """The body for a real model: mostly for one at the simulator, which answers at once."""
+    simulated, embedded = MODELS[path]
+    if may_take_time and draw.one_in(4):
+        return little(path, body) | {"model": embedded}
+    body = body | {"model": simulated[draw.below(len(simulated))]}
+    if not is_relayed(path, body["model"]) and not draw.one_in(8):
+        body = {name: value for name, value in body.items() if name not in LOGPROBS}
+    return body
+
+
+def little(path: str, body: Body) -> Body:
+    """The body with a short answer of few pictures; what is of another type stays, to be refused."""
+    body = {name: short(name, value) for name, value in body.items()}
+    cap = CAPS.get(path)
+    if cap and not any(isinstance(body.get(name), int) for name in SHORTENED):
+        body[cap] = MAX_TOKENS
+    return body
+
+
+def short(name: str, value: Any) -> Any:
+    most = MAX_TOKENS if name in SHORTENED else 2 if name == "n" else None
+    return most if most and is_integer(value) and value > most else value
 
 
 def is_integer(value: Any) -> bool:
@@ -75,7 +105,7 @@ def is_integer(value: Any) -> bool:
 class Draw:
     """Numbers that depend on the body alone, so that the same seed gives the same requests."""
 
-    def __init__(self, body: dict[str, Any]) -> None:
+    def __init__(self, body: Body) -> None:
         self.state = zlib.crc32(json.dumps(body, sort_keys=True, default=repr).encode("utf-8", "surrogatepass"))
 
     def below(self, bound: int) -> int:
@@ -86,39 +116,33 @@ class Draw:
         return self.below(bound) == 0
 
 
-# So many streams and so many plain replies of an operation are written in each phase. The requests that come after are
-# read and judged as well, but ask for a model that is served nowhere.
+# So many streams and so many plain replies of an operation are written by an embedded engine in each phase.
 ANSWERS = int(os.environ["SLUICEGATE_ANSWERS"])
-ELSEWHERE = "model-none"
 CHEAP = ("/v1/models", "/v1/models/{id}", "/v1/messages/count_tokens")
 answered: Counter[tuple[str, str, bool]] = Counter()
 
 # The embedded model writes some forty tokens a second.
 MAX_TOKENS = 4
 SHORTENED = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+# Two names of one cap.
+CHAT_CAPS = ("max_tokens", "max_completion_tokens")
 # By which a request says how long its answer may be, when it does not have to.
 CAPS = {"/v1/responses": "max_output_tokens", "/v1/chat/completions": "max_completion_tokens"}
-SIZES = ("64x64", "64x96", "96x64")
+SIZES = ("64x64", "64x96", "96x64", "auto")
+# Behind another protocol than the client's nobody tells how likely a token was.
+LOGPROBS = ("logprobs", "top_logprobs")
 # Stands behind the path of a request whose body is a form.
 FORM = " as a form"
-IMAGE_MODELS = ("model-image-2.5-flare", "model-image-2.5-sunburst")
-MODELS = {
-    "/v1/responses": ("alt-flash", "alt-flash", "model-5.5"),
-    "/v1/chat/completions": ("alt-flash",),
-    "/v1/messages": ("msg-sonnet-5",),
-    "/v1/messages/count_tokens": ("msg-sonnet-5",),
-    "/v1/images/generations": IMAGE_MODELS,
-    "/v1/images/edits": IMAGE_MODELS,
-    "/v1/images/edits" + FORM: IMAGE_MODELS,
-}
 TURN = [{"role": "user", "content": "Say hello."}]
-# A PNG of one black pixel.
-PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNgAAAAAgAB5Sfe/AAAAABJRU5ErkJggg=="
+SYSTEM = (("system",), "Be brief.")
+PROMPT = (("prompt",), "A red circle.")
+# What stands for the fields of a path that are seldom right by chance: the value goes to the first of the names.
 PROMPTS = {
-    "/v1/responses": {"input": TURN},
-    "/v1/chat/completions": {"messages": TURN},
-    "/v1/messages": {"messages": TURN},
-    "/v1/messages/count_tokens": {"messages": TURN},
-    "/v1/images/edits": {"images": [{"image_url": f"data:image/png;base64,{PIXEL}"}]},
-    "/v1/images/edits" + FORM: {"image": base64.b64decode(PIXEL)},
+    "/v1/responses": [(("input",), TURN)],
+    "/v1/chat/completions": [(("messages",), TURN)],
+    "/v1/messages": [(("messages",), TURN), SYSTEM],
+    "/v1/messages/count_tokens": [(("messages",), TURN), SYSTEM],
+    "/v1/images/generations": [PROMPT],
+    "/v1/images/edits": [PROMPT, (("images", "image", "mask"), [{"image_url": f"data:image/png;base64,{PIXEL}"}])],
+    "/v1/images/edits" + FORM: [PROMPT, (("image", "image[]", "mask"), base64.b64decode(PIXEL))],
 }

@@ -1,4 +1,4 @@
-//! The gateway as a child process of a chore.
+//! The gateway and the simulator as child processes of a chore.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
@@ -8,12 +8,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use crate::{Outcome, process};
 
 /// A running gateway with keys of its own, stopped when dropped.
-pub(crate) struct Gateway {
-    child: Child,
-    /// Held so that the gateway has somewhere to print to.
-    output: BufReader<ChildStdout>,
-    url: String,
-}
+pub(crate) struct Gateway(Server);
 
 impl Gateway {
     /// The variables that name its keys, for the gateway and for its clients.
@@ -29,32 +24,76 @@ impl Gateway {
     /// # Errors
     /// When it cannot be started or ends before it listens.
     pub(crate) fn start(program: &Path, keys: [(&str, &str); 3], log: &Path) -> Outcome<Self> {
+        Self::serve(&mut Command::new(program), &[], keys, log)
+    }
+
+    /// Runs `program` as [`Gateway::start`] does, with the configuration file `config`.
+    ///
+    /// # Errors
+    /// As [`Gateway::start`].
+    pub(crate) fn configured(program: &Path, config: &Path, keys: [(&str, &str); 3], log: &Path) -> Outcome<Self> {
+        Self::serve(&mut Command::new(program), &["--config".as_ref(), config], keys, log)
+    }
+
+    fn serve(command: &mut Command, options: &[&Path], keys: [(&str, &str); 3], log: &Path) -> Outcome<Self> {
         let file = File::create(log).map_err(|error| format!("{} cannot be written: {error}", log.display()))?;
-        let mut command = Command::new(program);
-        command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]).envs(keys);
-        command.env_remove("SLUICEGATE_LOG").stdout(Stdio::piped()).stderr(file);
-        let mut child = command.spawn().map_err(|error| process::not_started(&command, &error))?;
-        let output = BufReader::new(child.stdout.take().ok_or("the gateway has no output")?);
-        let mut gateway = Self { child, output, url: String::new() };
-        let mut lines = (&mut gateway.output).lines().map_while(Result::ok);
-        let url = lines.find_map(|line| Some(line.strip_prefix(GREETING)?.to_owned()));
-        gateway.url = url.ok_or_else(|| format!("the gateway did not start: see {}", log.display()))?;
-        Ok(gateway)
+        command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]).args(options).envs(keys);
+        command.env_remove("SLUICEGATE_LOG").stderr(file);
+        let server = Server::start(command, "sluicegate listens on ");
+        server.map(Self).map_err(|error| format!("{error}: see {}", log.display()))
     }
 
     /// Its address, without the `/v1`.
     pub(crate) fn url(&self) -> &str {
-        &self.url
+        &self.0.url
     }
 }
 
-impl Drop for Gateway {
+/// A running simulator of model servers, stopped when dropped.
+pub(crate) struct Simulator(Server);
+
+impl Simulator {
+    /// Runs `program` on a port that the system chooses, and waits until it listens.
+    ///
+    /// # Errors
+    /// When it cannot be started or ends before it listens.
+    pub(crate) fn start(program: &Path) -> Outcome<Self> {
+        let mut command = Command::new(program);
+        Server::start(command.args(["--listen", "127.0.0.1:0"]), "sluicegate-simulator listens on ").map(Self)
+    }
+
+    /// Its base URL, with the `/v1`.
+    pub(crate) fn base_url(&self) -> &str {
+        &self.0.url
+    }
+}
+
+/// A server that prints its address, stopped when dropped.
+struct Server {
+    child: Child,
+    /// Held so that the server has somewhere to print to.
+    output: BufReader<ChildStdout>,
+    url: String,
+}
+
+impl Server {
+    /// Starts `command` and waits for the line that has the address behind `greeting`.
+    fn start(command: &mut Command, greeting: &str) -> Outcome<Self> {
+        let child = command.stdout(Stdio::piped()).spawn();
+        let mut child = child.map_err(|error| process::not_started(command, &error))?;
+        let output = BufReader::new(child.stdout.take().ok_or("the server has no output")?);
+        let mut server = Self { child, output, url: String::new() };
+        let mut lines = (&mut server.output).lines().map_while(Result::ok);
+        let url = lines.find_map(|line| Some(line.strip_prefix(greeting)?.to_owned()));
+        server.url = url.ok_or_else(|| format!("{} did not start", command.get_program().display()))?;
+        Ok(server)
+    }
+}
+
+impl Drop for Server {
     fn drop(&mut self) {
         // It has ended already where this fails.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
-
-/// What it prints before its address once it listens.
-const GREETING: &str = "sluicegate listens on ";

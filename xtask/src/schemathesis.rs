@@ -3,12 +3,12 @@
 //! The document is checked first, against the official schema of OpenAPI. What is asked of each answer, and what is
 //! not and why, stands in `tests/schemathesis`.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::gateway::Gateway;
+use crate::gateway::{Gateway, Simulator};
 use crate::{Outcome, fetch_model, process, python, workspace};
 
 /// Runs what `args` ask for.
@@ -18,7 +18,7 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
 
 /// A few examples an operation.
 pub(crate) fn smoke() -> Outcome {
-    Plan { examples: SMOKE_EXAMPLES, without: Vec::new() }.run()
+    Plan { examples: SMOKE_EXAMPLES, ..Plan::usual()? }.run()
 }
 
 /// 100 examples an operation.
@@ -28,16 +28,24 @@ pub(crate) fn long() -> Outcome<String> {
 }
 
 /// What is to be done.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 struct Plan {
     examples: u32,
+    /// What the requests follow from.
+    seed: u64,
     /// Tags whose operations are left out.
     without: Vec<String>,
 }
 
 impl Plan {
+    /// What is done where nothing is asked for, with the seed of the environment.
+    fn usual() -> Outcome<Self> {
+        let seed = std::env::var_os(SEED_VARIABLE).map(|text| self::seed(&text)).transpose()?;
+        Ok(Self { examples: EXAMPLES, seed: seed.unwrap_or(SEED), without: Vec::new() })
+    }
+
     fn parse(args: &[OsString]) -> Outcome<Self> {
-        let mut plan = Self { examples: EXAMPLES, without: Vec::new() };
+        let mut plan = Self::usual()?;
         let mut args = args.iter().map(|arg| arg.to_string_lossy());
         while let Some(arg) = args.next() {
             match &*arg {
@@ -51,14 +59,18 @@ impl Plan {
 
     fn run(&self) -> Outcome {
         fetch_model::run()?;
-        process::run(process::cargo("build").args(["--locked", "--quiet", "--package", "sluicegate-server"]))?;
+        let packages = ["--package", "sluicegate-server", "--package", "sluicegate-simulator"];
+        process::run(process::cargo("build").args(["--locked", "--quiet", "--bins"]).args(packages))?;
         let folder = workspace::root().join("tests").join("schemathesis");
         let python = python::environment("schemathesis", &folder.join("requirements.txt"))?;
         let document = write_document()?;
         process::run(Command::new(&python).args(["-m", "openapi_spec_validator"]).arg(&document))?;
+        let simulator = Simulator::start(&workspace::simulator("debug")?)?;
+        let config = write_configuration(&folder, simulator.base_url())?;
         let keys = Gateway::KEYS.map(|(variable, _)| (variable, KEY));
-        let gateway =
-            Gateway::start(&workspace::program("debug")?, keys, &document.with_file_name("schemathesis.log"))?;
+        let log = document.with_file_name("schemathesis.log");
+        let gateway = Gateway::configured(&workspace::program("debug")?, &config, keys, &log)?;
+        println!("requests are drawn by {SEED_VARIABLE}={}", self.seed);
         process::run(&mut self.command(&python, &folder, &document, gateway.url()))
     }
 
@@ -70,7 +82,7 @@ impl Plan {
         command.env("HYPOTHESIS_STORAGE_DIRECTORY", document.with_file_name("hypothesis"));
         command.env("SLUICEGATE_ANSWERS", (self.examples / EXAMPLES_PER_ANSWER).max(1).to_string());
         command.args(["-m", "schemathesis.cli", "run"]).arg(document).args(["--url", address]);
-        command.args(["--max-examples", &self.examples.to_string()]);
+        command.args(["--max-examples", &self.examples.to_string(), "--seed", &self.seed.to_string()]);
         for tag in &self.without {
             command.args(["--exclude-tag", tag]);
         }
@@ -81,6 +93,11 @@ impl Plan {
 fn number(word: Option<&str>) -> Outcome<u32> {
     let number = word.and_then(|word| word.parse().ok()).filter(|number| (1..=100_000).contains(number));
     number.ok_or_else(|| format!("--examples takes a number, such as 100, not {word:?}"))
+}
+
+fn seed(text: &OsStr) -> Outcome<u64> {
+    let seed = text.to_str().and_then(|text| text.parse().ok());
+    seed.ok_or_else(|| format!("{SEED_VARIABLE} is a number of 64 bits, such as 1, not {text:?}"))
 }
 
 fn tag(word: Option<&str>) -> Outcome<String> {
@@ -95,11 +112,26 @@ fn write_document() -> Outcome<PathBuf> {
     Ok(file)
 }
 
+/// Puts the gateway's configuration, with the place of the simulator in it, under the target folder.
+fn write_configuration(folder: &Path, simulator: &str) -> Outcome<PathBuf> {
+    let template = folder.join("sluicegate.toml");
+    let file = workspace::target()?.join("schemathesis.toml");
+    let text = fs::read_to_string(&template);
+    let written = text.and_then(|text| fs::write(&file, text.replace("{simulator}", simulator)));
+    let cannot = |error| format!("{} cannot be made of {}: {error}", file.display(), template.display());
+    written.map_err(cannot)?;
+    Ok(file)
+}
+
 const EXAMPLES: u32 = 25;
 const SMOKE_EXAMPLES: u32 = 10;
 const LONG_EXAMPLES: u32 = 100;
 /// The embedded model is slow: one plain reply and one stream of each operation and phase for so many examples.
 const EXAMPLES_PER_ANSWER: u32 = 5;
+/// What all that is drawn in a run of the tests follows from.
+const SEED_VARIABLE: &str = "SLUICEGATE_TEST_SEED";
+/// The seed where the environment names none.
+const SEED: u64 = 1;
 /// One key for every capability.
 const KEY: &str = "sg_test_schemathesis_key_0000000000000";
 /// By which `schemathesis.toml` knows the key.
@@ -112,13 +144,21 @@ mod tests {
     #[test]
     fn the_command_line_is_read_or_refused() {
         let parse = |line: &str| Plan::parse(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>());
-        let plan =
-            |examples, without: &[&str]| Plan { examples, without: without.iter().map(|&tag| tag.into()).collect() };
-        assert_eq!(parse(""), Ok(plan(EXAMPLES, &[])));
-        assert_eq!(parse("--examples 5 --without Images --without Text"), Ok(plan(5, &["Images", "Text"])));
+        let read = |line| parse(line).map(|plan| (plan.examples, plan.without.join(" ")));
+        assert_eq!(read(""), Ok((25, String::new())));
+        assert_eq!(read("--examples 5 --without Images --without Text"), Ok((5, "Images Text".to_owned())));
         assert!(parse("--examples").unwrap_err().contains("takes a number"));
         assert!(parse("--examples 0").unwrap_err().contains("takes a number"));
         assert!(parse("--without").unwrap_err().contains("takes a tag"));
         assert!(parse("images").unwrap_err().contains("unexpected \"images\""));
+    }
+
+    #[test]
+    fn a_seed_is_a_number_of_64_bits() {
+        assert_eq!(seed("0".as_ref()), Ok(0));
+        assert_eq!(seed("18446744073709551615".as_ref()), Ok(u64::MAX));
+        for wrong in ["", "-1", "18446744073709551616", "random"] {
+            assert!(seed(wrong.as_ref()).unwrap_err().contains("SLUICEGATE_TEST_SEED"), "{wrong:?}");
+        }
     }
 }

@@ -1,0 +1,177 @@
+"""What is asked of each answer: a request that is wrong is refused for what is wrong with it, any other is answered."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from email.parser import BytesParser
+from email.policy import HTTP
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any
+
+import jsonschema_rs
+import schemathesis
+
+from known import KNOWN, KNOWN_FORM
+from reasons import REASONS, Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from schemathesis import Case, CheckContext, Response
+
+
+@schemathesis.check
+class RequestsAreJudged:
+    """Every request with a JSON object or a form, in both directions."""
+
+    def __init__(self, answered: int = 0, refused: int = 0) -> None:
+        self.wanted = {"answered": answered, "refused": refused}
+        self.seen: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+
+    def after_response(self, _context: CheckContext, response: Response, case: Case) -> None:
+        asked = Asked.of(response, case)
+        if asked is None:
+            return
+        kind = "answered" if response.status_code == 200 else "refused"
+        self.seen[asked.path][kind].add(json.dumps(asked.body, sort_keys=True, default=repr))
+        if found := fault(asked, response):
+            message = f"{found}\n{json.dumps(asked.body, default=repr)[:2000]}"
+            raise AssertionError(message)
+
+    def after_run(self, _context: CheckContext) -> None:
+        """A run in which nothing was answered, or nothing refused, has judged nothing."""
+        for path, seen in self.seen.items():
+            for kind, wanted in self.wanted.items():
+                assert len(seen[kind]) >= wanted, f"{path}: {len(seen[kind])} requests were {kind}, and not {wanted}"
+
+
+def fault(asked: Asked, response: Response) -> str | None:
+    """What is wrong with the answer."""
+    status, wrong = response.status_code, asked.wrong
+    if status == 200:
+        return f"answered, though it is wrong: {wrong[0]}" if wrong else None
+    if status >= 500:
+        # Another check's.
+        return None
+    finding = Finding.of(asked.path, response.json())
+    if status not in (400, 404):
+        return f"refused with {status}: {finding.message}"
+    if any(finding.is_about(place) for place, _ in wrong):
+        return None
+    if any(reason.explains(finding, asked.body) for reason in REASONS):
+        return None
+    return f"refused for what is not wrong with it: {finding.message!r}, and wrong is {wrong or 'nothing'}"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request whose head is right, so that its body decides."""
+
+    path: str
+    body: dict[str, Any]
+    # The schemas that the body has to fit.
+    schemas: tuple[str, ...]
+
+    @classmethod
+    def of(cls, response: Response, case: Case) -> Asked | None:
+        request, path = response.request, case.operation.path
+        kind = str(request.headers.get("Content-Type", ""))
+        if path not in KNOWN or request.method != "POST" or response.status_code == 401:
+            return None
+        if kind == JSON:
+            body = parsed(request.body)
+            document = case.operation.schema.raw_schema
+            content = document["paths"][path]["post"]["requestBody"]["content"][JSON]
+            described = content["schema"] | {"components": document["components"]}
+            schemas = (json.dumps(KNOWN[path]), json.dumps(described))
+        elif kind.startswith("multipart/form-data; boundary="):
+            # What a form says is text, which the document's types say nothing of.
+            body, schemas = of_form(kind, request.body), (json.dumps(KNOWN_FORM),)
+        else:
+            return None
+        return cls(path, body, schemas) if isinstance(body, dict) else None
+
+    @cached_property
+    def wrong(self) -> list[tuple[list[str | int], str]]:
+        """What breaks the schemas, each with its place."""
+        known, *described = self.schemas
+        found = [*errors(known, self.body)]
+        for schema in described:
+            found += [error for error in errors(schema, as_described(self.body)) if not self.is_unread(error[0])]
+        return found
+
+    def is_unread(self, place: list[str | int]) -> bool:
+        """Whether a count of tokens does without the field: its document is that of a message."""
+        return self.path == "/v1/messages/count_tokens" and place[:1] in UNREAD
+
+
+def errors(schema: str, body: dict[str, Any]) -> Iterator[tuple[list[str | int], str]]:
+    for error in validator(schema).iter_errors(body):
+        place = list(error.instance_path)
+        yield place, f"{place}: {error.message[:300]}"
+
+
+@cache
+def validator(schema: str) -> Any:
+    return jsonschema_rs.Draft202012Validator(json.loads(schema))
+
+
+def as_described(body: dict[str, Any]) -> dict[str, Any]:
+    """The body without what the document names the usual of alone.
+
+    The state and the phase of a message are carried as they are; a call without a kind is one of a function.
+    """
+    body = copy.deepcopy(body)
+    for turn in [*listed(body.get("input")), *listed(body.get("messages"))]:
+        for word in ("phase", "status"):
+            if isinstance(turn.get(word), str):
+                del turn[word]
+        for call in listed(turn.get("tool_calls")):
+            call["type"] = call.get("type") or "function"
+    return body
+
+
+def listed(value: Any) -> list[dict[str, Any]]:
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def parsed(body: Any) -> Any:
+    try:
+        return json.loads(body or b"")
+    except ValueError:
+        return None
+
+
+def of_form(kind: str, body: bytes) -> dict[str, Any] | None:
+    """The fields of a form as JSON would have them, files in lists; nothing where another field comes twice."""
+    form = BytesParser(policy=HTTP).parsebytes(f"Content-Type: {kind}\r\n\r\n".encode() + body)
+    fields: dict[str, Any] = {}
+    for part in form.iter_parts():
+        name = part.get_param("name", header="Content-Disposition").removesuffix("[]")
+        payload = part.get_payload(decode=True) or b""
+        if name in FILES:
+            fields[name] = [*fields.get(name, []), base64.b64encode(payload).decode()]
+        elif name in fields:
+            return None
+        # An empty text is none.
+        elif payload:
+            fields[name] = of_text(name, payload.decode(errors="replace"))
+    return fields
+
+
+def of_text(name: str, text: str) -> Any:
+    if name in NUMBERS:
+        return int(text) if re.fullmatch(r"-?\d+", text) else text
+    return {"true": True, "1": True, "false": False, "0": False}.get(text, text) if name == "stream" else text
+
+
+JSON = "application/json"
+UNREAD = [["max_tokens"], ["temperature"], ["top_k"], ["top_p"]]
+# The fields of a form that are no text.
+FILES = ("image", "mask")
+NUMBERS = ("n", "output_compression", "partial_images", "seed")
