@@ -46,8 +46,7 @@ pub(crate) fn node_long() -> Outcome {
 /// Brings the model if it is absent, and builds the gateway and the simulator.
 fn ready() -> Outcome {
     fetch_model::run()?;
-    process::run(process::cargo("build").args(["--locked", "--bins", "--package", "sluicegate-simulator"]))?;
-    suite::product()
+    suite::binaries()
 }
 
 /// A set of Python SDKs.

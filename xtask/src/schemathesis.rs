@@ -3,13 +3,13 @@
 //! The document is checked first, against the official schema of OpenAPI. What is asked of each answer, and what is
 //! not and why, stands in `tests/schemathesis`.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::gateway::{Gateway, Simulator};
-use crate::{Outcome, fetch_model, process, python, workspace};
+use crate::{Outcome, fetch_model, process, python, seed, suite, workspace};
 
 /// Runs what `args` ask for.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
@@ -23,8 +23,9 @@ pub(crate) fn smoke() -> Outcome {
 
 /// 100 examples an operation.
 pub(crate) fn long() -> Outcome<String> {
-    Plan { examples: LONG_EXAMPLES, without: Vec::new() }.run()?;
-    Ok("passed".to_owned())
+    let seed = seed::fresh();
+    Plan { examples: LONG_EXAMPLES, seed, without: Vec::new() }.run()?;
+    Ok(format!("passed with seed {seed}"))
 }
 
 /// What is to be done.
@@ -38,10 +39,9 @@ struct Plan {
 }
 
 impl Plan {
-    /// What is done where nothing is asked for, with the seed of the environment.
+    /// The usual number of examples, with the seed of this run.
     fn usual() -> Outcome<Self> {
-        let seed = std::env::var_os(SEED_VARIABLE).map(|text| self::seed(&text)).transpose()?;
-        Ok(Self { examples: EXAMPLES, seed: seed.unwrap_or(SEED), without: Vec::new() })
+        Ok(Self { examples: EXAMPLES, seed: seed::current()?, without: Vec::new() })
     }
 
     fn parse(args: &[OsString]) -> Outcome<Self> {
@@ -59,8 +59,7 @@ impl Plan {
 
     fn run(&self) -> Outcome {
         fetch_model::run()?;
-        let packages = ["--package", "sluicegate-server", "--package", "sluicegate-simulator"];
-        process::run(process::cargo("build").args(["--locked", "--quiet", "--bins"]).args(packages))?;
+        suite::binaries()?;
         let folder = workspace::root().join("tests").join("schemathesis");
         let python = python::environment("schemathesis", &folder.join("requirements.txt"))?;
         let document = write_document()?;
@@ -70,7 +69,7 @@ impl Plan {
         let keys = Gateway::KEYS.map(|(variable, _)| (variable, KEY));
         let log = document.with_file_name("schemathesis.log");
         let gateway = Gateway::configured(&workspace::program("debug")?, &config, keys, &log)?;
-        println!("requests are drawn by {SEED_VARIABLE}={}", self.seed);
+        println!("requests are drawn by {}={}", seed::VARIABLE, self.seed);
         process::run(&mut self.command(&python, &folder, &document, gateway.url()))
     }
 
@@ -93,11 +92,6 @@ impl Plan {
 fn number(word: Option<&str>) -> Outcome<u32> {
     let number = word.and_then(|word| word.parse().ok()).filter(|number| (1..=100_000).contains(number));
     number.ok_or_else(|| format!("--examples takes a number, such as 100, not {word:?}"))
-}
-
-fn seed(text: &OsStr) -> Outcome<u64> {
-    let seed = text.to_str().and_then(|text| text.parse().ok());
-    seed.ok_or_else(|| format!("{SEED_VARIABLE} is a number of 64 bits, such as 1, not {text:?}"))
 }
 
 fn tag(word: Option<&str>) -> Outcome<String> {
@@ -128,10 +122,6 @@ const SMOKE_EXAMPLES: u32 = 10;
 const LONG_EXAMPLES: u32 = 100;
 /// The embedded model is slow: one plain reply and one stream of each operation and phase for so many examples.
 const EXAMPLES_PER_ANSWER: u32 = 5;
-/// What all that is drawn in a run of the tests follows from.
-const SEED_VARIABLE: &str = "SLUICEGATE_TEST_SEED";
-/// The seed where the environment names none.
-const SEED: u64 = 1;
 /// One key for every capability.
 const KEY: &str = "sg_test_schemathesis_key_0000000000000";
 /// By which `schemathesis.toml` knows the key.
@@ -151,14 +141,5 @@ mod tests {
         assert!(parse("--examples 0").unwrap_err().contains("takes a number"));
         assert!(parse("--without").unwrap_err().contains("takes a tag"));
         assert!(parse("images").unwrap_err().contains("unexpected \"images\""));
-    }
-
-    #[test]
-    fn a_seed_is_a_number_of_64_bits() {
-        assert_eq!(seed("0".as_ref()), Ok(0));
-        assert_eq!(seed("18446744073709551615".as_ref()), Ok(u64::MAX));
-        for wrong in ["", "-1", "18446744073709551616", "random"] {
-            assert!(seed(wrong.as_ref()).unwrap_err().contains("SLUICEGATE_TEST_SEED"), "{wrong:?}");
-        }
     }
 }

@@ -39,6 +39,12 @@ pub(crate) fn run(times: &mut Times, filters: &[String], seed: u64) -> Outcome {
     times.step("examples in the documentation", || process::run(&mut examples()))
 }
 
+/// Builds the gateway as it is released, and beside it the simulator, as the build of the tests has it.
+pub(crate) fn binaries() -> Outcome {
+    build()?;
+    product()
+}
+
 /// Without the programs that only the long tier runs.
 fn soon(mut programs: Vec<Program>) -> Vec<Program> {
     programs.retain(|program| !program.root.starts_with(LATER));
