@@ -14,6 +14,7 @@ mod sync {
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use loom::model::Builder;
 use loom::thread;
 use permits::{Limiter, Permit};
 
@@ -44,10 +45,12 @@ fn o04_a_key_with_several_permits_never_has_more() {
     }
 }
 
-/// Runs a request of each of these keys at once, in every interleaving.
+/// Runs a request of each of these keys at once, in every interleaving; of four, in those with few preemptions.
 fn explore(limits: Limits, keys: &'static [&'static str]) {
+    let mut model = Builder::new();
+    model.preemption_bound = (keys.len() > 3).then_some(2);
     for fate in FATES {
-        loom::model(move || {
+        model.check(move || {
             let limiter = Arc::new(Limiter::new(limits.all, limits.of_key));
             let held = Arc::new(Held::new(limits));
             let requests = keys.iter().enumerate().map(|(place, key)| {
