@@ -17,3 +17,13 @@ mod leaving;
 mod offsets;
 mod reading;
 mod targets;
+
+/// Plays every case at once: most of the time of those who wait for a limit is waiting.
+fn at_once<T: Send>(cases: impl IntoIterator<Item = T>, play: impl Fn(T) + Sync) {
+    std::thread::scope(|scope| {
+        for case in cases {
+            let play = &play;
+            scope.spawn(move || play(case));
+        }
+    });
+}

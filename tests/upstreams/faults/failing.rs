@@ -6,6 +6,7 @@ use std::time::Duration;
 use simulator::{Cut, Protocol, Request, Simulator, honest, scenario};
 use wire::ErrorKind;
 
+use super::at_once;
 use crate::house::{Plan, TEXT, word};
 use crate::scene::{Got, HASTY, Lane, PATIENT, Scene, lanes, plainly, streams, text_lanes};
 use crate::server::await_that;
@@ -33,13 +34,12 @@ fn u02_nobody_accepts() {
 
 #[test]
 fn u05_no_head() {
-    for name in ["stall-head", "stall-in-head"] {
-        for stream in [true, false] {
-            let scene = Scene::named(name, HASTY).each(&lanes(), stream, Got::is_late);
-            scene.all_closed();
-            scene.end();
-        }
-    }
+    let cases = ["stall-head", "stall-in-head"].into_iter().flat_map(|name| [(name, true), (name, false)]);
+    at_once(cases, |(name, stream)| {
+        let scene = Scene::named(name, HASTY).each(&lanes(), stream, Got::is_late);
+        scene.all_closed();
+        scene.end();
+    });
 }
 
 #[test]
@@ -86,32 +86,28 @@ fn u06_a_new_connection_that_closes_is_a_bad_gateway() {
 
 #[test]
 fn u07_a_stall_within_the_stream() {
-    std::thread::scope(|scope| {
-        for events in 1..8 {
-            scope.spawn(move || {
-                let scene = Scene::named(&format!("stall-after-{events}"), HASTY);
-                let lanes = if events < 4 { lanes() } else { text_lanes() };
-                let scene = scene.each(&lanes, true, |got| match got.lane {
-                    // Relayed, each event has gone out.
-                    Lane { client, upstream } if client == upstream => got.fails_after(events),
-                    _ => got.stalls(),
-                });
-                scene.all_closed();
-                scene.streams_ended_as("timeout");
-                scene.end();
-            });
-        }
+    at_once(1..8, |events| {
+        let scene = Scene::named(&format!("stall-after-{events}"), HASTY);
+        let lanes = if events < 4 { lanes() } else { text_lanes() };
+        let scene = scene.each(&lanes, true, |got| match got.lane {
+            // Relayed, each event has gone out.
+            Lane { client, upstream } if client == upstream => got.fails_after(events),
+            _ => got.stalls(),
+        });
+        scene.all_closed();
+        scene.streams_ended_as("timeout");
+        scene.end();
     });
 }
 
 #[test]
 fn u07_a_stall_within_an_event() {
-    let scene = Scene::named("stall-at-700", HASTY).each(&lanes(), true, Got::stalls);
-    scene.all_closed();
-    scene.end();
-    let scene = Scene::named("stall-at-50", HASTY).each(&lanes(), false, Got::is_late);
-    scene.all_closed();
-    scene.end();
+    at_once([("stall-at-700", true), ("stall-at-50", false)], |(name, stream)| {
+        let check = if stream { Got::stalls } else { Got::is_late };
+        let scene = Scene::named(name, HASTY).each(&lanes(), stream, check);
+        scene.all_closed();
+        scene.end();
+    });
 }
 
 #[test]
@@ -405,23 +401,17 @@ fn u22_an_answer_goes_to_who_asked() {
 }
 
 /// Every protocol of clients before upstreams of an address at which nobody answers.
-fn unreachable(address: SocketAddr, check: impl Fn(&Got)) {
+fn unreachable(address: SocketAddr, check: impl Fn(&Got) + Sync) {
     let base_url = format!("http://{address}/v1");
-    let simulator = Simulator::honest().unwrap();
-    for stream in [true, false] {
+    at_once([true, false], |stream| {
         let mut plan = Plan::new("");
         for lane in lanes().iter().filter(|lane| lane.client == lane.upstream) {
             let name = word(lane.upstream);
             plan = plan.upstream(name, lane.upstream, &base_url, "connect_timeout = \"500ms\"");
             plan = plan.model(name, lane.upstream, &format!(r#"[{{ upstream = "{name}" }}]"#));
         }
-        let scene = Scene::of(plan.start(), Simulator::honest().unwrap());
-        for lane in lanes() {
-            check(&scene.ask(lane, stream));
-        }
-        scene.end();
-    }
-    drop(simulator);
+        Scene::of(plan.start(), Simulator::honest().unwrap()).each(&lanes(), stream, &check).end();
+    });
 }
 
 #[allow(clippy::disallowed_methods, reason = "a queue of the test's own is filled, on loopback")]

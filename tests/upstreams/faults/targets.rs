@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use simulator::{Play, Protocol, Request, Simulator, honest, scenario};
 use wire::ErrorKind;
 
+use super::at_once;
 use crate::house::{House, Plan};
 use crate::scene::{HASTY, Lane, PATIENT, Scene, assert_closed};
 use crate::server::await_that;
@@ -108,7 +109,7 @@ fn all_fail_and_the_last_is_told() {
 #[test]
 fn keep_alives_do_not_end_the_failover() {
     // The stream is open after a silence; then the first target fails, and the second one answers.
-    for lane in [RELAY, ACROSS] {
+    at_once([RELAY, ACROSS], |lane| {
         let (first, second) = (play("stall-head"), Simulator::honest().unwrap());
         let scene = two(&first, second, "keep_alive = \"50ms\"", HASTY);
         let got = scene.ask(lane, true);
@@ -117,19 +118,19 @@ fn keep_alives_do_not_end_the_failover() {
         assert_eq!(scene.simulator.requests().len(), 1);
         assert_closed(&first, 0);
         scene.end();
-    }
+    });
 }
 
 #[test]
 fn all_fail_after_keep_alives_and_one_failure_is_told() {
-    for lane in [RELAY, ACROSS] {
+    at_once([RELAY, ACROSS], |lane| {
         let scene = two(&play("stall-head"), play("stall-head"), "keep_alive = \"50ms\"", HASTY);
         let got = scene.ask(lane, true);
         got.fails();
         assert!(got.response.text().starts_with(": keep-alive\n\n"), "{}", got.response.text());
         scene.all_closed();
         scene.end();
-    }
+    });
 }
 
 #[test]
