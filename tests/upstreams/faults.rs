@@ -18,6 +18,18 @@ mod offsets;
 mod reading;
 mod targets;
 
+use crate::scene::Got;
+use crate::stream::End;
+use crate::told;
+
+/// The answer is whole, or it failed properly, when it is for the system to choose: a reset may take with it what was said
+/// just before.
+#[track_caller]
+fn is_whole_or_fails(got: &Got) {
+    let is_whole = got.response.status == 200 && matches!(told::stream(got.lane.client, &got.response), End::Reply(_));
+    if is_whole { got.is_whole() } else { got.fails_at_once_or_later() }
+}
+
 /// Plays every case at once: most of the time of those who wait for a limit is waiting.
 fn at_once<T: Send>(cases: impl IntoIterator<Item = T>, play: impl Fn(T) + Sync) {
     std::thread::scope(|scope| {

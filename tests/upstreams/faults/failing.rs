@@ -6,7 +6,7 @@ use std::time::Duration;
 use simulator::{Cut, Protocol, Request, Simulator, honest, scenario};
 use wire::ErrorKind;
 
-use super::at_once;
+use super::{at_once, is_whole_or_fails};
 use crate::house::{Plan, TEXT, word};
 use crate::scene::{Got, HASTY, Lane, PATIENT, Scene, lanes, plainly, streams, text_lanes};
 use crate::server::await_that;
@@ -129,12 +129,7 @@ fn u08_the_connection_breaks() {
 
 #[test]
 fn u08_a_reset_after_all_was_said() {
-    // The last bytes may go with the reset; what is told is whole or a failure.
-    streams("reset-after-end", |got| {
-        if !got.response.text().contains("error") {
-            got.is_whole();
-        }
-    });
+    streams("reset-after-end", is_whole_or_fails);
 }
 
 #[test]

@@ -5,12 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use simulator::{Cut, Play, Protocol, Request, Simulator, honest};
 
+use super::is_whole_or_fails;
 use crate::client::Connection;
 use crate::house::{self, House, PROTOCOLS, Plan, TEXT, word};
 use crate::question::ask;
 use crate::scene::{Got, Lane, honest_text};
-use crate::stream::End;
-use crate::told;
 
 #[test]
 fn u08_a_reset_behind_every_byte() {
@@ -77,8 +76,7 @@ impl Street {
             if bytes < self.state.needed.load(Ordering::Relaxed) {
                 got.fails_at_once_or_later();
             } else {
-                // Whether all of it comes through is the system's to say; that it ends once is not.
-                let _: End<_> = told::stream(got.lane.client, &got.response);
+                is_whole_or_fails(&got);
             }
             // It also keeps the breaker closed.
             if bytes % 4 == 3 {

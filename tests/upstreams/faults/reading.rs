@@ -93,10 +93,11 @@ fn s07_nothing_comes_after_the_end() {
 fn s07_a_delta_after_the_finish_is_not_told_as_success() {
     // The answer said that it is whole, and goes on; its end is still to come.
     streams("delta-after-finish", |got| match got.lane {
-        Lane { upstream: Protocol::Images, .. } => {}
+        // All three previews went on as they came, and then the first one again.
+        Lane { upstream: Protocol::Images, .. } => got.fails_after(3),
         Lane { client, upstream } if client == upstream => got.fails(),
-        // In other words it can be told as far as there is a place for it.
-        Lane { client, .. } => _ = told::stream(client, &got.response),
+        // In other words the answer is what was said up to its finish.
+        _ => got.is_whole(),
     });
 }
 
@@ -163,10 +164,15 @@ fn s14_a_compressed_answer_is_a_bad_gateway() {
 
 #[test]
 fn s15_a_huge_index_takes_no_memory() {
-    streams("huge-index", |got| match got.lane.upstream {
-        // The number of a preview says nothing but its order.
-        Protocol::Images => {}
-        _ => got.fails_at_once_or_later(),
+    streams("huge-index", |got| match got.lane {
+        // The number of a preview says nothing but its order: it is the next one that comes too late.
+        Lane { upstream: Protocol::Images, .. } => got.fails_after(1),
+        // Relayed, what came before the first delta has gone out.
+        Lane { client: Protocol::Responses, upstream: Protocol::Responses } => got.fails_after(4),
+        Lane { client: Protocol::Chat, upstream: Protocol::Chat } => got.fails_after(1),
+        Lane { client: Protocol::Messages, upstream: Protocol::Messages } => got.fails_after(3),
+        // In other words nothing was said yet.
+        _ => got.is_bad_gateway(),
     });
 }
 
