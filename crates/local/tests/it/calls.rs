@@ -84,8 +84,11 @@ async fn another_question_is_answered() {
 
 #[tokio::test]
 async fn a_slight_likeness_is_decided_by_the_model() {
+    // Both share one word with the functions, `city`: by their words alone they would be treated alike.
+    let told = tell(with(ToolChoice::Auto, "Is it raining in the city?")).await.unwrap();
+    assert!(is_weather(&called(&told, "get_weather")), "{told:?}");
     let told = tell(with(ToolChoice::Auto, "Which city is the capital of France?")).await.unwrap();
-    assert_eq!(told.call.is_some(), told.stop == Some(Stop::ToolCalls), "{told:?}");
+    assert!(told.call.is_none() && told.text.contains("Paris"), "{told:?}");
 }
 
 #[tokio::test]
