@@ -52,10 +52,11 @@ def kind(case: Case) -> tuple[str, str, bool]:
 
 
 def with_prompt(path: str, body: Body, draw: Draw) -> Body:
-    """The body, mostly with a plain prompt."""
+    """The body, mostly with a plain prompt, now and then with that of a role that nobody knows."""
     for names, value in PROMPTS.get(path, ()):
         if not draw.one_in(4):
-            body = {name: old for name, old in body.items() if name not in names} | {names[0]: value}
+            plain = NOBODY if value is TURN and draw.one_in(32) else value
+            body = {name: old for name, old in body.items() if name not in names} | {names[0]: plain}
     return body
 
 
@@ -134,6 +135,7 @@ LOGPROBS = ("logprobs", "top_logprobs")
 # Stands behind the path of a request whose body is a form.
 FORM = " as a form"
 TURN = [{"role": "user", "content": "Say hello."}]
+NOBODY = [{"role": "nobody", "content": "Say hello."}]
 SYSTEM = (("system",), "Be brief.")
 PROMPT = (("prompt",), "A red circle.")
 # What stands for the fields of a path that are seldom right by chance: the value goes to the first of the names.
