@@ -4,12 +4,12 @@ mod line;
 mod panic;
 mod queue;
 
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use tracing::{Event, Subscriber};
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
-use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer};
 
 use self::queue::{Queue, Writer};
@@ -19,12 +19,14 @@ use crate::clock;
 ///
 /// `SLUICEGATE_LOG` chooses what is written, as in `warn` or `access=info`; `info` without it. Lines past a bounded
 /// queue are left out rather than waited for. Panics are lines too from here on.
-pub(crate) fn start() -> std::io::Result<Writer> {
+pub(crate) fn start() -> io::Result<Writer> {
     let filter = EnvFilter::try_from_env("SLUICEGATE_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     let queue = Arc::new(Queue::default());
-    let writer = Writer::start(Arc::clone(&queue), std::io::stderr())?;
+    let writer = Writer::start(Arc::clone(&queue), io::stderr())?;
     let _ = QUEUE.set(Arc::clone(&queue));
-    tracing_subscriber::registry().with(filter).with(Lines(queue)).init();
+    let subscriber = tracing_subscriber::registry().with(filter).with(Lines(queue));
+    // Not `init`: built with a feature that others may turn on, it takes the records of the `log` crate as well.
+    tracing::subscriber::set_global_default(subscriber).map_err(io::Error::other)?;
     panic::hook(&PANICS);
     Ok(writer)
 }
