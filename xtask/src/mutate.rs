@@ -3,6 +3,7 @@
 //! `tests/mutations` says which faults. The work is done on a copy in `target/mutate`, with a target folder of its
 //! own that stays warm, so that nothing here is ever left changed; what is edited here meanwhile takes no part.
 
+mod built;
 mod copy;
 mod heard;
 mod list;
@@ -83,13 +84,26 @@ fn judge(
     let (mut trials, begun) = (Trials::new(Copy::open()?, plan.jobs), trial::now());
     let (mut findings, mut unfit) = (Findings::new(), Vec::new());
     let mut chosen = chosen.to_vec();
+    chosen.retain(|mutation| !plan.built || trials.is_built(mutation));
     chosen.sort_by_key(|mutation| (mutation.slow, mutation.rows.is_empty(), mutation.place()));
     for (number, mutation) in chosen.iter().enumerate() {
         if plan.minutes.is_some_and(|minutes| begun.elapsed() >= Duration::from_mins(minutes.into())) {
             break;
         }
-        if number % AT_ONCE == 0 {
-            trials.prepare(&chosen[number..chosen.len().min(number + AT_ONCE)])?;
+        if plan.build {
+            print!("{}/{} {}: ", number + 1, chosen.len(), mutation.name);
+            match trials.build(mutation)? {
+                None => println!("built"),
+                Some(finding) => {
+                    println!("{}", finding.verdict);
+                    tell(mutation, &finding)?;
+                }
+            }
+            continue;
+        }
+        let at_once = if plan.built { 1 } else { AT_ONCE };
+        if number % at_once == 0 {
+            trials.prepare(&chosen[number..chosen.len().min(number + at_once)])?;
         }
         print!("{}/{} {}: ", number + 1, chosen.len(), mutation.name);
         match trials.run(mutation) {
@@ -107,7 +121,7 @@ fn judge(
     Ok((findings, unfit))
 }
 
-/// For how many mutations the tests are run unchanged before the first of them is made.
+/// For how many mutations the tests are run unchanged before the first of them is built.
 const AT_ONCE: usize = 12;
 
 /// What the command line asks for.
@@ -115,6 +129,10 @@ const AT_ONCE: usize = 12;
 struct Plan {
     list: bool,
     write: bool,
+    /// Nothing is run: what trials need is built, and kept for when they are run.
+    build: bool,
+    /// Only those for which all is built: nothing is built then.
+    built: bool,
     /// Only those of which the page knows nothing.
     untried: bool,
     jobs: Option<u16>,
@@ -131,6 +149,8 @@ impl Plan {
             match &*arg {
                 "--list" => plan.list = true,
                 "--write" => plan.write = true,
+                "--build" => plan.build = true,
+                "--built" => plan.built = true,
                 "--untried" => plan.untried = true,
                 "--jobs" => plan.jobs = Some(number(&arg, args.next().as_deref())?),
                 "--minutes" => plan.minutes = Some(number(&arg, args.next().as_deref())?),
@@ -159,7 +179,7 @@ fn number(flag: &str, word: Option<&str>) -> Outcome<u16> {
     number.ok_or_else(|| format!("{flag} takes a number, such as 1, not {word:?}"))
 }
 
-const USAGE: &str = "[--list] [--write] [--untried] [--jobs N] [--minutes N] [NAME…]";
+const USAGE: &str = "[--list] [--build] [--built] [--write] [--untried] [--jobs N] [--minutes N] [NAME…]";
 
 #[cfg(test)]
 mod tests {

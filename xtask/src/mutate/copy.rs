@@ -4,13 +4,17 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use super::list::Mutation;
+use sha2::{Digest as _, Sha256};
+
+use super::list::{self, Mutation};
 use crate::{Outcome, process, workspace};
 
 /// The copy, as the work tree was when it was opened: what is edited since then takes no part in any trial.
 pub(super) struct Copy {
     folder: PathBuf,
     files: BTreeSet<String>,
+    /// Tells this state of the sources from any other.
+    stamp: String,
     /// The file that is mutated, and what stood in it.
     mutated: Option<(PathBuf, String)>,
 }
@@ -27,10 +31,17 @@ impl Copy {
     fn of(root: &Path, folder: PathBuf, files: BTreeSet<String>) -> Outcome<Self> {
         let tree = folder.join(TREE);
         fs::create_dir_all(&tree).map_err(|error| format!("{}: {error}", tree.display()))?;
+        let mut hash = Sha256::new();
         for name in &files {
-            renew(&root.join(name), &tree.join(name)).map_err(|error| format!("{name}: {error}"))?;
+            let content = renew(&root.join(name), &tree.join(name)).map_err(|error| format!("{name}: {error}"))?;
+            if !is_beside(name) {
+                hash.update(name);
+                hash.update((content.len() as u64).to_le_bytes());
+                hash.update(content);
+            }
         }
-        let mut copy = Self { folder, files, mutated: None };
+        let stamp = list::hex(&hash.finalize());
+        let mut copy = Self { folder, files, stamp, mutated: None };
         copy.restore()?;
         Ok(copy)
     }
@@ -68,9 +79,12 @@ impl Copy {
         command.current_dir(self.folder.join(TREE)).env("CARGO_TARGET_DIR", self.folder.join("target"));
         // What matters is how soon a small change is built and linked.
         command.envs([("CARGO_PROFILE_DEV_DEBUG", "none"), ("CARGO_INCREMENTAL", "1")]);
-        // A snapshot that differs is a failure and no proposal.
-        command.env("INSTA_UPDATE", "no");
         command
+    }
+
+    /// Where what was built for a trial is kept as long as the sources are these.
+    pub(super) fn kept(&self, name: &str) -> PathBuf {
+        self.folder.join("kept").join(format!("{name}-{}", self.stamp))
     }
 
     /// Where the output of a trial is kept for people.
@@ -92,15 +106,22 @@ fn prune(folder: &Path, root: &Path, files: &BTreeSet<String>) -> io::Result<()>
     Ok(())
 }
 
-/// Writes the file `to` if it is not what it must be.
-fn renew(from: &Path, to: &Path) -> io::Result<()> {
+/// Writes the file `to` if it is not what it must be, and returns what that is.
+fn renew(from: &Path, to: &Path) -> io::Result<Vec<u8>> {
     let wanted = fs::read(from)?;
     if fs::read(to).is_ok_and(|there| there == wanted) {
-        return Ok(());
+        return Ok(wanted);
     }
     to.parent().map_or(Ok(()), fs::create_dir_all)?;
-    fs::write(to, wanted)?;
-    fs::set_permissions(to, fs::metadata(from)?.permissions())
+    fs::write(to, &wanted)?;
+    fs::set_permissions(to, fs::metadata(from)?.permissions())?;
+    Ok(wanted)
+}
+
+/// Whether nothing that is built or tested has to do with a file.
+fn is_beside(name: &str) -> bool {
+    let is_page = name.starts_with("tests/") && name.ends_with(".md");
+    is_page || name.starts_with("tests/mutations/") || name.starts_with("xtask/")
 }
 
 const TREE: &str = "tree";

@@ -37,10 +37,24 @@ pub(super) struct Mutation {
 
 impl Mutation {
     /// Where it is made and which program is built for it: the closer two are, the less is built between them.
-    pub(super) fn place(&self) -> (&str, &str, &str) {
+    pub(super) fn place(&self) -> (&str, String, &str) {
         let package = self.file.split('/').nth(1).unwrap_or_default();
-        let program = self.tests.split(" -- ").next().unwrap_or_default();
-        (package, program, &self.file)
+        (package, self.arguments().0.join(" "), &self.file)
+    }
+
+    /// What cargo is told for its tests, and what the test programs are.
+    pub(super) fn arguments(&self) -> (Vec<&str>, Vec<&str>) {
+        let (mut cargo, mut programs) = (Vec::new(), Vec::new());
+        let mut words = self.tests.split_whitespace();
+        while let Some(word) = words.next() {
+            match word {
+                "--" => programs.extend(words.by_ref()),
+                "-p" | "--test" | "--features" => cargo.extend([Some(word), words.next()].into_iter().flatten()),
+                flag if flag.starts_with('-') => cargo.push(flag),
+                filter => programs.push(filter),
+            }
+        }
+        (cargo, programs)
     }
 
     /// Tells this mutation from any that changes something else, or is told by other tests.
@@ -50,8 +64,13 @@ impl Mutation {
             hash.update((text.len() as u64).to_le_bytes());
             hash.update(text);
         }
-        hash.finalize()[..MARK].iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(&hash.finalize())
     }
+}
+
+/// So much of a hash that it tells all that there is apart.
+pub(super) fn hex(hash: &[u8]) -> String {
+    hash[..MARK].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// One file of the list.
@@ -172,6 +191,18 @@ why = 'No file.'
         assert!(chapter("tests = ''\n[[mutation]]\nguard = 'a'", |_| None).is_err());
         let missing = chapter(CHAPTER, |_| None).unwrap_err();
         assert_eq!(missing, "mutation two: no test program has tests of H1");
+    }
+
+    #[test]
+    fn a_filter_is_for_the_test_programs() {
+        let split = |tests: &str| {
+            let mutation = Mutation { tests: tests.into(), ..mutations().remove(0) };
+            let (cargo, programs) = mutation.arguments();
+            (cargo.join(" "), programs.join(" "))
+        };
+        assert_eq!(split("-p a --lib --test it one"), ("-p a --lib --test it".into(), "one".into()));
+        assert_eq!(split("-p a --test it one -- --skip two"), ("-p a --test it".into(), "one --skip two".into()));
+        assert_eq!(split("-p a --test it -- b c"), ("-p a --test it".into(), "b c".into()));
     }
 
     #[test]

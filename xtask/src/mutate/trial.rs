@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use std::{fmt, thread};
 
+use super::built::Built;
 use super::copy::Copy;
 use super::heard::Heard;
 use super::list::Mutation;
@@ -78,6 +79,12 @@ pub(super) struct Finding {
     pub(super) by: Vec<String>,
 }
 
+impl Finding {
+    fn unbuilt() -> Self {
+        Self { verdict: Verdict::Unbuilt, by: Vec::new() }
+    }
+}
+
 /// The tests that show a fault: those that failed, or in a run that did not end those that were at it for a minute.
 fn catching(status: Option<ExitStatus>, heard: &Heard) -> BTreeSet<&String> {
     let running = heard.running.iter().filter(|_| status.is_none());
@@ -105,13 +112,24 @@ impl Trials {
         Self { copy, jobs, unchanged: BTreeMap::new() }
     }
 
+    /// Builds what a trial needs, and keeps it for when it is run. What it comes to when it does not build.
+    pub(super) fn build(&mut self, mutation: &Mutation) -> Outcome<Option<Finding>> {
+        self.built(mutation, State::Unchanged)?;
+        let built = self.built(mutation, State::Mutated)?;
+        Ok(built.is_none().then(Finding::unbuilt))
+    }
+
+    /// Whether all that a trial needs is built.
+    pub(super) fn is_built(&self, mutation: &Mutation) -> bool {
+        [State::Unchanged, State::Mutated].iter().all(|state| Built::open(&self.folder(mutation, *state)).is_some())
+    }
+
     /// Runs the tests of some mutations while nothing is changed: at once, since each change means a build.
     pub(super) fn prepare(&mut self, mutations: &[&Mutation]) -> Outcome {
-        self.copy.restore()?;
-        for tests in mutations.iter().map(|mutation| &mutation.tests) {
-            if !self.unchanged.contains_key(tests) {
-                let unchanged = self.run_unchanged(tests);
-                self.unchanged.insert(tests.clone(), unchanged);
+        for mutation in mutations {
+            if !self.unchanged.contains_key(&mutation.tests) {
+                let unchanged = self.run_unchanged(mutation);
+                self.unchanged.insert(mutation.tests.clone(), unchanged);
             }
         }
         Ok(())
@@ -127,64 +145,95 @@ impl Trials {
         if let Some(row) = rows.iter().find(|row| !unchanged.passed.iter().any(|test| faults::is_of(test, row))) {
             return Err(format!("{name}: `cargo test {tests}` has no test of {row}"));
         }
-        self.copy.mutate(mutation)?;
+        let Some(built) = self.built(mutation, State::Mutated)? else {
+            return Ok(Finding::unbuilt());
+        };
         let log = self.copy.log(name);
-        if !self.build(tests, &log)? {
-            return Ok(Finding { verdict: Verdict::Unbuilt, by: Vec::new() });
-        }
-        let status = self.test(tests, &log, unchanged.took * TIMES_USUAL + AT_LEAST)?;
-        let heard = Heard::of(&fs::read_to_string(&log).unwrap_or_default());
+        let status = test(&built, mutation, &log, unchanged.took * TIMES_USUAL + AT_LEAST)?;
+        built.discard()?;
+        let heard = Heard::of(&read(&log));
         let mut by: Vec<_> = catching(status, &heard).into_iter().cloned().collect();
         by.sort_by_key(|test| !rows.iter().any(|row| faults::is_of(test, row)));
         Ok(Finding { verdict: Verdict::of(mutation, status, &heard), by })
     }
 
     /// How the tests do without a mutation.
-    fn run_unchanged(&self, tests: &str) -> Outcome<Unchanged> {
+    fn run_unchanged(&mut self, mutation: &Mutation) -> Outcome<Unchanged> {
         let log = self.copy.log("unchanged");
-        let passes = self.build(tests, &log)?;
-        let begun = now();
-        let passes = passes && self.test(tests, &log, UNCHANGED)?.is_some_and(|status| status.success());
-        let took = begun.elapsed();
-        let passed = Heard::of(&fs::read_to_string(&log).unwrap_or_default()).passed;
-        if passes && !passed.is_empty() {
-            return Ok(Unchanged { took, passed });
+        if let Some(built) = self.built(mutation, State::Unchanged)? {
+            let begun = now();
+            let passes = test(&built, mutation, &log, UNCHANGED)?.is_some_and(|status| status.success());
+            let (took, passed) = (begun.elapsed(), Heard::of(&read(&log)).passed);
+            if passes && !passed.is_empty() {
+                return Ok(Unchanged { took, passed });
+            }
         }
         let kept = self.copy.log("unfit");
         fs::rename(&log, &kept).map_err(|error| format!("{}: {error}", log.display()))?;
-        Err(format!(
-            "`cargo test {tests}` does not pass, or is nothing, before anything is changed: see {}",
-            kept.display()
-        ))
+        let (tests, log) = (&mutation.tests, kept.display());
+        Err(format!("`cargo test {tests}` does not pass, or is nothing, before anything is changed: see {log}"))
     }
 
-    /// Whether the copy builds.
-    fn build(&self, tests: &str, log: &Path) -> Outcome<bool> {
-        let mut command = self.command(&["--no-run"], tests);
-        Ok(run(&mut command, log, BUILD)?.is_some_and(|status| status.success()))
-    }
-
-    /// How the tests end; `None` when they do not within `limit`.
-    fn test(&self, tests: &str, log: &Path, limit: Duration) -> Outcome<Option<ExitStatus>> {
-        run(&mut self.command(&[], tests), log, limit)
-    }
-
-    fn command(&self, first: &[&str], tests: &str) -> Command {
-        let mut command = self.copy.cargo("test");
-        command.arg("--locked").args(first);
-        if let Some(jobs) = self.jobs {
-            command.arg("--jobs").arg(jobs.to_string());
+    /// The programs of a mutation's tests, built now if they are not kept; `None` when they do not build.
+    fn built(&mut self, mutation: &Mutation, state: State) -> Outcome<Option<Built>> {
+        let (args, folder) = (mutation.arguments().0, self.folder(mutation, state));
+        if let Some(built) = Built::open(&folder) {
+            return Ok(Some(built));
         }
-        command.args(tests.split_whitespace());
-        command
+        let log = match state {
+            State::Unchanged => self.copy.restore().map(|()| self.copy.log("unchanged"))?,
+            State::Mutated => self.copy.mutate(mutation).map(|()| self.copy.log(&mutation.name))?,
+        };
+        let mut command = self.copy.cargo("test");
+        command.args(["--locked", "--no-run", "--message-format", "json-render-diagnostics"]).args(args);
+        command.args(self.jobs.iter().flat_map(|jobs| ["--jobs".to_owned(), jobs.to_string()]));
+        match run(&mut command, &create(&log)?, BUILD)? {
+            Some(status) if status.success() => Built::keep(folder, &read(&log)).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Where the programs of a mutation's tests are kept.
+    fn folder(&self, mutation: &Mutation, state: State) -> PathBuf {
+        self.copy.kept(&match state {
+            State::Unchanged => mutation.arguments().0.join("").replace('/', "_"),
+            State::Mutated => format!("{}-{}", mutation.name, mutation.mark()),
+        })
     }
 }
 
+/// What is built.
+#[derive(Debug, Clone, Copy)]
+enum State {
+    Unchanged,
+    Mutated,
+}
+
+/// How the tests of a mutation end; `None` when they do not within `limit`.
+fn test(built: &Built, mutation: &Mutation, log: &Path, limit: Duration) -> Outcome<Option<ExitStatus>> {
+    let (log, begun) = (create(log)?, now());
+    let mut last = None;
+    for mut command in built.tests(&mutation.arguments().1)? {
+        last = run(&mut command, &log, limit.saturating_sub(begun.elapsed()))?;
+        if !last.is_some_and(|status| status.success()) {
+            break;
+        }
+    }
+    Ok(last)
+}
+
+fn create(log: &Path) -> Outcome<File> {
+    File::create(log).map_err(|error| format!("{}: {error}", log.display()))
+}
+
+fn read(log: &Path) -> String {
+    fs::read(log).map_or_else(|_| String::new(), |text| String::from_utf8_lossy(&text).into_owned())
+}
+
 /// Runs a command, its output in a file, for at most `limit`.
-fn run(command: &mut Command, log: &Path, limit: Duration) -> Outcome<Option<ExitStatus>> {
-    let told = |error| format!("{}: {error}", log.display());
-    let file = File::create(log).map_err(told)?;
-    command.stdin(Stdio::null()).stdout(file.try_clone().map_err(told)?).stderr(file);
+fn run(command: &mut Command, log: &File, limit: Duration) -> Outcome<Option<ExitStatus>> {
+    let output = || log.try_clone().map_err(|error| format!("the log of a trial: {error}"));
+    command.stdin(Stdio::null()).stdout(output()?).stderr(output()?);
     // A group of its own: what the tests have started ends with them.
     let child = command.process_group(0).spawn();
     let mut child = child.map_err(|error| process::not_started(command, &error))?;
@@ -269,9 +318,10 @@ mod tests {
     #[test]
     fn what_does_not_end_is_ended_with_all_that_it_started() {
         let log = std::env::temp_dir().join(format!("xtask-trial-{}.log", std::process::id()));
-        let ended = run(Command::new("sh").args(["-c", "sleep 60 & sleep 60"]), &log, Duration::from_millis(100));
+        let file = create(&log).unwrap();
+        let ended = run(Command::new("sh").args(["-c", "sleep 60 & sleep 60"]), &file, Duration::from_millis(100));
         assert_eq!(ended, Ok(None));
-        let ended = run(Command::new("sh").args(["-c", "echo said; exit 3"]), &log, Duration::from_secs(60));
+        let ended = run(Command::new("sh").args(["-c", "echo said; exit 3"]), &file, Duration::from_secs(60));
         assert_eq!(ended.map(|status| status.and_then(|status| status.code())), Ok(Some(3)));
         assert_eq!(fs::read_to_string(&log).unwrap(), "said\n");
         fs::remove_file(log).unwrap();
