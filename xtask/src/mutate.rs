@@ -33,6 +33,10 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
         chosen.iter().for_each(|mutation| println!("{:<40} {}", mutation.name, mutation.why));
         return Ok(());
     }
+    if plan.write {
+        // With what the list has now, whatever is tried of it.
+        page.write(&all)?;
+    }
     let (findings, mut wrong) = judge(&chosen, &plan, |mutation, finding| {
         page.note(mutation, finding);
         // At once: nobody wants to lose hours of trials with the last.
