@@ -68,7 +68,15 @@ fn short() -> Vec<Step> {
 }
 
 fn clippy() -> Outcome {
-    echoed(process::cargo("clippy").args(["--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]))
+    echoed(process::cargo("clippy").args([
+        "--workspace",
+        "--all-targets",
+        "--all-features",
+        "--locked",
+        "--",
+        "-D",
+        "warnings",
+    ]))
 }
 
 fn docs() -> Outcome {

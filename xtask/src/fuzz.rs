@@ -33,15 +33,6 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
     judge(&rows)
 }
 
-/// Two targets, chosen by the seed, for a number of inputs that the seed decides too.
-pub(crate) fn share(seed: u64) -> Outcome {
-    // cargo fuzz would silently write a lock file that is behind.
-    process::run(process::cargo("fetch").current_dir(folder()).arg("--locked"))?;
-    let all = targets()?;
-    let at = |offset: u64| all[(seed.wrapping_add(offset) % all.len() as u64) as usize].clone();
-    judge(&run_all(&[at(0), at(all.len() as u64 / 2)], SHARE_SECONDS, false)?)
-}
-
 /// What the command line asks for.
 #[derive(Debug, PartialEq)]
 struct Plan {
@@ -200,7 +191,6 @@ fn corpus(target: &str) -> PathBuf {
 
 /// A parser that takes ten seconds or a gigabyte over a small input has failed.
 const LIMITS: [&str; 2] = ["-timeout=10", "-rss_limit_mb=1024"];
-const SHARE_SECONDS: u64 = 30;
 /// The events of libFuzzer that are worth a line.
 const MILESTONES: [&str; 3] = ["INITED", "pulse", "DONE"];
 /// What libFuzzer says at every start and end.

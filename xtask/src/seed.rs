@@ -5,6 +5,7 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use sha2::{Digest as _, Sha256};
 
@@ -48,11 +49,16 @@ pub(crate) fn of(text: &str) -> u64 {
 pub(crate) fn tree() -> Outcome<String> {
     let target = workspace::target()?;
     std::fs::create_dir_all(&target).map_err(|error| format!("{}: {error}", target.display()))?;
-    // An index of its own: the user's stays as it is.
-    let index = target.join("seed.index");
-    git(&index, &["read-tree", "HEAD"])?;
-    git(&index, &["add", "--all"])?;
-    git(&index, &["write-tree"])
+    // An index of its own, so that the user's stays as it is, and of this call, since calls may overlap.
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    let call = CALLS.fetch_add(1, Ordering::Relaxed);
+    let index = target.join(format!("seed-{}-{call}.index", std::process::id()));
+    let tree = git(&index, &["read-tree", "HEAD"])
+        .and_then(|_| git(&index, &["add", "--all"]))
+        .and_then(|_| git(&index, &["write-tree"]));
+    // It is of no use any more, and where it is absent there is nothing to remove.
+    let _ = std::fs::remove_file(&index);
+    tree
 }
 
 fn git(index: &Path, args: &[&str]) -> Outcome<String> {

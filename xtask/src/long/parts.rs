@@ -136,11 +136,10 @@ pub(super) const PARTS: [Part; 16] = [
 ];
 
 /// By the name of a part, a share of it that takes a few minutes and follows from the seed.
-pub(super) const SHARES: [(&str, Share); 5] = [
+pub(super) const SHARES: [(&str, Share); 4] = [
     ("python", |_| clients::python_previous()),
     ("chained", |_| suite::chained()),
     ("node", |_| clients::node_long()),
-    ("fuzz", fuzz::share),
     ("mutations", mutate::share),
 ];
 
