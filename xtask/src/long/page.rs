@@ -65,7 +65,7 @@ const OPENING: &str = "\
 
 The last result of each part of `cargo xtask ci --tier long`, which writes this page; `--only PART` runs one of them,
 `--list` says what each holds. `cargo xtask ci` fails when a row failed, or when more has changed since its commit than
-the part allows.
+the part allows. A part that has not run yet counts from the commit in its row.
 ";
 const HEAD: &str = "| part | result | commit | date | minutes |";
 
