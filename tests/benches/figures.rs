@@ -56,7 +56,7 @@ impl Figures {
     /// Holds a measurement against the figures.
     ///
     /// # Errors
-    /// When something costs more than [`MOST`] above its figure.
+    /// When something costs more than [`MOST`] percent above its figure.
     pub(crate) fn hold(&self, measured: &Measured) -> Outcome {
         let mut found = Vec::new();
         for ((unit, figure), count) in [("request", self.request), ("event", self.event)].iter().zip(measured.gateway) {
@@ -66,7 +66,7 @@ impl Figures {
             ] {
                 let change = counted as f64 / committed.max(1) as f64 - 1.0;
                 println!("{what} of a relayed {unit}: {counted}, committed {committed} ({:+.1} %)", change * 100.0);
-                if change > MOST {
+                if counted * 100 > committed * (100 + MOST) {
                     found.push(format!("a relayed {unit} takes {counted} {what}, committed are {committed}"));
                 }
             }
@@ -91,8 +91,8 @@ impl fmt::Display for Measured {
     }
 }
 
-/// So much more than its figure something may cost, as a share.
-const MOST: f64 = 0.03;
+/// So many percent above its figure something may cost.
+const MOST: u64 = 3;
 const ADVICE: &str =
     "make it cheaper, or raise the figure by `cargo xtask bench instructions --write 'why'` in the same commit";
 const HEAD: &str = "\
