@@ -1,13 +1,16 @@
 //! What may go wrong between a client and the running binary: each test is named by its row of the fault list.
 //!
 //! The rows about upstreams are in `tests/upstreams`, with the harness that these share: `house` is a gateway with its
-//! upstreams, `scene` what must hold whatever goes wrong.
+//! upstreams, `scene` what must hold whatever goes wrong. `roads` are all ways of a request through the gateway; `sizes`,
+//! `permits` and `shares` hold each limit on each of them, `gate` keeps requests waiting.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
 #[path = "../black_box/client.rs"]
 #[allow(dead_code, reason = "black_box uses the rest")]
 mod client;
+#[path = "../upstreams/form.rs"]
+mod form;
 #[path = "../upstreams/house.rs"]
 #[allow(dead_code, reason = "upstreams uses the rest")]
 mod house;
@@ -33,13 +36,18 @@ mod auth;
 mod bounds;
 mod forms;
 mod framing;
+mod gate;
 mod json;
 mod leaving;
 mod log;
 mod overload;
+mod permits;
 mod pictures;
 mod private;
 mod process;
 mod raw;
 mod reload;
+mod roads;
+mod shares;
+mod sizes;
 mod slow;

@@ -43,6 +43,12 @@ impl Plan {
         plan
     }
 
+    /// Adds a key, as lines of TOML.
+    pub(crate) fn key(mut self, lines: &str) -> Self {
+        self.top += &format!("[[keys]]\n{lines}\n");
+        self
+    }
+
     /// Adds an upstream, with settings of its own as lines of TOML.
     pub(crate) fn upstream(mut self, name: &str, protocol: Protocol, base_url: &str, settings: &str) -> Self {
         let protocol = word(protocol);

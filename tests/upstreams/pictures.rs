@@ -7,13 +7,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use image::{DynamicImage, ImageFormat, Rgba, RgbaImage};
 use memchr::memmem;
-use serde_json::{Value, json};
+use serde_json::json;
 use simulator::{Cut, Framing, Play, Protocol, Request as Asked, Simulator, Step, honest};
 
+use crate::access;
 use crate::client::{Connection, Request, Response};
+use crate::form::Form;
 use crate::house::{CLIENT_KEY, House, Plan, request};
 use crate::scene::{PATIENT, Scene};
-use crate::server::await_that;
 
 /// A long reply goes to the client as it came, byte for byte and with its length.
 #[test]
@@ -163,11 +164,7 @@ fn breaks(play: impl Fn(&Asked) -> Play + Send + Sync + 'static, limits: &str, o
 
 /// How the log says that a request ended.
 fn outcome(scene: &Scene, response: &Response) -> String {
-    let id = response.header("x-request-id").unwrap();
-    let log = || scene.house.gateway.log.lock().unwrap().clone();
-    await_that("the log line is written", || log().contains(id));
-    let line: Value = serde_json::from_str(log().lines().find(|line| line.contains(id)).unwrap()).unwrap();
-    line["outcome"].as_str().unwrap().to_owned()
+    access::line(&scene.house.gateway, response)["outcome"].as_str().unwrap().to_owned()
 }
 
 /// As much of a body as makes it a long one, what is left of it once the test says so, and its end.
@@ -213,21 +210,10 @@ impl Sample {
     }
 
     fn form(&self) -> Request {
-        let mut body = Vec::new();
-        let mut part = |head: &str, bytes: &[u8]| {
-            body.extend(format!("--sgb\r\nContent-Disposition: form-data; {head}\r\n\r\n").bytes());
-            body.extend(bytes);
-            body.extend(b"\r\n");
-        };
-        for (name, value) in [("prompt", self.prompt), ("model", "mine"), ("n", "2"), ("size", "64x48")] {
-            part(&format!("name=\"{name}\""), value.as_bytes());
-        }
-        for (name, file) in [("image[]", &self.pictures[0]), ("image[]", &self.pictures[1]), ("mask", &self.mask)] {
-            part(&format!("name=\"{name}\"; filename=\"a.png\"\r\nContent-Type: image/png"), file);
-        }
-        body.extend(b"--sgb--\r\n");
-        let request = Request::post_bytes(EDITS, &body).bearer(CLIENT_KEY);
-        request.header("content-type", "multipart/form-data; boundary=sgb")
+        let texts = [("prompt", self.prompt), ("model", "mine"), ("n", "2"), ("size", "64x48")];
+        let form = texts.into_iter().fold(Form::default(), |form, (name, value)| form.text(name, value));
+        let [first, second] = &self.pictures;
+        form.file("image[]", first).file("image[]", second).file("mask", &self.mask).request().bearer(CLIENT_KEY)
     }
 }
 

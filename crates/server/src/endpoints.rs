@@ -83,3 +83,6 @@ fn is_json(media_type: &str) -> bool {
 pub(crate) fn bytes(size: ByteSize) -> usize {
     usize::try_from(size.as_u64()).unwrap_or(usize::MAX)
 }
+
+#[cfg(test)]
+mod tests;

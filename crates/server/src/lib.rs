@@ -35,6 +35,8 @@ mod routes;
 mod serve;
 mod stall;
 mod start;
+#[cfg(test)]
+mod test_gateway;
 
 pub use crate::cli::main;
 pub use crate::config::ConfigError;

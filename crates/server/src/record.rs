@@ -42,6 +42,8 @@ pub(crate) struct Record {
     pub(crate) outcome: Option<Outcome>,
     /// Tokens used.
     pub(crate) usage: Option<Usage>,
+    /// The tokens of a reply that passes unread, known with its last byte.
+    pub(crate) passing_usage: Option<Arc<OnceLock<Usage>>>,
     /// When the first event of the model came.
     pub(crate) first_event: Option<Instant>,
     /// The permit that it holds: it goes back with the last byte.
@@ -67,6 +69,7 @@ impl Record {
             stream: false,
             outcome: None,
             usage: None,
+            passing_usage: None,
             first_event: None,
             permit: None,
         }
@@ -107,7 +110,8 @@ impl Drop for Record {
         if self.stream {
             self.metrics.stream_ended(self.route, outcome);
         }
-        if let Some(usage) = self.usage {
+        let usage = self.usage.or_else(|| self.passing_usage.as_ref()?.get().copied());
+        if let Some(usage) = usage {
             self.metrics.tokens(usage);
         }
         tracing::info!(
@@ -123,8 +127,8 @@ impl Drop for Record {
             cause = self.cause.as_deref().map(|cause| &cause[..cause.floor_char_boundary(MAX_CAUSE)]),
             stream = self.stream,
             outcome = outcome.as_str(),
-            input_tokens = self.usage.map(|usage| usage.input),
-            output_tokens = self.usage.map(|usage| usage.output),
+            input_tokens = usage.map(|usage| usage.input),
+            output_tokens = usage.map(|usage| usage.output),
             first_event_ms = self.first_event.map(|at| milliseconds(at.duration_since(self.started))),
             took_ms = milliseconds(took),
         );

@@ -119,3 +119,6 @@ fn refuse(error: FetchError, url: &str, param: Option<&str>) -> Refusal {
 
 /// The most addresses of one request that are fetched.
 const MAX_ADDRESSES: usize = 16;
+
+#[cfg(test)]
+mod tests;

@@ -19,7 +19,7 @@ use sse::{Decoder, EventName, Limits};
 use wire::{ApiError, Splice};
 
 pub use self::chat::Chat;
-pub use self::images::{Images, stream_of};
+pub use self::images::{Images, stream_of, usage};
 pub use self::messages::Messages;
 pub use self::responses::Responses;
 use crate::error::in_stream;

@@ -16,6 +16,9 @@ pub(crate) struct Members {
     has_pictures: bool,
     has_error: bool,
     closed: bool,
+    /// The outermost member is `usage`, and is kept.
+    in_usage: bool,
+    usage: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,6 +43,7 @@ impl Members {
     /// Reads on.
     pub(crate) fn read(&mut self, mut bytes: &[u8]) {
         while let Some((&first, rest)) = bytes.split_first() {
+            let before = bytes;
             bytes = match self.within {
                 Within::Structure => {
                     self.structure(first);
@@ -63,6 +67,7 @@ impl Members {
                     rest
                 }
             };
+            self.keep(&before[..before.len() - bytes.len()]);
         }
     }
 
@@ -74,6 +79,11 @@ impl Members {
     /// Whether an error was told: an `error` that is not `null`.
     pub(crate) fn has_error(&self) -> bool {
         self.has_error
+    }
+
+    /// The JSON of the member `usage`; empty unless it is an object of bounded size.
+    pub(crate) fn usage(&self) -> &[u8] {
+        &self.usage
     }
 
     /// Whether the outermost bracket was closed.
@@ -90,7 +100,9 @@ impl Members {
         match byte {
             b'{' | b'[' => self.depth += 1,
             b'}' | b']' => {
-                self.closed |= self.depth == 1;
+                if self.depth == 1 {
+                    (self.closed, self.in_usage) = (true, false);
+                }
                 self.depth = self.depth.saturating_sub(1);
             }
             b'"' => self.within = Within::Text,
@@ -103,7 +115,7 @@ impl Members {
         match (self.place, byte) {
             (_, b',') => {
                 self.place = Place::BeforeName;
-                self.in_pictures = false;
+                (self.in_pictures, self.in_usage) = (false, false);
             }
             (Place::BeforeName, b'"') => {
                 self.place = Place::Name;
@@ -115,10 +127,24 @@ impl Members {
                     Some("data") => self.in_pictures = byte == b'[',
                     // Nothing but `null` begins so.
                     Some("error") => self.has_error |= byte != b'n',
+                    Some("usage") => {
+                        self.in_usage = byte == b'{';
+                        self.usage.clear();
+                    }
                     _ => {}
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Keeps a piece of the usage. One that is too long is dropped.
+    fn keep(&mut self, part: &[u8]) {
+        if self.in_usage && self.usage.len() + part.len() <= LONGEST_USAGE {
+            self.usage.extend_from_slice(part);
+        } else if self.in_usage {
+            self.in_usage = false;
+            self.usage.clear();
         }
     }
 
@@ -147,6 +173,9 @@ impl Members {
 fn name(written: &[u8]) -> Option<String> {
     serde_json::from_slice(&[b"\"", written, b"\""].concat()).ok()
 }
+
+/// The longest usage that is kept; a few counts take far less.
+const LONGEST_USAGE: usize = 4 << 10;
 
 /// The longest name that matters: five letters, each of them escaped, and one more byte.
 const LONGEST_NAME: usize = 5 * 6 + 1;
@@ -196,6 +225,23 @@ mod tests {
                 let members = read(object, size);
                 let told = (members.has_pictures(), members.has_error(), members.is_closed());
                 assert_eq!(told, (has_pictures, has_error, true), "{object} by {size}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_usage_is_kept_as_it_is_written_however_it_is_cut() {
+        let (fits, too_long) = ("x".repeat(LONGEST_USAGE - 8), "x".repeat(LONGEST_USAGE - 7));
+        for (object, usage) in [
+            (r#"{"usage":{"a":[1,{"b":"}\"}"}],"c":2},"data":[]}"#, r#"{"a":[1,{"b":"}\"}"}],"c":2}"#),
+            (r#"{"data":[{"usage":{"a":1}}],"usage" : {"a":2}}"#, r#"{"a":2}"#),
+            (r#"{"usage":{"a":1},"usage":{"a":2}}"#, r#"{"a":2}"#),
+            (r#"{"usage":null,"used":{}}"#, ""),
+            (&format!(r#"{{"usage":{{"a":"{fits}"}}}}"#), &format!(r#"{{"a":"{fits}"}}"#)),
+            (&format!(r#"{{"usage":{{"a":"{too_long}"}}}}"#), ""),
+        ] {
+            for size in [1, 2, 3, 7, object.len()] {
+                assert_eq!(read(object, size).usage(), usage.as_bytes(), "{object} by {size}");
             }
         }
     }

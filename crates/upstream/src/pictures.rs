@@ -1,10 +1,11 @@
 //! Whole replies with pictures, which are many megabytes: they pass without being held.
 
 use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use engine::EngineError;
+use engine::{EngineError, Usage};
 use http_body::{Body, Frame, SizeHint};
 use translate::outbound::failure;
 use translate::relay::{self, End, Images};
@@ -31,6 +32,7 @@ pub struct Passing {
     body: IncomingBody,
     left: Option<u64>,
     members: Members,
+    usage: Arc<OnceLock<Usage>>,
 }
 
 impl Pictures {
@@ -66,7 +68,8 @@ impl Pictures {
             return Err(EngineError::Upstream("a reply that is no JSON object".to_owned()));
         }
         begun.reverse();
-        Ok(Self::Passing(Passing { begun, body, left: length, members: Members::default() }))
+        let (members, usage) = (Members::default(), Arc::default());
+        Ok(Self::Passing(Passing { begun, body, left: length, members, usage }))
     }
 }
 
@@ -75,6 +78,12 @@ impl Passing {
     #[must_use]
     pub fn is_at_end(&self) -> bool {
         self.left == Some(0)
+    }
+
+    /// The token usage, which is set once the whole reply was handed out and if it has any.
+    #[must_use]
+    pub fn usage(&self) -> Arc<OnceLock<Usage>> {
+        Arc::clone(&self.usage)
     }
 
     /// What is wrong with what was read.
@@ -111,6 +120,11 @@ impl Body for Passing {
             };
             self.left = self.left.map(|left| left.saturating_sub(piece.len() as u64));
             self.members.read(&piece);
+            if self.members.is_closed()
+                && let Some(usage) = relay::usage(self.members.usage())
+            {
+                self.usage.get_or_init(|| usage);
+            }
             // With its last byte a reply would count as whole.
             return Poll::Ready(Some(self.fault().map_or_else(|| Ok(Frame::data(piece)), Err)));
         }

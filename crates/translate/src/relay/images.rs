@@ -69,6 +69,12 @@ pub fn stream_of(body: &[u8], operation: Operation, count: u32) -> Result<(Vec<u
     Ok((out, End { incomplete: false, usage }))
 }
 
+/// The token usage in the JSON of a reply's `usage` member, if it is valid.
+#[must_use]
+pub fn usage(member: &[u8]) -> Option<Usage> {
+    serde_json::from_slice(member).ok().as_ref().map(counted)
+}
+
 fn counted(usage: &images::Usage) -> Usage {
     Usage { input: usage.input_tokens, output: usage.output_tokens, ..Usage::default() }
 }

@@ -31,7 +31,7 @@ impl Speech for Messages {
                 Heard::PLAIN
             }
             Event::MessageStop(_) => {
-                let usage = Some(counted(&self.usage));
+                let usage = counted(&self.usage);
                 Heard { end: Some(End { incomplete: self.incomplete, usage }), ..Heard::PLAIN }
             }
             _ => Heard::PLAIN,
@@ -59,7 +59,7 @@ impl Speech for Messages {
         let message: Message = super::read(body)?;
         super::rename(splice, &["model"], &message.model, model);
         let incomplete = is_cut(message.stop_reason.as_ref().ok_or_else(unfinished)?);
-        Ok(End { incomplete, usage: Some(counted(&message.usage)) })
+        Ok(End { incomplete, usage: counted(&message.usage) })
     }
 }
 
@@ -78,13 +78,15 @@ fn is_cut(reason: &StopReason) -> bool {
     matches!(reason, StopReason::MaxTokens | StopReason::ContextWindowExceeded)
 }
 
-fn counted(usage: &messages::Usage) -> Usage {
+/// The neutral usage. The protocol cannot leave the counts out, so zeros alone mean that nothing was counted.
+fn counted(usage: &messages::Usage) -> Option<Usage> {
     let (read, write) = (usage.cache_read_input_tokens, usage.cache_creation_input_tokens);
-    Usage {
+    let usage = Usage {
         input: usage.input_tokens.saturating_add(read).saturating_add(write),
         cache_read: read,
         cache_write: write,
         output: usage.output_tokens,
         reasoning: 0,
-    }
+    };
+    (usage.total() > 0).then_some(usage)
 }

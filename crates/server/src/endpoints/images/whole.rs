@@ -51,10 +51,12 @@ pub(super) async fn answer(caller: Caller<'_>, asked: Asked, deadline: Instant) 
 
 /// A long reply of an upstream, as it comes.
 fn pass(passing: Passing, gateway: &Gateway, record: &mut Option<Record>, deadline: Instant) -> Response<Body> {
+    let usage = passing.usage();
     let body = passing.map_err(|error| Aborted::new(Outcome::of_failure(&error), error.to_string())).boxed_unsync();
     let mut response = json_reply(body);
     if let Some(mut record) = record.take() {
         record.status = response.status().as_u16();
+        record.passing_usage = Some(usage);
         response = response.map(|body| delivered(body, record, deadline, gateway.lifecycle.cut()));
     }
     response

@@ -1,0 +1,194 @@
+//! A gateway in the process of its test, with engines that follow a script.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use engine::{
+    Background, EngineError, Generation, ImageEngine, ImageEvent, ImageFormat, ImageRequest, ImageTraits, Making,
+    Pixels, Quality, TextEngine, TextEvent, TextRequest,
+};
+use futures_util::future::BoxFuture;
+use futures_util::{Stream, StreamExt, stream};
+use http::Request;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
+use http_body_util::{BodyExt, Full};
+use serde_json::Value;
+
+use crate::config::Config;
+use crate::gateway::Gateway;
+use crate::policy::Policy;
+use crate::start::{Engines, assemble};
+
+/// A gateway with the models `text` and `pictures`, which its engines serve.
+pub(crate) struct TestGateway {
+    pub(crate) gateway: Arc<Gateway>,
+    engine: Arc<Engine>,
+}
+
+/// A response, read to its end.
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) body: String,
+}
+
+/// The script of an engine of text and of pictures.
+#[derive(Default)]
+pub(crate) struct Engine {
+    /// The events of each answer.
+    pub(crate) text: Vec<TextEvent>,
+    /// The events of each request for pictures.
+    pub(crate) pictures: Vec<ImageEvent>,
+    /// An answer ends after its events; otherwise it is silent then.
+    pub(crate) ends: bool,
+    /// The number of answers that are not dropped.
+    pub(crate) open: Arc<AtomicUsize>,
+}
+
+impl TestGateway {
+    /// A gateway with these lines of TOML before those of its keys and models.
+    pub(crate) fn new(engine: Engine, config: &str) -> Self {
+        Self::changed(engine, config, |_, _| {})
+    }
+
+    /// The same, changed before it serves.
+    pub(crate) fn changed(engine: Engine, config: &str, change: impl FnOnce(&mut Gateway, &Config)) -> Self {
+        let config = Config::parse(&[config, &keys(), MODELS].concat()).unwrap();
+        let (policy, _) = Policy::read(&config, true, upstream::Network::default()).unwrap();
+        let mut gateway = assemble(config.clone(), policy, Engines::default(), &[]);
+        let engine = Arc::new(engine);
+        gateway.local = Some(Arc::<Engine>::clone(&engine));
+        gateway.easel = Some(Arc::<Engine>::clone(&engine));
+        change(&mut gateway, &config);
+        Self { gateway: Arc::new(gateway), engine }
+    }
+
+    /// Sends a request as a connection would, and reads the response to its end.
+    pub(crate) fn post(&self, key: &str, path: &str, body: &Value) -> impl Future<Output = Reply> + Send + use<> {
+        let request = Request::post(path)
+            .header(HOST, "gateway")
+            .header(AUTHORIZATION, format!("Bearer {key}"))
+            .header(CONTENT_TYPE, "application/json")
+            .body(Full::new(Bytes::from(body.to_string())))
+            .unwrap();
+        let gateway = Arc::clone(&self.gateway);
+        async move {
+            let response = gateway.answer_guarded(request, &Arc::default()).await;
+            let status = response.status().as_u16();
+            let body = response.into_body().collect().await.unwrap().to_bytes();
+            Reply { status, body: String::from_utf8(body.into()).unwrap() }
+        }
+    }
+
+    /// The value of a metric, named with its labels.
+    pub(crate) fn metric(&self, name: &str) -> Option<f64> {
+        let text = self.gateway.render_metrics();
+        text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
+    }
+
+    /// The number of permits that are out, and of answers that are not dropped.
+    pub(crate) fn in_flight(&self) -> (usize, usize) {
+        (self.gateway.limiter.taken(), self.engine.open.load(Ordering::Relaxed))
+    }
+}
+
+impl Reply {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap()
+    }
+}
+
+impl Engine {
+    /// These events, and then the end or silence.
+    fn steps<S: Send + Clone + 'static>(
+        &self,
+        steps: &[S],
+    ) -> impl Stream<Item = Result<S, EngineError>> + Send + use<S> {
+        let open = Open::new(&self.open);
+        let rest = if self.ends { stream::empty().left_stream() } else { stream::pending().right_stream() };
+        stream::iter(steps.to_vec()).map(Ok).chain(rest).map(move |step| {
+            let _open = &open;
+            step
+        })
+    }
+}
+
+impl TextEngine for Engine {
+    fn start(&self, _: TextRequest) -> BoxFuture<'_, Result<Generation, EngineError>> {
+        let events = self.steps(&self.text);
+        Box::pin(async move { Ok(Generation { dropped: Vec::new(), events: Box::pin(events) }) })
+    }
+
+    fn count_tokens(&self, _: TextRequest) -> BoxFuture<'_, Result<u64, EngineError>> {
+        let open = Open::new(&self.open);
+        Box::pin(async move {
+            if !self.ends {
+                std::future::pending::<()>().await;
+            }
+            drop(open);
+            Ok(7)
+        })
+    }
+}
+
+impl ImageEngine for Engine {
+    fn start(&self, _: ImageRequest) -> BoxFuture<'_, Result<Making, EngineError>> {
+        let traits = ImageTraits {
+            size: Pixels::new(16, 16),
+            quality: Quality::Low,
+            background: Background::Opaque,
+            format: ImageFormat::Png,
+        };
+        let events = self.steps(&self.pictures);
+        Box::pin(async move { Ok(Making { traits, events: Box::pin(events) }) })
+    }
+
+    fn most_references(&self) -> usize {
+        2
+    }
+}
+
+/// Counts an answer until it is dropped.
+struct Open(Arc<AtomicUsize>);
+
+impl Open {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(count))
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The two keys as TOML, with every scope.
+fn keys() -> String {
+    let key = |name: &str, key: &str| {
+        let hash = auth::KeyHash::of(&auth::Key::parse(key).unwrap());
+        let scopes = r#"["text", "messages", "images"]"#;
+        format!("\n[[keys]]\nname = \"{name}\"\nhash = \"{hash}\"\nscopes = {scopes}\n")
+    };
+    key("first", FIRST) + &key("second", SECOND)
+}
+
+/// A key.
+pub(crate) const FIRST: &str = "sg_test_first_key_00000000000000000000";
+/// Another one.
+pub(crate) const SECOND: &str = "sg_test_second_key_0000000000000000000";
+
+const MODELS: &str = r#"
+[[models]]
+id = "text"
+family = "text"
+protocols = ["responses", "chat", "messages"]
+string_input = true
+targets = [{ engine = "local" }]
+[[models]]
+id = "pictures"
+family = "images"
+protocols = ["images_generations", "images_edits"]
+targets = [{ engine = "easel" }]
+"#;

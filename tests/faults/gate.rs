@@ -1,0 +1,62 @@
+//! A gateway whose upstream holds every request until the test releases it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use simulator::{Play, Request as Asked, Simulator, honest};
+
+use crate::client::{Connection, Request, Response};
+use crate::house::House;
+use crate::scene::GUARD;
+
+/// The gateway and its upstream, which speaks every protocol.
+pub(crate) struct Gate {
+    pub(crate) house: House,
+    simulator: Simulator,
+    /// The next request is answered at once, so that the test of one that should have been refused fails and does not wait.
+    is_open: Arc<AtomicBool>,
+}
+
+impl Gate {
+    /// A gateway with these limits.
+    pub(crate) fn new(limits: &str) -> Self {
+        let is_open = Arc::<AtomicBool>::default();
+        let opened = Arc::clone(&is_open);
+        let behave = move |request: &Asked| match opened.load(Ordering::Relaxed) {
+            true => honest::answer(request),
+            false => Play::new().gate().then(honest::answer(request)),
+        };
+        let simulator = Simulator::start(behave).unwrap();
+        Self { house: House::before(&simulator, "their-model", limits, ""), simulator, is_open }
+    }
+
+    /// Sends a request that the gateway accepts, and waits until the upstream has it.
+    #[track_caller]
+    pub(crate) fn hold(&self, request: &Request) -> Connection {
+        let asked = self.simulator.requests().len();
+        let mut connection = Connection::open(self.house.address());
+        connection.send(&request.bytes());
+        assert!(self.simulator.wait_for_requests(asked + 1, GUARD), "the gateway accepts the request");
+        connection
+    }
+
+    /// Sends a request that the gateway refuses without its upstream.
+    #[track_caller]
+    pub(crate) fn refuse(&self, request: &Request) -> Response {
+        let asked = self.simulator.requests().len();
+        self.is_open.store(true, Ordering::Relaxed);
+        let response = request.send(self.house.address());
+        self.is_open.store(false, Ordering::Relaxed);
+        assert_eq!(self.simulator.requests().len(), asked, "no upstream is asked: {}", response.text());
+        response
+    }
+
+    /// Releases these requests, which are all that are held, and waits until their permits are back.
+    #[track_caller]
+    pub(crate) fn release(&self, mut held: Vec<Connection>) {
+        assert_eq!(self.house.gateway.metric("sluicegate_in_flight"), held.len() as f64);
+        held.iter().for_each(|_| self.simulator.release());
+        assert!(held.iter_mut().all(|connection| connection.response().status == 200));
+        self.house.gateway.await_quiet();
+    }
+}

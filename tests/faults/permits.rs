@@ -1,0 +1,68 @@
+//! O: the limits of concurrent requests are exact on every road.
+
+use simulator::Protocol;
+
+use crate::gate::Gate;
+use crate::roads::{Asks, Road, roads};
+use crate::server::{IMAGES, MESSAGES, TEXT};
+use crate::told;
+
+/// On every road, plain or streamed, as many requests as the limit are accepted and one more is refused with
+/// `gateway_concurrency_limit`; once they have ended as many are accepted again.
+#[test]
+fn o01_o02_o03_the_concurrency_limit_is_exact_on_every_road() {
+    let gate = Gate::new("concurrency = 2");
+    for (road, stream) in roads_and_modes() {
+        for _ in 0..2 {
+            let held = (0..2).map(|_| gate.hold(&road.request(stream))).collect();
+            is_over_the_limit(&gate, road, stream);
+            gate.release(held);
+        }
+    }
+}
+
+/// On every road, plain or streamed, as many requests of one key as its limit are accepted and one more is refused, while
+/// another key has a limit of its own.
+#[test]
+fn o07_the_concurrency_limit_of_a_key_is_exact_on_every_road() {
+    let gate = Gate::new("concurrency = 8\nconcurrency_per_key = 2");
+    for (road, stream) in roads_and_modes() {
+        let mut held: Vec<_> = (0..2).map(|_| gate.hold(&road.request(stream))).collect();
+        is_over_the_limit(&gate, road, stream);
+        held.extend((0..2).map(|_| gate.hold(&road.by(other_key(road), stream))));
+        is_over_the_limit(&gate, road, stream);
+        gate.release(held);
+    }
+}
+
+/// Sends a request that is one too many.
+#[track_caller]
+fn is_over_the_limit(gate: &Gate, road: Road, stream: bool) {
+    let response = gate.refuse(&road.request(stream));
+    if stream && road.asks == Asks::Text(Protocol::Responses) {
+        let failure = told::stream(Protocol::Responses, &response).failure();
+        assert!(failure.contains("\"gateway_concurrency_limit\""), "{failure}");
+    } else {
+        assert_eq!(
+            road.refusal(&response),
+            (429, road.code("gateway_concurrency_limit", "rate_limit_error")),
+            "{road:?}"
+        );
+        assert_eq!(response.header("retry-after"), Some("1"), "{road:?}");
+    }
+}
+
+/// Every road plain, and streamed where it has streams.
+fn roads_and_modes() -> Vec<(Road, bool)> {
+    let both = roads().into_iter().flat_map(|road| [(road, false), (road, true)]);
+    both.filter(|(road, stream)| !(*stream && road.asks == Asks::Count)).collect()
+}
+
+/// A key for this road other than that of the tests.
+fn other_key(road: Road) -> &'static str {
+    match road.asks {
+        Asks::Text(Protocol::Messages) | Asks::Count => MESSAGES,
+        Asks::Text(_) => TEXT,
+        Asks::Generation | Asks::Edit | Asks::Form => IMAGES,
+    }
+}

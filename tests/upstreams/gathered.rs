@@ -1,0 +1,112 @@
+//! The deadline of plain replies whose upstreams take many times as long, and never fall silent, so that no other timeout
+//! ends them.
+
+use std::time::Duration;
+
+use memchr::memmem;
+use serde_json::{Value, json};
+use simulator::{Framing, Play, Protocol, Request as Asked, Step, honest};
+
+use crate::access;
+use crate::client::{Request, Response};
+use crate::house::CLIENT_KEY;
+use crate::scene::{Lane, PATIENT, Scene, lanes, request, text_lanes};
+
+/// A slow stream in the place of a plain reply is 504 at the deadline; its connection is closed, its permit is back.
+#[test]
+fn u21_a_stream_that_is_gathered_has_a_deadline() {
+    end_in_time(&text_lanes(), |asked| {
+        let events: Vec<_> = streamed(asked).pieces().cloned().collect();
+        let delta = events.iter().position(|event| memmem::find(event, b"You").is_some()).unwrap();
+        let play = events[..delta].iter().cloned().fold(Play::stream(), Play::body);
+        events[delta..].iter().cloned().fold(drip(play, &events[delta]), Play::body).step(Step::End)
+    });
+}
+
+/// So is a stream of comments before the last event.
+#[test]
+fn u21_a_stream_of_comments_that_is_gathered_has_a_deadline() {
+    end_in_time(&text_lanes(), |asked| {
+        let events: Vec<_> = streamed(asked).pieces().cloned().collect();
+        let (last, first) = events.split_last().unwrap();
+        let play = first.iter().cloned().fold(Play::stream(), Play::body);
+        drip(play, b": keep-alive\n\n").body(last.clone()).step(Step::End)
+    });
+}
+
+/// So is a plain reply that comes byte by byte.
+#[test]
+fn u21_a_plain_reply_that_drips_has_a_deadline() {
+    end_in_time(&lanes(), dripping);
+}
+
+/// So is a count of tokens that comes byte by byte.
+#[test]
+fn u21_a_count_of_tokens_that_drips_has_a_deadline() {
+    let scene = Scene::playing(dripping, DEADLINE, PATIENT);
+    let count = json!({"model": "messages", "messages": [{"role": "user", "content": "Hello."}]});
+    let response = Request::post("/v1/messages/count_tokens", &count).bearer(CLIENT_KEY).send(scene.house.address());
+    scene.sent.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    is_late(&scene, Protocol::Messages, &response);
+    scene.all_closed();
+    scene.end();
+}
+
+/// Sends a plain request on each of these lanes to an upstream that behaves like this, and checks how they end.
+fn end_in_time(lanes: &[Lane], behave: impl Fn(&Asked) -> Play + Send + Sync + 'static) {
+    let scene = Scene::playing(behave, DEADLINE, PATIENT);
+    std::thread::scope(|scope| {
+        for lane in lanes {
+            scene.sent.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let scene = &scene;
+            scope.spawn(move || {
+                let response = request(*lane, false, "Hello.").send(scene.house.address());
+                is_late(scene, lane.client, &response);
+            });
+        }
+    });
+    assert_eq!(scene.simulator.requests().len(), lanes.len(), "no request is retried");
+    scene.all_closed();
+    scene.end();
+}
+
+/// The client gets 504, and the log has its outcome.
+#[track_caller]
+fn is_late(scene: &Scene, client: Protocol, response: &Response) {
+    let error = &response.json()["error"];
+    let (kind, code) = match client {
+        Protocol::Messages => ("timeout_error", Value::Null),
+        _ => ("server_error", json!("upstream_timeout")),
+    };
+    assert_eq!((response.status, &error["type"], &error["code"]), (504, &json!(kind), &code), "{}", response.text());
+    let line = access::line(&scene.house.gateway, response);
+    assert_eq!(
+        (&line["status"], &line["outcome"], &line["code"]),
+        (&json!(504), &json!("timeout"), &json!("upstream_timeout")),
+        "{line}"
+    );
+}
+
+/// The answer to the same request for a stream.
+fn streamed(asked: &Asked) -> Play {
+    let mut asked = asked.clone();
+    let mut body = asked.json();
+    body["stream"] = true.into();
+    asked.body = body.to_string().into();
+    honest::answer(&asked)
+}
+
+/// A plain answer with much white space in it, byte by byte.
+fn dripping(asked: &Asked) -> Play {
+    let body = honest::answer(asked).body_bytes();
+    let head = Play::new().head(200, &[("content-type", "application/json")], Framing::Chunked);
+    drip(head.body(body[..1].to_vec()), b" ").body(body[1..].to_vec()).step(Step::End)
+}
+
+/// Adds the same piece many times, for far longer than the deadline.
+fn drip(play: Play, piece: &[u8]) -> Play {
+    (0..500).fold(play, |play, _| play.pause(Duration::from_millis(20)).body(piece.to_vec()))
+}
+
+/// Long enough for answers to begin on a busy machine.
+const DEADLINE: &str = "request_timeout = \"500ms\"";

@@ -1,0 +1,342 @@
+//! Token usage of upstreams: it is in the metrics and in the log, once for each request, on every road.
+
+use std::cell::Cell;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use serde_json::{Value, json};
+use simulator::{Framing, Play, Protocol, Request as Asked, Simulator, honest};
+
+use crate::access;
+use crate::client::{Connection, Request, Response};
+use crate::form::Form;
+use crate::house::{self, CLIENT_KEY, House, PROTOCOLS, Plan, word};
+use crate::question::{RED, ask};
+use crate::scene::{Lane, lanes};
+
+/// The usage of an upstream is counted for clients of every protocol, relayed and translated, plain and streamed.
+#[test]
+fn tokens_are_counted_on_every_road() {
+    for upstream in PROTOCOLS {
+        let meter = Meter::before(|request| edited(request, count));
+        for lane in lanes().into_iter().filter(|lane| lane.upstream == upstream) {
+            for stream in [false, true] {
+                meter.ask(lane, stream).adds(owed(upstream));
+            }
+        }
+    }
+}
+
+/// The usage of an edit is counted, whether it came as JSON or as a form.
+#[test]
+fn tokens_of_edits_are_counted() {
+    let meter = Meter::before(|request| edited(request, count));
+    for stream in [false, true] {
+        let red = format!("data:image/png;base64,{RED}");
+        let edit = json!({"model": "images", "prompt": "A sail.", "stream": stream, "images": [{"image_url": red}]});
+        meter.send(&Request::post(EDITS, &edit)).adds((523, 6272));
+        meter.send(&form(stream)).adds((523, 6272));
+    }
+}
+
+/// Each picture of a stream has its own usage, and the request has their sum.
+#[test]
+fn the_shares_of_pictures_add_up() {
+    let completed = |input: u64, output: u64| {
+        let event = json!({
+            "type": "image_generation.completed", "b64_json": RED, "created_at": 1_789_000_000, "size": "16x16",
+            "quality": "low", "background": "opaque", "output_format": "png",
+            "usage": {"input_tokens": input, "output_tokens": output, "total_tokens": input + output},
+        });
+        format!("event: image_generation.completed\ndata: {event}\n\n")
+    };
+    let meter = Meter::before(move |_| Play::events([completed(301, 4001), completed(222, 2271)]));
+    let two = json!({"model": "images", "prompt": "Two boats.", "n": 2, "stream": true});
+    meter.send(&Request::post("/v1/images/generations", &two)).adds((523, 6272));
+}
+
+/// The usage of a long reply with pictures, which passes unread, is counted, before the pictures or behind them.
+#[test]
+fn tokens_of_a_reply_that_passes_unread_are_counted() {
+    for usage_first in [true, false] {
+        let counts = format!(r#""usage":{}"#, usage(Protocol::Images, None));
+        let data = format!(r#""data":[{{"b64_json":"{}"}}]"#, "A".repeat(LONG));
+        let (first, second) = if usage_first { (counts, data) } else { (data, counts) };
+        let body = Bytes::from(format!(r#"{{"created":1789000000,{first},{second}}}"#));
+        let meter = Meter::before(move |_| {
+            let head = Play::new().head(200, &[("content-type", "application/json")], Framing::Length(body.len()));
+            // The second half comes when the first has gone on.
+            head.body(body.slice(..LONG)).gate().body(body.slice(LONG..))
+        });
+        let mut connection = Connection::open(meter.house.address());
+        let body = json!({"model": "images", "prompt": "A wall."});
+        connection.send(&house::request(Protocol::Images, &body).bytes());
+        let response = connection.response_after_head(|| meter.simulator.release());
+        assert!(response.complete);
+        meter.ended(response).adds((523, 6272));
+    }
+}
+
+/// The counts at the end of a Messages stream are totals: they replace those of its beginning.
+#[test]
+fn counts_at_the_end_of_a_stream_are_totals() {
+    let again = |protocol, document: &mut Value| {
+        let is_kept = count(protocol, document);
+        if document["type"] == "message_delta" {
+            document["usage"] = json!({
+                "input_tokens": 1500, "cache_creation_input_tokens": 30, "cache_read_input_tokens": 207,
+                "output_tokens": 419,
+            });
+        }
+        is_kept
+    };
+    let meter = Meter::before(move |request| edited(request, again));
+    for client in house::TEXT {
+        meter.ask(Lane { client, upstream: Protocol::Messages }, true).adds((1737, 419));
+    }
+}
+
+/// Some servers send the usage so far with each chunk: the last one is meter.
+#[test]
+fn of_counts_with_each_chunk_the_last_is_counted() {
+    let each = |_, document: &mut Value| {
+        let output = if document["choices"] == json!([]) { 317 } else { 300 };
+        document["usage"] = json!({"prompt_tokens": 1303, "completion_tokens": output});
+        true
+    };
+    let meter = Meter::before(move |request| edited(request, each));
+    for client in [Protocol::Responses, Protocol::Messages] {
+        meter.ask(Lane { client, upstream: Protocol::Chat }, true).adds((1303, 317));
+    }
+}
+
+/// The tokens of a Chat stream are counted also where its client asked for no usage, and gets none.
+#[test]
+fn tokens_are_counted_without_include_usage() {
+    let meter = Meter::before(|request| edited(request, count));
+    for upstream in [Protocol::Responses, Protocol::Messages] {
+        let mut body = ask(Protocol::Chat, word(upstream), "Hello.", true);
+        body.as_object_mut().unwrap().remove("stream_options");
+        let response = meter.house.ask(Protocol::Chat, &body);
+        assert!(!response.text().contains("\"usage\":{"), "{}", response.text());
+        meter.ended(response).adds(owed(upstream));
+    }
+}
+
+/// Usage that the upstream does not send is not made up: neither the log nor the metrics have any.
+#[test]
+fn s08_usage_that_is_not_sent_is_not_made_up() {
+    for upstream in PROTOCOLS {
+        let meter = Meter::before(|request| edited(request, forget));
+        for lane in lanes().into_iter().filter(|lane| lane.upstream == upstream) {
+            for stream in [false, true] {
+                meter.ask(lane, stream).adds_nothing();
+            }
+        }
+    }
+}
+
+/// A failed attempt counts nothing, even if its error has usage: neither the one before a retry nor the one before the
+/// next target.
+#[test]
+fn attempts_that_failed_count_nothing() {
+    let failing = |_: &Asked| {
+        let error = json!({"message": "No.", "type": "server_error"});
+        Play::json(500, &json!({"error": error, "usage": usage(Protocol::Chat, None)}))
+    };
+    let first = Simulator::start(failing).unwrap();
+    let second = Simulator::start(|request| edited(request, count)).unwrap();
+    let house = Plan::new("")
+        .upstream("first", Protocol::Chat, &first.base_url(), "")
+        .upstream("second", Protocol::Chat, &second.base_url(), "")
+        .model("chat", Protocol::Chat, r#"[{ upstream = "first" }, { upstream = "second" }]"#)
+        .start();
+    let meter = Meter::of(house, second);
+    for (requests, client) in (1..).zip([Protocol::Chat, Protocol::Messages]) {
+        meter.ask(Lane { client, upstream: Protocol::Chat }, false).adds((1303, 317));
+        assert_eq!(first.requests().len(), 2 * requests, "one retry each");
+    }
+}
+
+/// Requests that no model answers have no tokens: token counts, lists and refusals.
+#[test]
+fn requests_without_an_answer_have_no_tokens() {
+    let meter = Meter::before(|request| edited(request, count));
+    let mut body = ask(Protocol::Messages, "messages", "Hello.", false);
+    body.as_object_mut().unwrap().remove("max_tokens");
+    let exchange = meter.send(&Request::post("/v1/messages/count_tokens", &body));
+    assert!(exchange.response.json()["input_tokens"].is_u64(), "{}", exchange.response.text());
+    exchange.adds_nothing();
+    meter.send(&Request::post("/v1/chat/completions", &json!({"model": "chat"}))).adds_nothing();
+    meter.send(&Request::get("/v1/models")).adds_nothing();
+}
+
+/// A gateway, and the tokens of its requests so far.
+struct Meter {
+    house: House,
+    simulator: Simulator,
+    so_far: Cell<(u64, u64)>,
+}
+
+/// A request that has ended, with its log line.
+struct Exchange<'a> {
+    meter: &'a Meter,
+    response: Response,
+    line: Value,
+}
+
+impl Meter {
+    /// A gateway before an upstream of each protocol that behaves like this.
+    fn before(behave: impl Fn(&Asked) -> Play + Send + Sync + 'static) -> Self {
+        let simulator = Simulator::start(behave).unwrap();
+        Self::of(House::before(&simulator, "their-model", "", ""), simulator)
+    }
+
+    fn of(house: House, simulator: Simulator) -> Self {
+        Self { house, simulator, so_far: Cell::default() }
+    }
+
+    /// Sends a request on this lane, which succeeds.
+    #[track_caller]
+    fn ask(&self, lane: Lane, stream: bool) -> Exchange<'_> {
+        let response = self.house.ask(lane.client, &ask(lane.client, word(lane.upstream), "Hello.", stream));
+        assert_eq!(response.status, 200, "{lane:?}, stream: {stream}: {}", response.text());
+        self.ended(response)
+    }
+
+    /// Sends a request.
+    #[track_caller]
+    fn send(&self, request: &Request) -> Exchange<'_> {
+        self.ended(request.clone().bearer(CLIENT_KEY).send(self.house.address()))
+    }
+
+    /// Waits until the request that got this response is logged.
+    #[track_caller]
+    fn ended(&self, response: Response) -> Exchange<'_> {
+        let line = access::line(&self.house.gateway, &response);
+        Exchange { meter: self, response, line }
+    }
+
+    /// The counters of input and output.
+    #[track_caller]
+    fn counters(&self) -> (f64, f64) {
+        let of = |direction| self.house.sum(&format!("sluicegate_tokens_total{{direction=\"{direction}\"}} "));
+        let (input, output) = (of("input"), of("output"));
+        assert_eq!(self.house.sum("sluicegate_tokens_total"), input + output, "there is no other label");
+        (input, output)
+    }
+}
+
+impl Exchange<'_> {
+    /// The log has these tokens, and the metrics have so many more.
+    #[track_caller]
+    fn adds(self, (input, output): (u64, u64)) {
+        let line = &self.line;
+        assert_eq!((&line["input_tokens"], &line["output_tokens"]), (&json!(input), &json!(output)), "{line}");
+        let (inputs, outputs) = self.meter.so_far.get();
+        self.meter.so_far.set((inputs + input, outputs + output));
+        self.check_counters();
+    }
+
+    /// The log has no tokens, and the metrics have no more of them.
+    #[track_caller]
+    fn adds_nothing(self) {
+        let line = &self.line;
+        assert_eq!((&line["input_tokens"], &line["output_tokens"]), (&Value::Null, &Value::Null), "{line}");
+        self.check_counters();
+    }
+
+    #[track_caller]
+    fn check_counters(&self) {
+        let (inputs, outputs) = self.meter.so_far.get();
+        assert_eq!(self.meter.counters(), (inputs as f64, outputs as f64), "{}", self.line);
+    }
+}
+
+/// An honest answer, each JSON document of which is changed. Those for which `change` returns false are left out.
+fn edited(request: &Asked, change: impl Fn(Protocol, &mut Value) -> bool) -> Play {
+    let Some(protocol) = request.protocol().filter(|_| !request.path.ends_with("/count_tokens")) else {
+        return honest::answer(request);
+    };
+    let play = honest::answer(request);
+    let edit = |piece: &Bytes| {
+        let text = std::str::from_utf8(piece).unwrap();
+        let begin = text.find('{').unwrap_or(text.len());
+        let end = text.trim_end().len();
+        let Ok(mut document) = serde_json::from_str(&text[begin..end.max(begin)]) else {
+            return Some(text.to_owned());
+        };
+        change(protocol, &mut document).then(|| format!("{}{document}{}", &text[..begin], &text[end..]))
+    };
+    let pieces: Vec<_> = play.pieces().filter_map(edit).collect();
+    play.with_pieces(pieces)
+}
+
+/// Puts the counts of [`usage`] where a document has usage.
+fn count(protocol: Protocol, document: &mut Value) -> bool {
+    let usage = usage(protocol, document["type"].as_str());
+    for place in PLACES {
+        if let Some(found) = document.pointer_mut(place).filter(|found| found.is_object()) {
+            *found = usage.clone();
+        }
+    }
+    true
+}
+
+/// Takes the usage out of a document. A chunk of usage alone is left out.
+fn forget(protocol: Protocol, document: &mut Value) -> bool {
+    for place in PLACES {
+        if let Some(found) = document.pointer_mut(place) {
+            // A Messages server cannot leave it out.
+            *found = if protocol == Protocol::Messages { json!({}) } else { Value::Null };
+        }
+    }
+    document["choices"] != json!([])
+}
+
+/// The usage object of each protocol, as its vendor documents it. In Messages the prompt's tokens that were read from a
+/// cache or written to one are counted beside the others, and a stream begins with the counts of the prompt.
+fn usage(protocol: Protocol, event: Option<&str>) -> Value {
+    match (protocol, event) {
+        (Protocol::Responses, _) => json!({
+            "input_tokens": 1101, "input_tokens_details": {"cached_tokens": 600},
+            "output_tokens": 211, "output_tokens_details": {"reasoning_tokens": 100}, "total_tokens": 1312,
+        }),
+        (Protocol::Chat, _) => json!({
+            "prompt_tokens": 1303, "prompt_tokens_details": {"cached_tokens": 1024},
+            "completion_tokens": 317, "completion_tokens_details": {"reasoning_tokens": 64}, "total_tokens": 1620,
+        }),
+        (Protocol::Messages, Some("message_delta")) => json!({"output_tokens": 419}),
+        (Protocol::Messages, event) => json!({
+            "input_tokens": 1000, "cache_creation_input_tokens": 30, "cache_read_input_tokens": 207,
+            "output_tokens": if event == Some("message_start") { 3 } else { 419 },
+        }),
+        (Protocol::Images, _) => json!({
+            "input_tokens": 523, "input_tokens_details": {"text_tokens": 23, "image_tokens": 500},
+            "output_tokens": 6272, "total_tokens": 6795,
+        }),
+    }
+}
+
+/// The input and output tokens of [`usage`].
+fn owed(upstream: Protocol) -> (u64, u64) {
+    match upstream {
+        Protocol::Responses => (1101, 211),
+        Protocol::Chat => (1303, 317),
+        Protocol::Messages => (1237, 419),
+        Protocol::Images => (523, 6272),
+    }
+}
+
+/// An edit as a form.
+fn form(stream: bool) -> Request {
+    let form = Form::default().text("model", "images").text("prompt", "A sail.").text("stream", &stream.to_string());
+    form.file("image", &STANDARD.decode(RED).unwrap()).request()
+}
+
+/// Where documents have usage.
+const PLACES: [&str; 3] = ["/usage", "/response/usage", "/message/usage"];
+const EDITS: &str = "/v1/images/edits";
+/// More than is read before a reply passes unread.
+const LONG: usize = 17 << 10;
