@@ -183,6 +183,16 @@ impl Fault {
         !self.pace.pause.is_zero()
     }
 
+    /// Whether nobody can be asked.
+    pub(crate) fn is_out_of_reach(&self) -> bool {
+        matches!(self.kind, Kind::Refused | Kind::Unreachable)
+    }
+
+    /// How many pictures a stream has.
+    pub(crate) fn pictures(&self) -> u32 {
+        self.drawing.count
+    }
+
     fn paced(&self, play: Play) -> Play {
         let play = if self.pace.pieces.is_empty() { play } else { play.chunked_by(&self.pace.pieces) };
         if self.pace.pause.is_zero() { play } else { play.paced(self.pace.pause) }
@@ -241,12 +251,40 @@ impl Kind {
         }
     }
 
-    /// Whether what the upstream says is what an honest one says, as far as it gets.
+    /// Whether what the upstream says means the same in every protocol, as far as it gets.
     pub(crate) fn keeps_words(&self) -> bool {
         match self {
             Self::Changed(..) | Self::Hollow(_) => false,
-            Self::Scenario(_) => self.is_harmless(),
+            Self::Scenario(scenario) => !ODD.contains(&scenario.template()),
             _ => true,
+        }
+    }
+
+    /// Whether the upstream counts the tokens of all that it says.
+    pub(crate) fn counts_tokens(&self) -> bool {
+        !matches!(self, Self::Scenario(scenario) if scenario.template() == "usage-missing")
+    }
+
+    /// Whether any byte of the answer may be another one.
+    pub(crate) fn changes_bytes(&self) -> bool {
+        matches!(self, Self::Changed(_, Change::Byte(_) | Change::Inserted(_) | Change::Removed))
+    }
+
+    /// Whether the upstream falls silent in the midst of an honest answer.
+    pub(crate) fn stalls(&self) -> bool {
+        match self {
+            Self::Cut(_, cut) | Self::HeadCut(_, cut) => *cut == Cut::Hold,
+            Self::Scenario(scenario) => scenario.template().starts_with("stall-"),
+            _ => false,
+        }
+    }
+
+    /// Whether an answer that the upstream brought to its end has to reach the client.
+    pub(crate) fn lets_through(&self) -> bool {
+        match self {
+            Self::Scenario(scenario) => !STRAYS.contains(&scenario.template()),
+            Self::Nothing | Self::Cut(..) | Self::Drain(_) => true,
+            _ => false,
         }
     }
 
@@ -394,3 +432,47 @@ const HARMLESS: [&str; 14] = [
     "sse-multi-line",
     "hold-after-end",
 ];
+/// Scenarios whose answers mean another thing to each protocol, or nothing.
+const ODD: [&str; 4] = ["vllm", "delta-after-finish", "huge-index-N", "fault-N"];
+/// Scenarios whose answers leave their protocol, though the upstream brought them to their end: a relayed one at least
+/// need not be taken.
+const STRAYS: [&str; 13] = [
+    "content-length-long",
+    "huge-head",
+    "many-headers",
+    "stream-as-text",
+    "gzip",
+    "wrong-type",
+    "missing-delta",
+    "huge-index-N",
+    "delta-after-finish",
+    "usage-twice",
+    "vllm",
+    "filtered",
+    "fault-N",
+];
+
+/// What tests of the judge build faults of.
+#[cfg(test)]
+pub(crate) mod planted {
+    use super::*;
+
+    impl Spot {
+        pub(crate) const MIDDLE: Self = Self(1 << 15);
+    }
+
+    impl Fault {
+        /// A question of this client to this upstream, over connections that nothing holds up.
+        pub(crate) fn planted(client: Protocol, upstream: Protocol, stream: bool, kind: Kind) -> Self {
+            let pace = Pace { capacity: 1 << 20, at_once: 1 << 16, pieces: Vec::new(), pause: Duration::ZERO };
+            let drawn = Self::draw(1, 7);
+            Self { client, upstream, stream, question: Question::Text, kind, pace, ..drawn }
+        }
+
+        /// The same with a pause before each piece of the answer.
+        pub(crate) fn slow(mut self) -> Self {
+            self.pace.pause = Duration::from_secs(20);
+            self
+        }
+    }
+}

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::io;
+use std::sync::Once;
 
 use tracing::level_filters::LevelFilter;
 
@@ -11,8 +12,11 @@ thread_local! {
 
 /// Keeps everything that is logged from now on.
 pub(crate) fn keep() {
-    let subscriber = tracing_subscriber::fmt().with_max_level(LevelFilter::TRACE).with_writer(|| Keep).without_time();
-    subscriber.init();
+    static KEPT: Once = Once::new();
+    KEPT.call_once(|| {
+        let all = tracing_subscriber::fmt().with_max_level(LevelFilter::TRACE);
+        all.with_writer(|| Keep).with_ansi(false).without_time().init();
+    });
 }
 
 /// What this thread has logged since it was last asked.

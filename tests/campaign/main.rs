@@ -11,35 +11,39 @@ mod drawing;
 mod fault;
 mod judge;
 #[path = "../upstreams/law.rs"]
+#[allow(dead_code, reason = "upstreams uses the rest")]
 mod law;
 mod log;
+mod metrics;
 mod panics;
 mod pipe;
 #[path = "../upstreams/question.rs"]
 #[allow(dead_code, reason = "upstreams uses the rest")]
 mod question;
+mod reading;
 mod said;
+mod shares;
 #[path = "../black_box/stream.rs"]
 #[allow(dead_code, reason = "black_box uses the rest")]
 mod stream;
 mod summary;
 #[path = "../upstreams/told.rs"]
+#[allow(dead_code, reason = "upstreams uses the rest")]
 mod told;
+mod visit;
 mod world;
+mod worlds;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use clap::Parser;
-use tokio::runtime::{Builder, Runtime};
 
-use crate::fault::{Fault, Kind};
-use crate::judge::{Verdict, judge};
+use crate::fault::Fault;
 use crate::summary::Summary;
-use crate::world::World;
+use crate::worlds::{BLOCK, Worlds};
 
 /// Puts seeded faults to the gateway.
 #[derive(Debug, Parser)]
@@ -81,59 +85,79 @@ fn main() -> ExitCode {
 
 /// Puts every fault, and sums up.
 fn run(arguments: &Arguments, key: &Path) -> ExitCode {
-    let cores = thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
-    let jobs = arguments.jobs.unwrap_or(cores).max(1);
-    let done = AtomicU64::new(0);
-    let mut summary = Summary::default();
-    thread::scope(|scope| {
-        let work = |job| {
-            let done = &done;
-            move || share(arguments, (job..arguments.faults).step_by(jobs as usize), done, key)
-        };
-        let threads: Vec<_> = (0..jobs).map(|job| scope.spawn(work(job))).collect();
-        threads.into_iter().filter_map(|thread| thread.join().ok()).for_each(|part| summary.merge(part));
-    });
+    eprintln!("campaign: {} faults of seed {}", arguments.faults, arguments.seed);
+    let summary = put(arguments, key);
     let page = page(arguments, &summary);
     println!("{page}");
     for (number, what) in summary.broken.iter().take(SHOWN) {
         println!("fault {number}: {:?}\n  {what}\n", Fault::draw(arguments.seed, *number));
     }
-    if let Some(path) = &arguments.write
-        && let Err(error) = std::fs::write(path, page)
-    {
-        eprintln!("campaign: {}: {error}", path.display());
-        return ExitCode::FAILURE;
+    let deviations = match &arguments.write {
+        Some(path) => std::fs::write(path, page).err().map(|error| format!("{}: {error}", path.display())),
+        None => differences(&summary).err(),
+    };
+    if let Some(deviations) = &deviations {
+        eprintln!("campaign: {deviations}");
     }
-    let is_whole = done.into_inner() == arguments.faults;
-    if is_whole && summary.broken.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let is_whole = summary.faults() == arguments.faults;
+    if is_whole && summary.broken.is_empty() && deviations.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Puts these faults, on one thread.
-fn share(arguments: &Arguments, numbers: impl Iterator<Item = u64>, done: &AtomicU64, key: &Path) -> Summary {
+/// Holds the shares of a summary against the committed ones.
+fn differences(summary: &Summary) -> Result<(), String> {
+    let deviations = shares::deviations(&summary.rows(), &shares::committed()?);
+    if deviations.is_empty() { Ok(()) } else { Err(format!("other shares:\n  {}", deviations.join("\n  "))) }
+}
+
+/// Puts every fault, on as many threads as there are jobs. What a fault comes to does not depend on their number.
+fn put(arguments: &Arguments, key: &Path) -> Summary {
+    let cores = thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
+    let next = AtomicU64::new(0);
     let mut summary = Summary::default();
-    let mut worlds = Worlds { key, current: None, used: 0 };
-    for number in numbers {
+    thread::scope(|scope| {
+        let work = || {
+            let blocks = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed) * BLOCK);
+            let mut summary = Summary::default();
+            for first in blocks.take_while(|first| *first < arguments.faults) {
+                share(arguments, first, &mut summary, key);
+            }
+            summary
+        };
+        let threads: Vec<_> = (0..arguments.jobs.unwrap_or(cores).max(1)).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().filter_map(|thread| thread.join().ok()).for_each(|part| summary.merge(part));
+    });
+    summary
+}
+
+/// Puts the block of faults that begins with this one.
+fn share(arguments: &Arguments, first: u64, summary: &mut Summary, key: &Path) {
+    let mut worlds = Worlds::new(key);
+    for number in first..arguments.faults.min(first + BLOCK) {
         let fault = Fault::draw(arguments.seed, number);
         match worlds.put(&fault) {
             Ok(verdict) => summary.count(fault.kind.name(), verdict),
             Err(what) => {
-                eprintln!("fault {number} broke a promise: {}", what.lines().next().unwrap_or_default());
+                let first = what.lines().next().unwrap_or_default();
+                eprintln!("fault {number} broke a promise (--seed {} --only {number}): {first}", arguments.seed);
                 summary.broken.push((number, what));
             }
         }
-        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-        if done.is_multiple_of(TOLD_EVERY) {
-            eprintln!("{done} of {} faults", arguments.faults);
+        if (number + 1).is_multiple_of(TOLD_EVERY) {
+            eprintln!("{} of {} faults", number + 1, arguments.faults);
         }
     }
-    summary
 }
 
-/// Puts one fault and tells all about it.
+/// Puts one fault and tells all about it. Those before it in its block are put too, so that it meets the same gateway.
 fn tell(arguments: &Arguments, number: u64, key: &Path) -> ExitCode {
+    let mut worlds = Worlds::new(key);
+    for before in number - number % BLOCK..number {
+        // What came of it is told when it is asked for.
+        let _ = worlds.put(&Fault::draw(arguments.seed, before));
+    }
     let fault = Fault::draw(arguments.seed, number);
     println!("{fault:#?}");
-    match (Worlds { key, current: None, used: 0 }).put(&fault) {
+    match worlds.put(&fault) {
         Ok(verdict) => {
             println!("{verdict:?}");
             ExitCode::SUCCESS
@@ -145,45 +169,11 @@ fn tell(arguments: &Arguments, number: u64, key: &Path) -> ExitCode {
     }
 }
 
-/// Gateways, one after another: a new one when the old one has ended or is worn.
-struct Worlds<'a> {
-    key: &'a Path,
-    current: Option<(Runtime, World)>,
-    used: usize,
-}
-
-impl Worlds<'_> {
-    /// Puts a fault to a gateway; what is not as it is owed, as a message.
-    fn put(&mut self, fault: &Fault) -> Result<Verdict, String> {
-        let (runtime, world) = self.current.get_or_insert_with(|| {
-            let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
-            let world = World::new(self.key);
-            (runtime, world)
-        });
-        log::take();
-        panics::take();
-        let verdict = catch_unwind(AssertUnwindSafe(|| {
-            let seen = runtime.block_on(world.suffer(fault));
-            judge(fault, &seen, &log::take(), &panics::take())
-        }));
-        self.used += 1;
-        let is_over = verdict.is_err()
-            || self.used.is_multiple_of(WORN)
-            || matches!(fault.kind, Kind::Shutdown(_) | Kind::Drain(_));
-        if is_over {
-            self.current = None;
-        }
-        verdict.map_err(|_| panics::take().join("\n"))
-    }
-}
-
 fn page(arguments: &Arguments, summary: &Summary) -> String {
     let Arguments { seed, faults, .. } = arguments;
     format!("# Campaign\n\n`cargo xtask campaign --seed {seed} --faults {faults}`\n\n{summary}")
 }
 
-/// After so many faults a gateway is replaced.
-const WORN: usize = 500;
 /// After so many faults a line is told.
 const TOLD_EVERY: u64 = 10_000;
 /// So many broken promises are told in full.
@@ -193,18 +183,34 @@ const SHOWN: usize = 20;
 mod tests {
     use super::*;
 
-    /// Streams that were begun end once and as they really ended, whatever goes wrong, and nothing is left over.
-    #[test]
-    fn a_thousand_faults_break_no_promise() {
+    /// Puts the first faults of a seed.
+    fn first(faults: u64, seed: u64, jobs: Option<u64>) -> Summary {
         log::keep();
         panics::keep();
-        let arguments = Arguments { seed: 5, faults: 1_000, only: None, jobs: None, write: None };
-        let key = std::env::temp_dir().join(format!("sluicegate-campaign-test-{}.key", std::process::id()));
+        let arguments = Arguments { seed, faults, only: None, jobs, write: None };
+        let key = std::env::temp_dir().join(format!("sluicegate-campaign-{}-{seed}.key", std::process::id()));
         std::fs::write(&key, law::UPSTREAM_KEY).unwrap();
-        let done = AtomicU64::new(0);
-        let summary = share(&arguments, 0..arguments.faults, &done, &key);
+        let summary = put(&arguments, &key);
         std::fs::remove_file(&key).unwrap();
-        assert_eq!(done.into_inner(), arguments.faults);
+        assert_eq!(summary.faults(), faults);
+        summary
+    }
+
+    /// Streams that were begun end once and as they really ended, whatever goes wrong, and nothing is left over.
+    #[test]
+    fn thousands_of_faults_break_no_promise() {
+        let summary = first(3_000, 5, None);
         assert_eq!(summary.broken, [], "faults that broke a promise");
+        assert_eq!(differences(&summary), Ok(()));
+    }
+
+    /// A seed says all: the faults and how each of them ends, on however many threads.
+    #[test]
+    fn the_same_seed_gives_the_same_summary() {
+        let [one, other] = [1, 3].map(|jobs| first(300, u64::MAX, Some(jobs)));
+        assert_eq!(one.to_string(), other.to_string());
+        let faults = |seed| format!("{:?}", (0..20).map(|number| Fault::draw(seed, number)).collect::<Vec<_>>());
+        assert_eq!(faults(u64::MAX), faults(u64::MAX));
+        assert_ne!(faults(u64::MAX), faults(0));
     }
 }

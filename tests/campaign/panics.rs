@@ -1,7 +1,7 @@
 //! What panics have said, those of tasks too, kept until it was looked at.
 
 use std::cell::RefCell;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, Once, PoisonError};
 
 thread_local! {
     /// Of a thread that puts faults.
@@ -11,9 +11,18 @@ thread_local! {
 /// Of threads that work for others, and so for a fault that may be any.
 static ELSEWHERE: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Keeps every panic from now on, instead of telling it.
+/// Keeps every panic from now on, instead of telling it. Tests tell it as well, since a test that fails panics.
 pub(crate) fn keep() {
-    std::panic::set_hook(Box::new(|panic| {
+    static KEPT: Once = Once::new();
+    KEPT.call_once(keep_all);
+}
+
+fn keep_all() {
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if cfg!(test) {
+            tell(panic);
+        }
         let panic = panic.to_string();
         SAID.with_borrow_mut(|said| match said {
             Some(said) => said.push(panic),

@@ -3,7 +3,7 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use simulator::Socket;
@@ -19,22 +19,56 @@ pub(crate) struct Pipe {
     /// Counts sides of the gateway's.
     _counted: Option<Counted>,
     /// Keeps what this side writes.
-    record: Option<Record>,
+    recorder: Option<Recorder>,
 }
 
-/// What was written.
+/// Keeps what one side of a connection writes, on one tape after another.
 #[derive(Clone, Default)]
-pub(crate) struct Record(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct Recorder(Arc<Mutex<Tape>>);
 
-impl Record {
+impl Recorder {
+    /// Puts in a new tape: what is written from now on is on it.
+    pub(crate) fn next(&self) -> Tape {
+        let tape = Tape::default();
+        lock(&self.0).clone_from(&tape);
+        tape
+    }
+
+    /// The tape that is in it.
+    fn tape(&self) -> Tape {
+        lock(&self.0).clone()
+    }
+}
+
+/// A record of what was written.
+#[derive(Clone, Default)]
+pub(crate) struct Tape(Arc<Mutex<Written>>);
+
+/// The bytes that were written, and how that ended.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Written {
+    pub(crate) bytes: Vec<u8>,
+    /// Whether the side that wrote them closed the connection, or reset it.
+    pub(crate) is_closed: bool,
+}
+
+impl Tape {
+    /// All that is on it so far.
+    pub(crate) fn written(&self) -> Written {
+        lock(&self.0).clone()
+    }
+
     fn add(&self, bytes: &[u8]) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(bytes);
+        lock(&self.0).bytes.extend(bytes);
     }
 
-    /// Takes out all that was written.
-    pub(crate) fn take(&self) -> Vec<u8> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    fn close(&self) {
+        lock(&self.0).is_closed = true;
     }
+}
+
+fn lock<T>(place: &Mutex<T>) -> MutexGuard<'_, T> {
+    place.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// How many sides of connections the gateway holds.
@@ -61,15 +95,26 @@ pub(crate) fn pair(capacity: usize, count: &Count) -> (Pipe, Pipe) {
     let (here, there) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
     count.0.fetch_add(1, Ordering::Relaxed);
     let counted = Some(Counted(count.clone()));
-    let gateways =
-        Pipe { stream: one, resets: Arc::clone(&here), is_reset: Arc::clone(&there), _counted: counted, record: None };
-    (gateways, Pipe { stream: other, resets: there, is_reset: here, _counted: None, record: None })
+    let gateways = Pipe {
+        stream: one,
+        resets: Arc::clone(&here),
+        is_reset: Arc::clone(&there),
+        _counted: counted,
+        recorder: None,
+    };
+    (gateways, Pipe { stream: other, resets: there, is_reset: here, _counted: None, recorder: None })
 }
 
 impl Pipe {
     /// Keeps what this side writes from now on.
-    pub(crate) fn recorded(self, record: Record) -> Self {
-        Self { record: Some(record), ..self }
+    pub(crate) fn recorded(self, recorder: Recorder) -> Self {
+        Self { recorder: Some(recorder), ..self }
+    }
+
+    fn note_close(&self) {
+        if let Some(recorder) = &self.recorder {
+            recorder.tape().close();
+        }
     }
 
     /// Closes its own direction.
@@ -91,6 +136,7 @@ impl Socket for Pipe {
 
     fn reset_at_close(&self) -> io::Result<()> {
         self.resets.store(true, Ordering::Relaxed);
+        self.note_close();
         Ok(())
     }
 }
@@ -111,8 +157,8 @@ impl AsyncRead for Pipe {
 impl AsyncWrite for Pipe {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = ready!(Pin::new(&mut self.stream).poll_write(cx, bytes))?;
-        if let Some(record) = &self.record {
-            record.add(&bytes[..written]);
+        if let Some(recorder) = &self.recorder {
+            recorder.tape().add(&bytes[..written]);
         }
         Poll::Ready(Ok(written))
     }
@@ -122,6 +168,7 @@ impl AsyncWrite for Pipe {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.note_close();
         Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }

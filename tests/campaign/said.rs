@@ -1,5 +1,7 @@
 //! What an upstream said, read from the bytes that it wrote: a client may be told success only of this.
 
+use crate::pipe::Written;
+
 /// An answer, as its framing has it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Said {
@@ -8,11 +10,14 @@ pub(crate) struct Said {
     pub(crate) body: Vec<u8>,
     /// Whether the body came to the end that its head speaks of.
     pub(crate) is_whole: bool,
+    /// Whether the upstream itself closed or reset the connection.
+    pub(crate) is_closed: bool,
 }
 
 impl Said {
-    /// Reads the first answer among bytes that may be anything.
-    pub(crate) fn read(mut bytes: &[u8]) -> Self {
+    /// Reads the first answer among what was written, which may be anything.
+    pub(crate) fn read(written: &Written) -> Self {
+        let mut bytes = &written.bytes[..];
         while let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
             let head = String::from_utf8_lossy(&bytes[..end]).to_ascii_lowercase();
             bytes = &bytes[end + 4..];
@@ -20,10 +25,15 @@ impl Said {
             // Hints come before the answer.
             if !(100..200).contains(&status) {
                 let (body, is_whole) = framed(&head, bytes);
-                return Self { status, body, is_whole };
+                return Self { status, body, is_whole, is_closed: written.is_closed };
             }
         }
-        Self::default()
+        Self { is_closed: written.is_closed, ..Self::default() }
+    }
+
+    /// Whether the upstream neither finished its answer nor ended the connection: it was waited for.
+    pub(crate) fn is_silent(&self) -> bool {
+        !self.is_whole && !self.is_closed
     }
 
     pub(crate) fn is_ok(&self) -> bool {
@@ -71,7 +81,7 @@ mod tests {
     #[test]
     fn an_answer_is_what_its_framing_says() {
         let read = |bytes: &str| {
-            let said = Said::read(bytes.as_bytes());
+            let said = Said::read(&Written { bytes: bytes.into(), is_closed: false });
             (said.status, String::from_utf8(said.body).unwrap(), said.is_whole)
         };
         let hinted = "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}}";
@@ -83,5 +93,14 @@ mod tests {
         assert_eq!(read(&format!("{chunked}9\r\nab")), (500, "{}ab".into(), false));
         assert_eq!(read("HTTP/1.0 200 OK\r\n\r\nall"), (200, "all".into(), true));
         assert_eq!(read("220 mail"), (0, String::new(), false));
+    }
+
+    /// An upstream is waited for as long as it has neither finished its answer nor closed the connection.
+    #[test]
+    fn an_upstream_that_closed_is_not_silent() {
+        let silent = |bytes: &str, is_closed| Said::read(&Written { bytes: bytes.into(), is_closed }).is_silent();
+        let cut = "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n{}";
+        assert!(silent(cut, false) && silent("", false));
+        assert!(!silent(cut, true) && !silent("", true) && !silent(&format!("{cut} "), false));
     }
 }

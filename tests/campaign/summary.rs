@@ -35,14 +35,31 @@ impl Summary {
     }
 }
 
+/// How often something ended in each way, in the order of [`COLUMNS`].
+pub(crate) type Counts = [u64; COLUMNS.len()];
+
+impl Summary {
+    /// How many faults there were.
+    pub(crate) fn faults(&self) -> u64 {
+        self.rows().values().flatten().sum::<u64>() + self.broken.len() as u64
+    }
+
+    /// The counts of each kind of fault.
+    pub(crate) fn rows(&self) -> BTreeMap<String, Counts> {
+        let counts = |verdicts: &BTreeMap<Verdict, u64>| {
+            COLUMNS.map(|(verdict, _)| verdicts.get(&verdict).copied().unwrap_or_default())
+        };
+        self.kinds.iter().map(|(kind, verdicts)| ((*kind).to_owned(), counts(verdicts))).collect()
+    }
+}
+
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let heads = COLUMNS.map(|(_, head)| head);
         writeln!(f, "| fault | {} |", heads.join(" | "))?;
         writeln!(f, "|---|{}", "---:|".repeat(heads.len()))?;
-        for (kind, verdicts) in &self.kinds {
-            let cells = COLUMNS.map(|(verdict, _)| verdicts.get(&verdict).copied().unwrap_or_default().to_string());
-            writeln!(f, "| {kind} | {} |", cells.join(" | "))?;
+        for (kind, counts) in self.rows() {
+            writeln!(f, "| {kind} | {} |", counts.map(|count| count.to_string()).join(" | "))?;
         }
         let sums = COLUMNS.map(|(verdict, _)| self.of(verdict).to_string());
         writeln!(f, "| **all** | {} |\n", sums.join(" | "))?;
@@ -57,7 +74,8 @@ impl fmt::Display for Summary {
     }
 }
 
-const COLUMNS: [(Verdict, &str); 6] = [
+/// The ways in which an answer ends, with their heads in the table.
+pub(crate) const COLUMNS: [(Verdict, &str); 6] = [
     (Verdict::StreamWhole, "stream whole"),
     (Verdict::StreamFailed, "stream failed"),
     (Verdict::Reply, "reply"),

@@ -1,11 +1,10 @@
 //! A gateway in memory with its upstreams, and one fault after another put to it.
 
-use std::collections::BTreeMap;
 use std::future::pending;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use server::Inside;
@@ -14,12 +13,13 @@ use tokio::runtime::Handle;
 use tokio::time::{sleep, timeout};
 use upstream::{BoxFuture, Connection, Dial, Network};
 
-use crate::client::{self, Response};
-use crate::fault::{Fault, Kind, Leave};
+use crate::fault::{Fault, Kind};
 use crate::law::KEYS;
-use crate::pipe::{Count, Pipe, Record, pair};
+use crate::metrics::{Counted, Metrics};
+use crate::pipe::{Count, Recorder, Tape, pair};
 use crate::question::{PROTOCOLS, word};
 use crate::said::Said;
+use crate::visit::{Client, SETTLED, visit};
 
 /// A gateway with its upstreams.
 pub(crate) struct World {
@@ -27,26 +27,36 @@ pub(crate) struct World {
     stage: Arc<Stage>,
     /// The sides of connections that the gateway holds.
     held: Count,
-    ended: Ended,
+    /// The metrics after the last fault.
+    metrics: Metrics,
 }
 
 /// What one fault came to.
 pub(crate) struct Seen {
-    /// What the client read.
-    pub(crate) response: Option<Response>,
-    /// Whether the client stayed to the end.
-    pub(crate) stayed: bool,
-    /// The upstream's last answer, as far as it came.
-    pub(crate) said: Said,
-    /// The requests that upstreams saw.
-    pub(crate) asked: Vec<Request>,
-    /// Whether the head of a request came through.
-    pub(crate) was_asked: bool,
-    /// The outcomes that were counted: of requests, and of streams by name.
-    pub(crate) requests: f64,
-    pub(crate) streams: BTreeMap<String, f64>,
+    /// What the client sent and read.
+    pub(crate) client: Client,
+    /// Each request that the upstream saw, with its answer.
+    pub(crate) asked: Vec<Asked>,
+    /// What the metrics have more than before.
+    pub(crate) counted: Counted,
     /// What is left over when all is over.
     pub(crate) left: Left,
+}
+
+impl Seen {
+    /// The upstream's last answer, as far as it came.
+    pub(crate) fn said(&self) -> &Said {
+        self.asked.last().map_or(&NO_ANSWER, |asked| &asked.said)
+    }
+}
+
+/// A request that an upstream saw.
+pub(crate) struct Asked {
+    pub(crate) request: Request,
+    /// The answer, as far as it came.
+    pub(crate) said: Said,
+    /// What had been written to the client when the request came.
+    pub(crate) written_before: Vec<u8>,
 }
 
 /// What should be nothing.
@@ -63,18 +73,22 @@ pub(crate) struct Left {
 /// Where the upstreams play.
 struct Stage {
     fault: Mutex<Option<Fault>>,
-    /// What it has written in answer to the last request.
-    written: Record,
+    /// What is written to the client.
+    to_client: Mutex<Tape>,
+    /// Keep what is written to the gateway over each of its connections, in the order in which it opened them.
+    recorders: Mutex<Vec<Recorder>>,
+    /// The requests of this fault.
+    asked: Mutex<Vec<Pending>>,
     held: Count,
     upstream: Detached,
 }
 
-/// The counters of a gateway.
-#[derive(Clone, Default)]
-struct Ended {
-    requests: f64,
-    panics: f64,
-    streams: BTreeMap<String, f64>,
+/// A request whose answer may still be on its way.
+#[derive(Clone)]
+struct Pending {
+    request: Request,
+    answer: Tape,
+    written_before: Vec<u8>,
 }
 
 impl World {
@@ -85,124 +99,80 @@ impl World {
             let stage = Weak::<Stage>::clone(stage);
             let behave = move |request: &Request| stage.upgrade().map_or_else(Play::new, |stage| stage.play(request));
             let upstream = Detached::new(behave);
-            Stage { fault: Mutex::default(), written: Record::default(), held: held.clone(), upstream }
+            Stage {
+                fault: Mutex::default(),
+                to_client: Mutex::default(),
+                recorders: Mutex::default(),
+                asked: Mutex::default(),
+                held: held.clone(),
+                upstream,
+            }
         });
         let network = Network { dialer: Arc::new(Dialer(Arc::clone(&stage))), ..Network::default() };
         let inside = Inside::new(&config(key), network).unwrap_or_else(|error| panic!("the configuration: {error}"));
-        Self { inside, stage, held, ended: Ended::default() }
+        Self { inside, stage, held, metrics: Metrics::default() }
     }
 
     /// Lets one fault happen.
     pub(crate) async fn suffer(&mut self, fault: &Fault) -> Seen {
         set(&self.stage.fault, Some(fault.clone()));
-        self.stage.written.take();
-        let before = self.stage.upstream.requests().len();
+        set(&self.stage.asked, Vec::new());
         let exchange = timeout(FOR_EVER, self.exchange(fault)).await;
         let hung = exchange.is_err();
-        let (response, stayed, was_asked) = exchange.unwrap_or_default();
         // Connections wait for a next request for a while; then nothing may be left.
         sleep(SETTLED).await;
         let permits = self.inside.in_flight();
         sleep(FORGOTTEN).await;
-        let ended = Ended::of(&self.inside.metrics());
-        let old = std::mem::replace(&mut self.ended, ended);
+        let metrics = Metrics::read(&self.inside.metrics());
+        let old = std::mem::replace(&mut self.metrics, metrics);
         Seen {
-            response,
-            stayed,
-            said: Said::read(&self.stage.written.take()),
-            asked: self.stage.upstream.requests().split_off(before),
-            was_asked,
-            requests: self.ended.requests - old.requests,
-            streams: self.ended.streams_since(&old),
+            client: exchange.unwrap_or_default(),
+            asked: get(&self.stage.asked).into_iter().map(Pending::ended).collect(),
+            counted: self.metrics.since(&old),
             left: Left {
                 permits,
                 connections: self.held.get(),
                 tasks: Handle::current().metrics().num_alive_tasks(),
-                panics: self.ended.panics - old.panics,
+                panics: self.metrics.panics() - old.panics(),
                 hung,
             },
         }
     }
 
-    /// What the client read, whether it stayed, and whether it asked.
-    async fn exchange(&self, fault: &Fault) -> (Option<Response>, bool, bool) {
-        let (ours, mut client) = pair(fault.pace.capacity, &self.held);
-        let inside = self.inside.clone();
+    /// Lets a client come, as the fault has it.
+    async fn exchange(&self, fault: &Fault) -> Client {
+        let (ours, client) = pair(fault.pace.capacity, &self.held);
+        let recorder = Recorder::default();
+        set(&self.stage.to_client, recorder.next());
+        let (inside, ours) = (self.inside.clone(), ours.recorded(recorder));
         tokio::spawn(async move { inside.serve(ours).await });
-        let request = client::request(fault);
-        let head = request.windows(4).position(|window| window == b"\r\n\r\n").map_or(0, |at| at + 4);
-        let at_once = fault.pace.at_once;
-        match fault.kind {
-            Kind::Upload(spot, how) => {
-                let end = spot.of(request.len());
-                // The gateway may have answered and closed before.
-                let _ = client::write(&mut client, &request[..end], at_once).await;
-                let is_whole = end == request.len();
-                (leave(client, how, at_once).await, is_whole && how == Leave::Still, end >= head)
-            }
-            Kind::Leaves(spot, how) => {
-                let _ = client::write(&mut client, &request, at_once).await;
-                client::read(&mut client, at_once, spot.of(LONG)).await;
-                if how == Leave::Still {
-                    // It reads nothing, and waits until the gateway has given up.
-                    sleep(GIVEN_UP).await;
-                }
-                match how {
-                    Leave::Reset => client.reset(),
-                    Leave::HalfClose => client.half_close().await,
-                    Leave::Close | Leave::Still => {}
-                }
-                (None, false, true)
-            }
-            Kind::Shutdown(spot) => {
-                let _ = client::write(&mut client, &request, at_once).await;
-                let enough = spot.of(LONG);
-                let mut bytes = Vec::new();
-                // What is held back does not come before the end of the process.
-                let begun = timeout(SETTLED, client::read_into(&mut bytes, &mut client, at_once, enough)).await;
-                self.inside.cut();
-                if begun.is_err() || bytes.len() >= enough {
-                    client::read_into(&mut bytes, &mut client, at_once, usize::MAX).await;
-                }
-                (Response::parse(&bytes), true, true)
-            }
-            Kind::Drain(spot) => {
-                let _ = client::write(&mut client, &request, at_once).await;
-                let mut bytes = client::read(&mut client, at_once, spot.of(LONG)).await;
-                self.inside.leave();
-                client::read_into(&mut bytes, &mut client, at_once, usize::MAX).await;
-                (Response::parse(&bytes), true, true)
-            }
-            _ => {
-                let _ = client::write(&mut client, &request, at_once).await;
-                let bytes = client::read(&mut client, at_once, usize::MAX).await;
-                (Response::parse(&bytes), true, true)
-            }
-        }
-    }
-}
-
-/// Leaves; when the client only fell silent, what it is told.
-async fn leave(mut client: Pipe, how: Leave, at_once: usize) -> Option<Response> {
-    match how {
-        Leave::Close => None,
-        Leave::Reset => {
-            client.reset();
-            None
-        }
-        Leave::HalfClose => {
-            client.half_close().await;
-            Response::parse(&client::read(&mut client, at_once, usize::MAX).await)
-        }
-        Leave::Still => Response::parse(&client::read(&mut client, at_once, usize::MAX).await),
+        visit(client, fault, &self.inside).await
     }
 }
 
 impl Stage {
     fn play(&self, request: &Request) -> Play {
         let Some(fault) = get(&self.fault) else { return Play::new() };
-        self.written.take();
+        // Connections are numbered in the order in which they were opened.
+        let answer = lock(&self.recorders)[request.connection].next();
+        let written_before = get(&self.to_client).written().bytes;
+        lock(&self.asked).push(Pending { request: request.clone(), answer, written_before });
         fault.play(request)
+    }
+
+    /// A recorder for the next connection.
+    fn recorder(&self) -> Recorder {
+        let recorder = Recorder::default();
+        lock(&self.recorders).push(recorder.clone());
+        recorder
+    }
+}
+
+impl Pending {
+    /// The request with all of its answer.
+    fn ended(self) -> Asked {
+        let Self { request, answer, written_before } = self;
+        Asked { request, said: Said::read(&answer.written()), written_before }
     }
 }
 
@@ -220,33 +190,10 @@ impl Dial for Dialer {
             }
             let capacity = fault.map_or(1, |fault| fault.pace.capacity);
             let (ours, theirs) = pair(capacity, &self.0.held);
-            let (stage, theirs) = (Arc::clone(&self.0), theirs.recorded(self.0.written.clone()));
+            let (stage, theirs) = (Arc::clone(&self.0), theirs.recorded(self.0.recorder()));
             tokio::spawn(async move { stage.upstream.serve(theirs).await });
             Ok(Box::new(ours) as Box<dyn Connection>)
         })
-    }
-}
-
-impl Ended {
-    fn of(metrics: &str) -> Self {
-        let mut ended = Self::default();
-        for (name, value) in metrics.lines().filter_map(|line| line.rsplit_once(' ')) {
-            let value = || value.parse::<f64>().unwrap_or_default();
-            if name.starts_with("sluicegate_requests_total{") {
-                ended.requests += value();
-            } else if name.starts_with("sluicegate_streams_ended_total{") {
-                let outcome = name.split("outcome=\"").nth(1).and_then(|rest| rest.split('"').next());
-                *ended.streams.entry(outcome.unwrap_or(name).to_owned()).or_default() += value();
-            } else if name == "sluicegate_panics_total" {
-                ended.panics = value();
-            }
-        }
-        ended
-    }
-
-    fn streams_since(&self, old: &Self) -> BTreeMap<String, f64> {
-        let since = |(name, count): (&String, &f64)| (name.clone(), count - old.streams.get(name).unwrap_or(&0.0));
-        self.streams.iter().map(since).filter(|(_, count)| *count > 0.0).collect()
     }
 }
 
@@ -262,7 +209,7 @@ fn config(key: &Path) -> String {
             "[[upstreams]]\nname = \"{name}\"\nprotocol = \"{name}\"\nbase_url = \"http://127.0.0.{}:80/v1\"\n\
              api_key = {{ file = {key:?} }}\n\
              [[models]]\nid = \"{name}\"\nfamily = \"{family}\"\nprotocols = {protocols}\nstring_input = true\n\
-             targets = [{{ upstream = \"{name}\", model = \"their-model\" }}]\n",
+             targets = [{{ upstream = \"{name}\", model = \"{THEIR_MODEL}\" }}]\n",
             number + 1,
         );
     }
@@ -270,20 +217,22 @@ fn config(key: &Path) -> String {
 }
 
 fn set<T>(place: &Mutex<T>, value: T) {
-    *place.lock().unwrap_or_else(PoisonError::into_inner) = value;
+    *lock(place) = value;
 }
 
 fn get<T: Clone>(place: &Mutex<T>) -> T {
-    place.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    lock(place).clone()
 }
 
+fn lock<T>(place: &Mutex<T>) -> MutexGuard<'_, T> {
+    place.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The answer of nobody.
+static NO_ANSWER: Said = Said { status: 0, body: Vec::new(), is_whole: false, is_closed: false };
+/// The name of each model at its upstream.
+pub(crate) const THEIR_MODEL: &str = "their-model";
 /// Longer than all limits of a request together.
 const FOR_EVER: Duration = Duration::from_secs(3_600);
-/// Everything is back after so long.
-const SETTLED: Duration = Duration::from_secs(1);
 /// So long idle connections to upstreams are kept at most.
 const FORGOTTEN: Duration = Duration::from_secs(100);
-/// A client that takes nothing has been given up after so long, and the stream behind it too.
-const GIVEN_UP: Duration = Duration::from_secs(700);
-/// About the length of an answer.
-const LONG: usize = 4_000;

@@ -60,7 +60,7 @@ impl Reader {
     /// What the upstream says of its own failure, or [`EngineError::Upstream`] when the data is no event of the
     /// protocol.
     pub fn event(&mut self, data: &[u8], out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
-        let data = data.trim_ascii();
+        let data = trimmed(data);
         if data.is_empty() {
             return Ok(());
         }
@@ -152,6 +152,14 @@ pub(crate) fn check(data: &[u8]) -> Result<(), EngineError> {
 
 /// Without any of these nothing tells of a failure: the word, or an escape in which it may be.
 static TRACES: LazyLock<[Finder<'static>; 2]> = LazyLock::new(|| [Finder::new("error"), Finder::new("\\u")]);
+
+/// `data` without the white space that JSON allows around a value: a form feed is none.
+fn trimmed(data: &[u8]) -> &[u8] {
+    let is_word = |byte: &u8| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+    let start = data.iter().position(is_word).unwrap_or(data.len());
+    let end = data.iter().rposition(is_word).map_or(start, |last| last + 1);
+    &data[start..end]
+}
 
 /// The data that ends a Chat stream.
 const DONE: &[u8] = b"[DONE]";

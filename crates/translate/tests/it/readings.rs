@@ -666,3 +666,17 @@ fn a_reader_can_be_sent() {
     }
     assert!(is_send(&Reader::new(Protocol::Chat)));
 }
+
+/// White space around an event is that of JSON (RFC 8259, section 2), which has no form feed.
+#[test]
+fn only_white_space_of_json_may_stand_around_an_event() {
+    let stream = data(&fixture("messages-stream-text.sse"));
+    let spaced: Vec<_> = stream.iter().map(|data| format!(" \t\r\n{data}\t ")).collect();
+    assert_eq!(said(Protocol::Messages, &spaced), said(Protocol::Messages, &stream));
+    for strange in ["\u{0C}", "\u{0B}", "\u{A0}", "\0"] {
+        let mut strayed = stream.clone();
+        strayed[1].push_str(strange);
+        let (_, heard) = listen(Protocol::Messages, &strayed);
+        assert!(matches!(heard, Err(EngineError::Upstream(_))), "{strange:?}: {heard:?}");
+    }
+}

@@ -1,0 +1,165 @@
+//! An answer of success, whole or broken, against what its upstream wrote.
+
+use serde_json::Value;
+use simulator::Protocol;
+
+use super::{Case, Verdict, reason};
+use crate::client::Response;
+use crate::drawing::LONG;
+use crate::fault::{Fault, Kind};
+use crate::question::{Question, word};
+use crate::reading::{End, Reading};
+use crate::stream::End as Told;
+use crate::told;
+
+/// A stream: its grammar, its one end, and that it has what the upstream wrote.
+pub(super) fn stream(case: &Case<'_>, response: &Response) -> Verdict {
+    assert!(case.fault.stream, "a stream that was not asked for");
+    check_grammar(case.fault, response);
+    let ours = read(case.fault, response);
+    assert!(!ours.has_more, "something comes after the end: {}", response.text());
+    match &ours.end {
+        End::Missing => panic!("a stream without an end: {}", response.text()),
+        End::Success => {
+            check_success(case, response, &ours);
+            Verdict::StreamWhole
+        }
+        End::Failure(code) => {
+            reason::check_event(case, code.as_deref());
+            check_begun(case, &ours);
+            Verdict::StreamFailed
+        }
+    }
+}
+
+/// A plain reply.
+pub(super) fn reply(case: &Case<'_>, response: &Response) -> Verdict {
+    let Case { fault, said, .. } = case;
+    assert!(!fault.stream, "a plain reply where a stream was asked for");
+    if !response.complete {
+        assert!(may_break_off(case), "a plain reply breaks off");
+        assert!(said.body.starts_with(&response.body), "not how the upstream's reply begins");
+        return Verdict::BrokenOff;
+    }
+    if is_passed_unread(case, response) {
+        // It is what the upstream wrote, of success or not.
+        assert!(said.is_ok() && said.is_whole && said.body == response.body, "another reply");
+        return Verdict::Reply;
+    }
+    told::plain(fault.client, response);
+    let ours = read(fault, response);
+    if ours.end == End::Success {
+        check_success(case, response, &ours);
+    } else {
+        // A changed word may be one that nobody knows, and is passed on.
+        assert!(matches!(fault.kind, Kind::Changed(..)), "a reply that says no success: {}", response.text());
+    }
+    Verdict::Reply
+}
+
+/// Whether a reply is so long that it passes before it was read.
+fn is_passed_unread(case: &Case<'_>, response: &Response) -> bool {
+    case.fault.client == Protocol::Images && !case.fault.stream && response.body.len() > LONG
+}
+
+/// Whether a plain reply may break off, even before its head has left: a long one passes as it comes.
+pub(super) fn may_break_off(Case { fault, said, .. }: &Case<'_>) -> bool {
+    let is_broken = !said.is_whole || serde_json::from_slice::<Value>(&said.body).is_err();
+    fault.client == Protocol::Images && !fault.stream && said.body.len() > LONG && is_broken
+}
+
+/// A client gets what the upstream brought to its end.
+pub(super) fn check_withheld(case: &Case<'_>, verdict: Verdict) {
+    let kind = &case.fault.kind;
+    if case.seen.client.stayed && kind.lets_through() && !case.may_be_late() {
+        assert!(case.theirs.end != End::Success, "a success is withheld: {verdict:?}");
+        assert!(!kind.is_harmless(), "nothing went wrong: {verdict:?}");
+    }
+}
+
+/// The client's own reading of an answer.
+fn read(fault: &Fault, response: &Response) -> Reading {
+    Reading::of(fault.client, &response.body, response.complete, fault.pictures())
+}
+
+/// Every event is within the grammar of its protocol, as the types read it that clients are sent.
+fn check_grammar(fault: &Fault, response: &Response) {
+    let is_stranger = |data: &String| matches!(responses::Event::read(data), Ok(responses::Event::Other(_)));
+    // Events that the protocol does not know are passed on, and the grammar has none.
+    if fault.client == Protocol::Responses && told::events(&response.body).iter().any(is_stranger) {
+        assert!(response.complete, "the body came to its end");
+        return;
+    }
+    let _: Told<Value> = match fault.client {
+        Protocol::Images => told::pictures(fault.drawing.operation(), fault.drawing.count, response),
+        client => told::stream(client, response),
+    };
+}
+
+/// A client is told success only when its upstream was successful, and is told all of it.
+fn check_success(case: &Case<'_>, response: &Response, ours: &Reading) {
+    let Case { fault, said, theirs, .. } = case;
+    let context = || format!("of: {} {}", said.status, String::from_utf8_lossy(&said.body));
+    assert_eq!(theirs.end, End::Success, "a false success: {}\n{}", response.text(), context());
+    check_model(fault, ours);
+    if fault.client != Protocol::Images && !fault.kind.changes_bytes() {
+        assert!(!ours.models.is_empty(), "no model is named: {}", response.text());
+    }
+    check_dropped(fault, response);
+    if case.is_comparable() {
+        assert_eq!(ours.words, theirs.words, "the words of the answer\n{}", context());
+        assert_eq!(ours.is_cut, theirs.is_cut, "whether the limit on the output cut it");
+        // Where the upstream counted nothing, a client is told nothing, or zeros.
+        assert_eq!(ours.usage.unwrap_or_default(), theirs.usage.unwrap_or_default(), "the usage\n{}", context());
+        check_nonce(fault, ours);
+    }
+}
+
+/// What came before a failure is how the upstream's answer begins.
+fn check_begun(case: &Case<'_>, ours: &Reading) {
+    check_model(case.fault, ours);
+    if case.is_comparable() {
+        let theirs = &case.theirs.words;
+        assert!(theirs.starts_with(&ours.words), "'{}' is not how '{theirs}' begins", ours.words);
+    }
+}
+
+/// An answer names the model that was asked for, and never by its name at the upstream. Of bytes that were changed one
+/// may be that of the member's name.
+fn check_model(fault: &Fault, ours: &Reading) {
+    let asked = word(fault.upstream);
+    let is_named = ours.models.iter().all(|model| model == asked);
+    assert!(is_named || fault.kind.changes_bytes(), "the model is {:?}, not {asked}", ours.models);
+}
+
+/// The answer is to this request and to no other.
+fn check_nonce(fault: &Fault, ours: &Reading) {
+    if fault.question == Question::Text && fault.client != Protocol::Images {
+        assert!(ours.words.contains(&fault.nonce()), "the answer to another request: {}", ours.words);
+    }
+}
+
+/// A client is told what of its request the upstream's protocol has no place for. A stream whose head had to leave
+/// before anybody answered cannot tell.
+fn check_dropped(fault: &Fault, response: &Response) {
+    let found = response.header("x-sluicegate-dropped");
+    let owed = dropped(fault.client, fault.upstream, fault.question);
+    let left_early = fault.stream && fault.is_slow() && found.is_none();
+    assert!(found == owed || left_early, "dropped: {found:?}, not {owed:?}");
+}
+
+/// What of a question is lost between two protocols.
+fn dropped(client: Protocol, upstream: Protocol, question: Question) -> Option<&'static str> {
+    use Protocol::{Chat, Messages, Responses};
+    use Question::{ForcedTool, Images, ParallelTools, Reasoning, Schema, ToolResults};
+    match (client, upstream, question) {
+        (Responses, Messages, ParallelTools | ForcedTool | ToolResults) => Some("tools[].strict"),
+        (Chat, Messages, ParallelTools | ForcedTool | ToolResults) => Some("tools[].function.strict"),
+        (Responses, Messages, Images) => Some("input[].content[].detail"),
+        (Chat, Messages, Images) => Some("messages[].content[].image_url.detail"),
+        (Responses, Messages, Schema) => Some("text.format.name"),
+        (Chat, Messages, Schema) => Some("response_format.json_schema.name"),
+        (Responses, Chat, Reasoning) => Some("reasoning.summary"),
+        _ => None,
+    }
+}

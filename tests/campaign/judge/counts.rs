@@ -1,0 +1,85 @@
+//! The metrics and the log of a fault.
+
+use std::collections::BTreeMap;
+
+use super::reason::{Reason, reasons};
+use super::{Case, Verdict};
+use crate::fault::Kind;
+use crate::reading::Usage;
+
+/// Each request has one outcome, in the metrics and in the log, and it is the one that its client saw.
+pub(super) fn check(case: &Case<'_>, verdict: Verdict, log: &str) {
+    check_once(case, log);
+    if case.seen.client.response.is_some() || verdict == Verdict::BrokenOff {
+        check_status(case, verdict);
+    }
+    check_stream(case, verdict);
+    check_tokens(case, verdict);
+}
+
+/// A request whose head was sent is counted once, and has one line in the log.
+fn check_once(Case { fault, seen, .. }: &Case<'_>, log: &str) {
+    let requests: f64 = seen.counted.requests.values().sum();
+    let owed = if seen.client.sent_head { 1.0 } else { 0.0 };
+    // A client that left before it was answered may never have been heard.
+    let may_be_unheard = !seen.client.stayed && matches!(fault.kind, Kind::Upload(..) | Kind::Leaves(..));
+    let is_owed = requests == owed || (may_be_unheard && requests == 0.0);
+    assert!(is_owed, "{requests} requests were counted of {owed}");
+    let lines = log.lines().filter(|line| line.contains(ACCESS)).count();
+    assert_eq!(lines as f64, requests, "lines in the log");
+}
+
+/// Requests are counted by the status that was sent, and by why.
+fn check_status(case: &Case<'_>, verdict: Verdict) {
+    let found: Vec<_> = case.seen.counted.requests.keys().map(String::as_str).collect();
+    let codes = |has_begun| reasons(case).into_iter().map(move |reason| reason.code(has_begun));
+    let status = case.seen.client.response.as_ref().map_or(200, |response| response.status);
+    let mut owed: Vec<_> = match verdict {
+        Verdict::StreamWhole | Verdict::Reply | Verdict::BrokenOff | Verdict::Unseen => vec![status.to_string()],
+        Verdict::StreamFailed => codes(true).map(|code| format!("{status} {code}")).collect(),
+        Verdict::Refused => codes(false).map(|code| format!("{status} {code}")).collect(),
+    };
+    if !case.seen.client.stayed {
+        owed.push(GONE.to_owned());
+    }
+    let is_owed = matches!(found[..], [found] if owed.iter().any(|owed| owed == found));
+    assert!(is_owed, "requests were counted as {found:?}, not as one of {owed:?}");
+}
+
+/// A stream that was asked for has one outcome, and it goes with how it ended for its client.
+fn check_stream(case: &Case<'_>, verdict: Verdict) {
+    let outcomes = &case.seen.counted.streams;
+    let count: f64 = outcomes.values().sum();
+    let most = if case.fault.stream && case.seen.client.sent_whole { 1.0 } else { 0.0 };
+    let is_owed = count == most || (!case.seen.client.stayed && count == 0.0);
+    assert!(is_owed, "{verdict:?}: {outcomes:?} where {most} were owed");
+    let owed: Vec<_> = match verdict {
+        Verdict::StreamWhole if case.theirs.is_incomplete => vec!["incomplete"],
+        Verdict::StreamWhole => vec!["completed"],
+        Verdict::StreamFailed => outcomes_of(case, true),
+        Verdict::Refused if most == 1.0 => outcomes_of(case, false),
+        _ => return,
+    };
+    let is_owed = outcomes.keys().all(|outcome| owed.contains(&outcome.as_str()));
+    assert!(is_owed, "{verdict:?}: {outcomes:?}, not one of {owed:?}");
+}
+
+fn outcomes_of(case: &Case<'_>, has_begun: bool) -> Vec<&'static str> {
+    reasons(case).into_iter().map(|reason: Reason| reason.outcome(has_begun)).collect()
+}
+
+/// The tokens of a whole answer are counted as the upstream counted them.
+fn check_tokens(case: &Case<'_>, verdict: Verdict) {
+    if !verdict.is_success() || !case.is_comparable() || !case.fault.kind.counts_tokens() {
+        return;
+    }
+    let Usage { input, output } = case.theirs.usage.unwrap_or_default();
+    let owed = [("input", input as f64), ("output", output as f64)].into_iter().filter(|(_, count)| *count > 0.0);
+    let owed: BTreeMap<String, f64> = owed.map(|(name, count)| (name.to_owned(), count)).collect();
+    assert_eq!(case.seen.counted.tokens, owed, "the tokens in the metrics");
+}
+
+/// How a request is counted whose client left.
+const GONE: &str = "499";
+/// The target of the one line that each request has.
+const ACCESS: &str = " access: ";

@@ -1,0 +1,509 @@
+//! Planted lies: at least one for each promise that the judge holds, beside the honest answers that it lets pass.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use simulator::scenario::named;
+use simulator::{Cut, Protocol, Request};
+use tokio::time::Instant;
+
+use super::{Verdict, judge};
+use crate::client::Response;
+use crate::fault::{Change, Fault, Hollow, Kind, Leave, Spot};
+use crate::law::{CLIENT_KEY, UPSTREAM_KEY};
+use crate::metrics::Counted;
+use crate::panics;
+use crate::question::Question;
+use crate::said::Said;
+use crate::visit::Client;
+use crate::world::{Asked, Left, Seen};
+
+/// A fault, and all that was seen of it.
+struct Scene {
+    fault: Fault,
+    seen: Seen,
+    log: String,
+    panics: Vec<String>,
+}
+
+/// Something that is not as it should be, and a part of the words by which the judge tells it.
+type Lie = (fn(&mut Scene), &'static str);
+
+impl Scene {
+    /// A stream of Chat from an upstream of Chat, with which nothing is wrong.
+    fn stream() -> Self {
+        let fault = Fault::planted(Protocol::Chat, Protocol::Chat, true, Kind::Nothing);
+        let said = chat(&[TEXT, FINISH, USAGE, DONE], "their-model");
+        let response = Response::of(200, EVENTS, &chat(&[TEXT, FINISH, USAGE, DONE], "chat"));
+        let mut scene = Self::new(fault, said, response);
+        scene.seen.counted = counted(&["200"], &["completed"], &[("input", 5.0), ("output", 4.0)]);
+        scene
+    }
+
+    /// The same stream, of which the upstream resets the second half.
+    fn failed() -> Self {
+        let mut scene = Self::stream();
+        scene.fault.kind = Kind::Cut(Spot::MIDDLE, Cut::Reset);
+        scene.said().body = chat(&[TEXT], "their-model").into();
+        (scene.said().is_whole, scene.said().is_closed) = (false, true);
+        scene.response().body = chat(&[TEXT, FAILED], "chat").into();
+        scene.seen.counted = counted(&["200 upstream_error"], &["upstream_truncated"], &[]);
+        scene
+    }
+
+    /// A plain reply of Chat, translated for a client of Messages.
+    fn reply() -> Self {
+        let fault = Fault::planted(Protocol::Messages, Protocol::Chat, false, Kind::Nothing);
+        let mut scene = Self::new(fault, COMPLETION.to_owned(), Response::of(200, JSON, MESSAGE));
+        scene.seen.counted = counted(&["200"], &[], &[("input", 5.0), ("output", 4.0)]);
+        scene
+    }
+
+    /// A refusal, for which the upstream has answered this status and body.
+    fn refusal(client: Protocol, said: (u16, &str), status: u16, body: &str, code: &str, outcome: &str) -> Self {
+        let fault = Fault::planted(client, Protocol::Chat, true, Kind::Hollow(Hollow::Status(said.0)));
+        let mut scene = Self::new(fault, said.1.to_owned(), Response::of(status, JSON, body));
+        scene.said().status = said.0;
+        scene.response().headers.push(("request-id".to_owned(), "req_1".to_owned()));
+        if matches!(status, 429 | 503 | 529) {
+            scene.response().headers.push(("retry-after".to_owned(), "2".to_owned()));
+        }
+        scene.seen.counted = counted(&[&format!("{status} {code}")], &[outcome], &[]);
+        scene
+    }
+
+    /// A refusal after the upstream's 500.
+    fn refused() -> Self {
+        Self::refusal(Protocol::Chat, (500, "{}"), 502, UPSTREAM_ERROR, "upstream_error", "upstream_error")
+    }
+
+    fn new(fault: Fault, said: String, response: Response) -> Self {
+        let said = Said { status: 200, body: said.into(), is_whole: true, is_closed: false };
+        let asked = Asked { request: request(&fault), said, written_before: Vec::new() };
+        let client = Client { response: Some(response), stayed: true, sent_head: true, sent_whole: true };
+        let seen = Seen { client, asked: vec![asked], counted: Counted::default(), left: Left::default() };
+        Self { fault, seen, log: LINE.to_owned(), panics: Vec::new() }
+    }
+
+    fn response(&mut self) -> &mut Response {
+        self.seen.client.response.as_mut().unwrap()
+    }
+
+    fn said(&mut self) -> &mut Said {
+        &mut self.seen.asked[0].said
+    }
+
+    /// Puts one text in the place of another in what the client read.
+    fn reword(&mut self, from: &str, to: &str) {
+        let response = self.response();
+        assert!(response.text().contains(from), "{from}: {}", response.text());
+        response.body = response.text().replace(from, to).into();
+    }
+
+    /// Puts one text in the place of another in what the upstream wrote.
+    fn missay(&mut self, from: &str, to: &str) {
+        let said = String::from_utf8(self.said().body.clone()).unwrap();
+        assert!(said.contains(from), "{from}: {said}");
+        self.said().body = said.replace(from, to).into();
+    }
+
+    /// Has the upstream asked once more, with the same answer.
+    fn ask_again(&mut self) {
+        let Asked { request, said, .. } = &self.seen.asked[0];
+        let again = Asked { request: request.clone(), said: said.clone(), written_before: Vec::new() };
+        self.seen.asked.push(again);
+    }
+
+    fn judged(&self) -> Result<Verdict, String> {
+        // What falls here is no panic of a task of the campaign's.
+        panics::take();
+        let Self { fault, seen, log, panics } = self;
+        let judged = catch_unwind(AssertUnwindSafe(|| judge(fault, seen, log, panics)));
+        judged.map_err(|told| match told.downcast::<String>() {
+            Ok(told) => *told,
+            Err(told) => (*told.downcast::<&str>().unwrap()).to_owned(),
+        })
+    }
+}
+
+impl Response {
+    fn of(status: u16, kind: &str, body: &str) -> Self {
+        let headers = vec![("content-type".to_owned(), kind.to_owned())];
+        Self { status, headers, body: body.into(), complete: true }
+    }
+}
+
+/// The request that the upstream sees.
+fn request(fault: &Fault) -> Request {
+    let body = format!(r#"{{"model":"their-model","stream":{},"messages":"{}"}}"#, fault.stream, fault.nonce());
+    Request {
+        number: 0,
+        connection: 0,
+        nth_on_connection: 0,
+        method: "POST".to_owned(),
+        path: "/v1/chat/completions".to_owned(),
+        headers: vec![("authorization".to_owned(), format!("Bearer {UPSTREAM_KEY}"))],
+        body: body.into(),
+        at: Instant::now().into_std(),
+    }
+}
+
+fn counted(requests: &[&str], streams: &[&str], tokens: &[(&str, f64)]) -> Counted {
+    let once = |names: &[&str]| names.iter().map(|name| ((*name).to_owned(), 1.0)).collect::<BTreeMap<_, _>>();
+    let tokens = tokens.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
+    Counted { requests: once(requests), streams: once(streams), tokens }
+}
+
+/// A stream of Chat with these events after its first.
+fn chat(events: &[&str], model: &str) -> String {
+    let events = [&[ROLE], events].concat();
+    events.iter().map(|data| format!("data: {}\n\n", data.replace("MODEL", model))).collect()
+}
+
+/// Holds that the scene is honest, and that each lie about it is told in its own words.
+fn check(scene: fn() -> Scene, verdict: Verdict, lies: &[Lie]) {
+    assert_eq!(scene().judged(), Ok(verdict));
+    for (lie, notice) in lies {
+        let mut scene = scene();
+        lie(&mut scene);
+        let told = scene.judged().expect_err(notice);
+        assert!(told.contains(notice), "{notice} is told as: {told}");
+    }
+}
+
+#[test]
+fn a_stream_ends_once_and_as_its_upstream_did() {
+    let lies: [Lie; 10] = [
+        (|it| it.reword("data: [DONE]", "data: [DONE]\n\ndata: [DONE]"), "exactly one end"),
+        (|it| it.reword("data: [DONE]\n\n", ""), "exactly one end"),
+        (|it| it.response().complete = false, "came to its end"),
+        (|it| it.response().body.extend(b"data: {\"a\":1}\n\n"), "{\"a\":1}"),
+        (|it| it.missay("data: [DONE]\n\n", "data: {\"error\":{}}\n\ndata: [DONE]\n\n"), "a false success"),
+        (|it| it.missay(TEXT_OF_THEIRS, "{"), "a false success"),
+        (
+            |it| (it.said().body, it.said().is_whole) = (chat(&[TEXT, FINISH], "their-model").into(), false),
+            "a false success",
+        ),
+        (|it| it.said().status = 500, "a false success"),
+        (|it| it.fault.stream = false, "a stream, or none"),
+        (|it| it.seen.client.response = None, "no answer"),
+    ];
+    check(Scene::stream, Verdict::StreamWhole, &lies);
+}
+
+#[test]
+fn a_stream_says_what_its_upstream_said() {
+    let lies: [Lie; 8] = [
+        (|it| it.reword("You said: ", "You said "), "the words of the answer"),
+        (|it| it.reword("nonce-00000007", "nonce-00000008"), "the words of the answer"),
+        (|it| it.fault.number = 8, "the request of another client"),
+        (|it| it.reword("\"model\":\"chat\"", "\"model\":\"their-model\""), "the model is"),
+        (|it| it.reword("\"completion_tokens\":4", "\"completion_tokens\":5"), "the usage"),
+        (|it| it.missay(USAGE_OF_THEIRS, "\"usage\":null"), "the usage"),
+        (|it| it.reword("\"stop\"", "\"length\""), "whether the limit on the output cut it"),
+        (|it| it.response().headers.push(("x-sluicegate-dropped".to_owned(), "tools".to_owned())), "dropped:"),
+    ];
+    check(Scene::stream, Verdict::StreamWhole, &lies);
+}
+
+#[test]
+fn a_stream_that_fails_says_so_and_why() {
+    let lies: [Lie; 9] = [
+        (|it| it.reword(FAILED, "[DONE]"), "[DONE]"),
+        (|it| it.reword(FAILED, &[FAILED, "\n\ndata: [DONE]"].concat()), "exactly one end"),
+        (|it| it.reword("nonce-00000007", "nonce-00000007 and more"), "is not how"),
+        (|it| it.reword("\"code\":\"server_error\"", "\"code\":\"rate_limit_exceeded\""), "the stream fails with"),
+        (|it| it.reword("\"model\":\"chat\"", "\"model\":\"other\""), "the model is"),
+        (|it| it.said().body = chat(&[TEXT, FINISH, USAGE, DONE], "their-model").into(), "a success is withheld"),
+        (|it| it.seen.counted.streams = counted(&[], &["completed"], &[]).streams, "\"completed\""),
+        (|it| it.seen.counted.streams = counted(&[], &["timeout"], &[]).streams, "\"timeout\""),
+        (|it| it.seen.counted.requests = counted(&["200"], &[], &[]).requests, "requests were counted as [\"200\"]"),
+    ];
+    check(Scene::failed, Verdict::StreamFailed, &lies);
+}
+
+/// A scenario with which nothing is wrong, and a stall of the upstream, have each their own end.
+#[test]
+fn an_end_fits_its_fault() {
+    let mut scene = Scene::failed();
+    scene.fault.kind = Kind::Scenario(named("sse-crlf").unwrap());
+    assert!(scene.judged().unwrap_err().contains("nothing went wrong"));
+    scene.fault = scene.fault.slow();
+    assert_eq!(scene.judged(), Ok(Verdict::StreamFailed));
+
+    let mut scene = Scene::failed();
+    (scene.fault.kind, scene.said().is_closed) = (Kind::Cut(Spot::MIDDLE, Cut::Hold), false);
+    assert!(scene.judged().unwrap_err().contains("upstream_error"));
+    scene.seen.counted = counted(&["200 upstream_timeout"], &["timeout"], &[]);
+    assert_eq!(scene.judged(), Ok(Verdict::StreamFailed));
+
+    let mut scene = Scene::failed();
+    scene.fault.kind = Kind::Shutdown(Spot::MIDDLE);
+    assert!(scene.judged().unwrap_err().contains("upstream_error"));
+    scene.seen.counted = counted(&["200 server_error"], &["shutdown"], &[]);
+    assert_eq!(scene.judged(), Ok(Verdict::StreamFailed));
+}
+
+#[test]
+fn a_plain_reply_is_all_that_the_upstream_said() {
+    let lies: [Lie; 13] = [
+        (|it| it.reword("You said: nonce-00000007", "nonce-00000007"), "the words of the answer"),
+        (|it| it.reword("\"input_tokens\":5", "\"input_tokens\":6"), "the usage"),
+        (|it| it.reword("\"model\":\"chat\"", "\"model\":\"their-model\""), "the model is"),
+        (|it| it.reword("end_turn", "max_tokens"), "whether the limit on the output cut it"),
+        (|it| it.missay("\"stop\"", "null"), "a false success"),
+        (|it| it.missay("\"usage\":", "\"error\":{},\"usage\":"), "a false success"),
+        (|it| it.said().is_whole = false, "a false success"),
+        (|it| it.response().complete = false, "a plain reply breaks off"),
+        (|it| it.reword("\"end_turn\"", "null"), "a reply that says no success"),
+        (|it| it.response().headers[0].1 = "text/html".to_owned(), "text/html"),
+        (|it| it.seen.counted.streams = counted(&[], &["completed"], &[]).streams, "where 0 were owed"),
+        (|it| it.fault.upstream = Protocol::Messages, "another path"),
+        (
+            |it| {
+                it.fault.stream = true;
+                it.seen.asked[0].request = request(&it.fault);
+            },
+            "a plain reply where a stream was asked for",
+        ),
+    ];
+    check(Scene::reply, Verdict::Reply, &lies);
+}
+
+/// What a question loses on its way is told, in the words of the client's protocol.
+#[test]
+fn what_is_dropped_is_told() {
+    let mut scene = Scene::reply();
+    scene.fault.question = Question::Reasoning;
+    assert_eq!(scene.judged(), Ok(Verdict::Reply));
+    scene.fault.client = Protocol::Responses;
+    let completed = RESPONSE.replace("MODEL", "chat");
+    *scene.response() = Response::of(200, JSON, &completed);
+    assert!(scene.judged().unwrap_err().contains("dropped: None, not Some(\"reasoning.summary\")"));
+    scene.response().headers.push(("x-sluicegate-dropped".to_owned(), "reasoning.summary".to_owned()));
+    assert_eq!(scene.judged(), Ok(Verdict::Reply));
+}
+
+#[test]
+fn a_refusal_tells_why_there_is_no_answer() {
+    let lies: [Lie; 8] = [
+        (|it| it.response().status = 504, "is not of the closed list"),
+        (|it| it.reword("upstream_error", "server_error"), "is not of the closed list"),
+        (|it| it.response().body = "<html>".into(), "is not of the closed list"),
+        (|it| *it.response() = Response::of(504, JSON, TIMEOUT), "(504, \"upstream_timeout\") is told"),
+        (|it| it.response().headers.push(("retry-after".to_owned(), "2".to_owned())), "retry-after of status 502"),
+        (|it| it.response().complete = false, "a refusal breaks off"),
+        (|it| it.seen.counted.streams = counted(&[], &["shed"], &[]).streams, "\"shed\""),
+        (|it| it.seen.counted.requests = counted(&["500 server_error"], &[], &[]).requests, "500 server_error"),
+    ];
+    check(Scene::refused, Verdict::Refused, &lies);
+}
+
+/// A status of the upstream has one meaning, which each protocol has its own words for.
+#[test]
+fn a_refusal_is_that_of_the_upstream_s_status() {
+    for (said, code, outcome, openai, messages) in [
+        (400, "invalid_value", "refused", (400, "invalid_request_error", "No."), (400, "invalid_request_error", "No.")),
+        (422, "invalid_value", "refused", (400, "invalid_request_error", "No."), (400, "invalid_request_error", "No.")),
+        (413, "request_too_large", "refused", (413, "invalid_request_error", "No."), (413, "request_too_large", LARGE)),
+        (401, "upstream_error", "upstream_error", (502, "server_error", FAULTY), (502, "api_error", FAULTY)),
+        (404, "upstream_error", "upstream_error", (502, "server_error", FAULTY), (502, "api_error", FAULTY)),
+        (408, "upstream_timeout", "timeout", (504, "server_error", LATE), (504, "timeout_error", LATE)),
+        (429, "rate_limit_exceeded", "shed", (429, "rate_limit_error", WAIT), (429, "rate_limit_error", WAIT)),
+        (503, "service_unavailable", "shed", (503, "server_error", BUSY), (529, "overloaded_error", "Overloaded")),
+        (529, "service_unavailable", "shed", (503, "server_error", BUSY), (529, "overloaded_error", "Overloaded")),
+    ] {
+        for (client, (status, kind, sentence)) in [(Protocol::Chat, openai), (Protocol::Messages, messages)] {
+            let body = match client {
+                Protocol::Messages => format!(
+                    r#"{{"type":"error","error":{{"type":"{kind}","message":"{sentence}"}},"request_id":"req_1"}}"#
+                ),
+                _ => format!(r#"{{"error":{{"message":"{sentence}","type":"{kind}","param":null,"code":"{code}"}}}}"#),
+            };
+            let scene = |said| Scene::refusal(client, (said, "{}"), status, &body, code, outcome).judged();
+            assert_eq!(scene(said), Ok(Verdict::Refused), "{said} for {client:?}");
+            // The answer to a status of another meaning.
+            let other = if code == "upstream_error" { 429 } else { 500 };
+            assert!(scene(other).unwrap_err().contains("is told, and not one of"), "{said} for {client:?}");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_left_over() {
+    let lies: [Lie; 6] = [
+        (|it| it.seen.left.permits = 1, "permits: 1"),
+        (|it| it.seen.left.connections = 1, "connections: 1"),
+        (|it| it.seen.left.tasks = 1, "tasks: 1"),
+        (|it| it.seen.left.panics = 1.0, "panics: 1.0"),
+        (|it| it.seen.left.hung = true, "hung: true"),
+        (|it| it.panics.push("index out of bounds".to_owned()), "a task panicked: index out of bounds"),
+    ];
+    check(Scene::stream, Verdict::StreamWhole, &lies);
+}
+
+#[test]
+fn nobody_sees_what_is_not_theirs() {
+    let lies: [Lie; 10] = [
+        (|it| it.log += UPSTREAM_KEY, "the log has"),
+        (|it| it.log += "a call to internal-host-7", "the log has"),
+        (|it| it.reword("You said", CLIENT_KEY), "the body has"),
+        (|it| it.response().headers.push(("server".to_owned(), "nginx".to_owned())), "header server"),
+        (|it| it.response().headers.push(("date".to_owned(), UPSTREAM_KEY.to_owned())), "date has"),
+        (|it| it.seen.asked[0].request.headers[0].1 = format!("Bearer {CLIENT_KEY}"), "an upstream's own key"),
+        (|it| it.seen.asked[0].request.headers.push(("cookie".to_owned(), "a=b".to_owned())), "cookie"),
+        (|it| it.seen.asked[0].request.path += CLIENT_KEY, "the key of the client in the path"),
+        (|it| it.seen.asked[0].request.body = CLIENT_KEY.into(), "CLIENT_KEY"),
+        (|it| it.seen.asked[0].request.body = r#"{"model":"chat","stream":true}"#.into(), "another model"),
+    ];
+    check(Scene::stream, Verdict::StreamWhole, &lies);
+}
+
+#[test]
+fn a_request_is_counted_once() {
+    let lies: [Lie; 9] = [
+        (|it| *it.seen.counted.requests.get_mut("200").unwrap() = 2.0, "2 requests were counted of 1"),
+        (|it| it.seen.counted.requests.clear(), "0 requests were counted of 1"),
+        (|it| it.seen.counted.requests = counted(&["200 upstream_error"], &[], &[]).requests, "200 upstream_error"),
+        (|it| it.seen.counted.streams = counted(&[], &["incomplete"], &[]).streams, "incomplete"),
+        (|it| it.seen.counted.streams = counted(&[], &["completed", "timeout"], &[]).streams, "where 1 were owed"),
+        (|it| it.seen.counted.streams.clear(), "where 1 were owed"),
+        (|it| it.seen.counted.tokens.clear(), "the tokens in the metrics"),
+        (|it| it.log.clear(), "lines in the log"),
+        (|it| it.log += LINE, "lines in the log"),
+    ];
+    check(Scene::stream, Verdict::StreamWhole, &lies);
+}
+
+#[test]
+fn an_upstream_is_asked_again_only_where_that_does_no_harm() {
+    let lies: [Lie; 5] = [
+        (|it| (0..2).for_each(|_| it.ask_again()), "asked 3 times"),
+        (Scene::ask_again, "asked again after status 200"),
+        (
+            |it| {
+                it.ask_again();
+                it.said().status = 0;
+            },
+            "asked again after status 0",
+        ),
+        (|it| it.seen.asked.clear(), "no upstream was asked"),
+        (|it| it.fault.kind = Kind::Refused, "an upstream was asked"),
+    ];
+    check(Scene::stream, Verdict::StreamWhole, &lies);
+    let lies: [Lie; 1] = [(
+        |it| {
+            let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nb\r\ndata: {}\r\n\n\r\n";
+            it.seen.asked[1].written_before = head.into();
+        },
+        "asked again after the client had 1 events",
+    )];
+    let asked_twice = || {
+        let mut scene = Scene::refused();
+        scene.ask_again();
+        // The head and a comment may have left.
+        scene.seen.asked[1].written_before =
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\ne\r\n: keep-alive\n\n\r\n".into();
+        scene
+    };
+    check(asked_twice, Verdict::Refused, &lies);
+}
+
+/// A request that was never sent whole reaches nobody, and is refused for that.
+#[test]
+fn half_a_request_is_no_request() {
+    let half = || {
+        let mut scene = Scene::refused();
+        scene.fault.kind = Kind::Upload(Spot::MIDDLE, Leave::Still);
+        (scene.seen.client.sent_whole, scene.seen.client.stayed) = (false, false);
+        scene.seen.asked.clear();
+        scene.seen.counted = counted(&["400 invalid_value"], &[], &[]);
+        *scene.response() = Response::of(400, JSON, &UPSTREAM_ERROR.replace("upstream_error", "invalid_value"));
+        scene
+    };
+    let lies: [Lie; 5] = [
+        (|it| it.seen.asked = Scene::stream().seen.asked, "an upstream was asked"),
+        (|it| it.seen.counted.streams = counted(&[], &["refused"], &[]).streams, "where 0 were owed"),
+        (|it| *it.response() = Response::of(502, JSON, UPSTREAM_ERROR), "(502, \"upstream_error\") is told"),
+        (|it| it.reword("\"message\":\"", "\"message\":\"\",\"text\":\""), "no message"),
+        (|it| it.reword("{\"error\"", "{\"type\":\"error\",\"error\""), "the error of another protocol"),
+    ];
+    check(half, Verdict::Refused, &lies);
+}
+
+/// Who leaves sees nothing, and may be counted at most once.
+#[test]
+fn a_client_that_left_is_counted_at_most_once() {
+    let gone = || {
+        let mut scene = Scene::stream();
+        scene.fault.kind = Kind::Leaves(Spot::MIDDLE, Leave::Close);
+        (scene.seen.client.response, scene.seen.client.stayed) = (None, false);
+        scene.seen.counted = counted(&["499"], &["client_gone"], &[]);
+        scene
+    };
+    let lies: [Lie; 2] = [
+        (|it| *it.seen.counted.requests.get_mut("499").unwrap() = 2.0, "2 requests were counted"),
+        (|it| *it.seen.counted.streams.get_mut("client_gone").unwrap() = 2.0, "where 1 were owed"),
+    ];
+    check(gone, Verdict::Unseen, &lies);
+}
+
+/// A long reply of pictures is passed on as it comes, and breaks off where it did.
+#[test]
+fn a_reply_that_breaks_off_is_how_the_upstream_s_begins() {
+    let broken = || {
+        let mut fault = Fault::planted(Protocol::Images, Protocol::Images, false, Kind::Cut(Spot::MIDDLE, Cut::Reset));
+        fault.drawing = (0..).map(|number| Fault::draw(1, number).drawing).find(|it| it.path() == IMAGES).unwrap();
+        let body = format!("{{\"data\":[{{\"b64_json\":\"{}", "A".repeat(20 << 10));
+        let mut scene = Scene::new(fault, body.clone(), Response::of(200, JSON, &body[..9_000]));
+        scene.seen.asked[0].request.path = IMAGES.to_owned();
+        (scene.said().is_whole, scene.said().is_closed, scene.response().complete) = (false, true, false);
+        scene.seen.counted = counted(&["200"], &[], &[]);
+        scene
+    };
+    let lies: [Lie; 3] = [
+        (|it| it.reword("{\"data\"", "{\"date\""), "not how the upstream's reply begins"),
+        (|it| it.response().complete = true, "EOF while parsing"),
+        (|it| it.said().body.truncate(10_000), "a plain reply breaks off"),
+    ];
+    check(broken, Verdict::BrokenOff, &lies);
+}
+
+/// A changed byte may be one of a word that is passed on; that it is a success all the same is judged.
+#[test]
+fn a_changed_answer_is_judged_by_what_it_became() {
+    let changed = || {
+        let mut scene = Scene::stream();
+        scene.fault.kind = Kind::Changed(Spot::MIDDLE, Change::Byte(b'x'));
+        scene.missay("You said", "You xaid");
+        scene
+    };
+    check(changed, Verdict::StreamWhole, &[(|it| it.missay("[DONE]", "[xONE]"), "a false success")]);
+}
+
+const IMAGES: &str = "/v1/images/generations";
+const LINE: &str = " INFO access: request_id=\"req_1\" route=\"chat_completions\" status=200\n";
+const EVENTS: &str = "text/event-stream; charset=utf-8";
+const JSON: &str = "application/json";
+
+const ROLE: &str = r#"{"id":"c1","object":"chat.completion.chunk","created":1,"model":"MODEL","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}"#;
+const TEXT: &str = r#"{"id":"c1","object":"chat.completion.chunk","created":1,"model":"MODEL","choices":[{"index":0,"delta":{"content":"You said: nonce-00000007"},"finish_reason":null}]}"#;
+const FINISH: &str = r#"{"id":"c1","object":"chat.completion.chunk","created":1,"model":"MODEL","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
+const USAGE: &str = r#"{"id":"c1","object":"chat.completion.chunk","created":1,"model":"MODEL","choices":[],"usage":{"prompt_tokens":5,"completion_tokens":4,"total_tokens":9}}"#;
+const DONE: &str = "[DONE]";
+const FAILED: &str =
+    r#"{"error":{"message":"The server had an error.","type":"server_error","param":null,"code":"server_error"}}"#;
+const TEXT_OF_THEIRS: &str = r#"{"id":"c1","object":"chat.completion.chunk","created":1,"model":"their-model","choices":[{"index":0,"delta":{"content""#;
+const USAGE_OF_THEIRS: &str = r#""usage":{"prompt_tokens":5,"completion_tokens":4,"total_tokens":9}"#;
+
+const COMPLETION: &str = r#"{"id":"c1","object":"chat.completion","created":1,"model":"their-model","choices":[{"index":0,"message":{"role":"assistant","content":"You said: nonce-00000007","refusal":null},"logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":4,"total_tokens":9}}"#;
+const MESSAGE: &str = r#"{"id":"msg_1","type":"message","role":"assistant","model":"chat","content":[{"type":"text","text":"You said: nonce-00000007"}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":5,"output_tokens":4}}"#;
+const RESPONSE: &str = r#"{"id":"resp_1","object":"response","created_at":1,"status":"completed","model":"MODEL","output":[{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":"You said: nonce-00000007","annotations":[]}]}],"error":null,"incomplete_details":null,"usage":{"input_tokens":5,"input_tokens_details":{"cached_tokens":0},"output_tokens":4,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":9}}"#;
+const UPSTREAM_ERROR: &str = r#"{"error":{"message":"The upstream returned an invalid reply.","type":"server_error","param":null,"code":"upstream_error"}}"#;
+const TIMEOUT: &str = r#"{"error":{"message":"The upstream did not answer in time.","type":"server_error","param":null,"code":"upstream_timeout"}}"#;
+
+const LARGE: &str = "Request exceeds the maximum size.";
+const FAULTY: &str = "The upstream returned an invalid reply.";
+const LATE: &str = "The upstream did not answer in time.";
+const WAIT: &str = "The model takes no more requests just now; try again in 2s.";
+const BUSY: &str = "The model is overloaded just now.";

@@ -1,0 +1,169 @@
+//! Why there is no answer, and what its client, the metrics and nobody else are to learn of it.
+
+use serde_json::Value;
+use simulator::Protocol;
+
+use super::Case;
+use crate::client::Response;
+use crate::fault::Kind;
+use crate::law;
+use crate::reading::End;
+
+/// A reason for which there is no answer, or not all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reason {
+    /// The request is wrong, or broke off.
+    Invalid,
+    /// The request did not come in time.
+    SlowRequest,
+    /// The request is too large for the upstream.
+    TooLarge,
+    /// The upstream takes no more requests for now.
+    RateLimited,
+    /// The upstream has too much to do.
+    Overloaded,
+    /// The upstream failed, or its answer is none.
+    Failed,
+    /// The upstream's answer breaks off.
+    Truncated,
+    /// The upstream did not answer in time.
+    Late,
+    /// The request has taken all of its time.
+    Expired,
+    /// The process ends.
+    Shutdown,
+}
+
+impl Reason {
+    /// The status by which it is told before an answer has begun, with the code in the body; of Messages the type.
+    pub(super) fn refusal(self, client: Protocol) -> (u16, &'static str) {
+        let (status, code, kind) = match self {
+            Self::Invalid => (400, "invalid_value", "invalid_request_error"),
+            Self::SlowRequest => (408, "request_timeout", "timeout_error"),
+            Self::TooLarge => (413, "request_too_large", "request_too_large"),
+            Self::RateLimited => (429, "rate_limit_exceeded", "rate_limit_error"),
+            Self::Overloaded if client == Protocol::Messages => (529, "", "overloaded_error"),
+            Self::Overloaded | Self::Shutdown => (503, "service_unavailable", "overloaded_error"),
+            Self::Failed | Self::Truncated => (502, "upstream_error", "api_error"),
+            Self::Late | Self::Expired => (504, "upstream_timeout", "timeout_error"),
+        };
+        (status, if client == Protocol::Messages { kind } else { code })
+    }
+
+    /// The code, or type, of the event that tells it within a stream.
+    fn event(self, client: Protocol) -> &'static str {
+        match (self, client) {
+            (Self::RateLimited, Protocol::Messages) => "rate_limit_error",
+            (Self::RateLimited, _) => "rate_limit_exceeded",
+            (_, Protocol::Messages) => "api_error",
+            _ => "server_error",
+        }
+    }
+
+    /// The code in metrics; that of a stream that had begun differs where the gateway itself ends it.
+    pub(super) fn code(self, has_begun: bool) -> &'static str {
+        match self {
+            Self::Expired | Self::Shutdown if has_begun => "server_error",
+            Self::Overloaded => "service_unavailable",
+            _ => self.refusal(Protocol::Chat).1,
+        }
+    }
+
+    /// The outcome in metrics of a stream that was asked for.
+    pub(super) fn outcome(self, has_begun: bool) -> &'static str {
+        match self {
+            Self::Invalid | Self::TooLarge => "refused",
+            Self::RateLimited | Self::Overloaded => "shed",
+            Self::Truncated if has_begun => "upstream_truncated",
+            Self::Failed | Self::Truncated => "upstream_error",
+            Self::Late | Self::Expired | Self::SlowRequest => "timeout",
+            Self::Shutdown => "shutdown",
+        }
+    }
+}
+
+/// The reasons that there can be, by the fault and by what the upstream wrote.
+pub(super) fn reasons(case: &Case<'_>) -> Vec<Reason> {
+    match case.fault.kind {
+        Kind::Refused => vec![Reason::Failed],
+        Kind::Unreachable => vec![Reason::Late],
+        Kind::Upload(..) if !case.seen.client.sent_whole => vec![Reason::Invalid, Reason::SlowRequest],
+        Kind::Shutdown(_) => vec![Reason::Shutdown],
+        _ if case.may_be_late() => [of_answer(case), vec![Reason::Late, Reason::Expired]].concat(),
+        _ => of_answer(case),
+    }
+}
+
+fn of_answer(case: &Case<'_>) -> Vec<Reason> {
+    let said = case.said;
+    if said.status != 0 && !said.is_ok() {
+        return vec![of_status(said.status)];
+    }
+    match &case.theirs.end {
+        End::Failure(Some(code)) => vec![of_code(code)],
+        End::Missing if said.is_silent() && case.fault.kind.stalls() => vec![Reason::Late],
+        // The gateway itself may have left, at a head or an event that it does not take.
+        End::Missing if said.is_silent() => vec![Reason::Late, Reason::Truncated, Reason::Failed],
+        _ => vec![Reason::Truncated, Reason::Failed],
+    }
+}
+
+/// What an upstream's status means for a client: a refused request is the client's fault, a key or a model that is not
+/// known is the operator's.
+fn of_status(status: u16) -> Reason {
+    match status {
+        400 | 422 => Reason::Invalid,
+        413 => Reason::TooLarge,
+        429 => Reason::RateLimited,
+        503 | 529 => Reason::Overloaded,
+        408 | 504 => Reason::Late,
+        _ => Reason::Failed,
+    }
+}
+
+/// What an error means that an upstream tells with a status of success.
+fn of_code(code: &str) -> Reason {
+    match code {
+        "rate_limit_exceeded" | "rate_limit_error" => Reason::RateLimited,
+        "overloaded_error" => Reason::Overloaded,
+        _ => Reason::Failed,
+    }
+}
+
+/// A status tells why there is no answer, in the words of the client's protocol.
+pub(super) fn check_refusal(case: &Case<'_>, response: &Response) {
+    let client = case.fault.client;
+    // A request that was cut short is refused in words of its own.
+    if case.seen.client.sent_whole {
+        law::check_refusal(client, response);
+    }
+    assert!(response.complete, "a refusal breaks off");
+    let body: Value = serde_json::from_slice(&response.body).expect("a refusal is JSON");
+    let error = &body["error"];
+    let member = if client == Protocol::Messages { "type" } else { "code" };
+    let found = (response.status, error[member].as_str().unwrap_or_default());
+    let reasons = reasons(case);
+    let owed: Vec<_> = reasons.iter().map(|reason| reason.refusal(client)).collect();
+    assert!(owed.contains(&found), "{found:?} is told, and not one of {owed:?}, which are for {reasons:?}");
+    assert!(error["message"].as_str().is_some_and(|message| !message.is_empty()), "no message: {body}");
+    let is_of_messages = body["type"] == "error";
+    assert_eq!(is_of_messages, client == Protocol::Messages, "the error of another protocol: {body}");
+    check_wait(response);
+    assert_eq!(response.header("x-sluicegate-dropped"), None, "something is dropped of no answer");
+}
+
+/// Clients are told how long to wait where that helps, and never for long.
+fn check_wait(response: &Response) {
+    let wait = response.header("retry-after").map(|wait| wait.parse::<u32>().expect("seconds"));
+    let is_owed = matches!(response.status, 429 | 503 | 529);
+    assert_eq!(wait.is_some(), is_owed, "retry-after of status {}: {wait:?}", response.status);
+    assert!(wait.is_none_or(|wait| (1..=30).contains(&wait)), "retry-after: {wait:?}");
+}
+
+/// The event that ends a stream tells why, by a code that clients know there.
+pub(super) fn check_event(case: &Case<'_>, code: Option<&str>) {
+    let reasons = reasons(case);
+    let owed: Vec<_> = reasons.iter().map(|reason| reason.event(case.fault.client)).collect();
+    let is_owed = code.is_some_and(|code| owed.contains(&code));
+    assert!(is_owed, "the stream fails with {code:?}, and not with one of {owed:?}, which are for {reasons:?}");
+}

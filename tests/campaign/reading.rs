@@ -1,0 +1,112 @@
+//! The content of an answer, read from its bytes alone: no type of the gateway's takes part.
+
+mod events;
+mod reply;
+mod stream;
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use simulator::Protocol;
+
+pub(crate) use self::events::events;
+
+/// The body of an answer with status 200, up to its end.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Reading {
+    pub(crate) end: End,
+    /// Thoughts, texts, refusals and arguments, in order. Of Images the pictures.
+    pub(crate) words: String,
+    /// Whether the limit on the output cut it.
+    pub(crate) is_cut: bool,
+    /// Whether it says that it is not all of the answer, be it for that reason or another.
+    pub(crate) is_incomplete: bool,
+    pub(crate) usage: Option<Usage>,
+    /// Every model that it names.
+    pub(crate) models: BTreeSet<String>,
+    /// How many events it has before its end.
+    pub(crate) events: usize,
+    /// Whether events come after its end.
+    pub(crate) has_more: bool,
+}
+
+/// The end of an answer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) enum End {
+    /// None: it breaks off.
+    #[default]
+    Missing,
+    /// The terminal event of a success, or a finished reply.
+    Success,
+    /// A failure with its code, or something that is not of the protocol, without one.
+    Failure(Option<String>),
+}
+
+/// Tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Usage {
+    /// Those from a cache among them.
+    pub(crate) input: u64,
+    pub(crate) output: u64,
+}
+
+impl Reading {
+    /// Reads a body, which is a JSON object or else a stream of events. A success is one only of `pictures` pictures.
+    pub(crate) fn of(protocol: Protocol, body: &[u8], is_whole: bool, pictures: u32) -> Self {
+        match serde_json::from_slice(body) {
+            Ok(reply @ Value::Object(_)) if is_whole => reply::read(protocol, &reply),
+            Ok(Value::Object(_)) => Self::default(),
+            _ => stream::read(protocol, body, is_whole, pictures),
+        }
+    }
+
+    fn name(&mut self, model: &Value) {
+        self.models.extend(model.as_str().map(str::to_owned));
+    }
+}
+
+impl Usage {
+    /// Reads the counts of any protocol.
+    fn of(counts: &Value) -> Option<Self> {
+        counts.is_object().then(|| Self::with(counts, Self::default()))
+    }
+
+    /// The same, with `other` for those that are left out.
+    fn with(counts: &Value, other: Self) -> Self {
+        let count = |names: &[&str]| names.iter().find_map(|name| counts[*name].as_u64());
+        let cached = ["cache_read_input_tokens", "cache_creation_input_tokens"].map(|name| count(&[name]));
+        let input = count(&["input_tokens", "prompt_tokens"]);
+        Self {
+            input: input.map_or(other.input, |input| input + cached.into_iter().flatten().sum::<u64>()),
+            output: count(&["output_tokens", "completion_tokens"]).unwrap_or(other.output),
+        }
+    }
+}
+
+/// The failure in a reply or in an event, if it is one.
+fn failure(object: &Value) -> Option<End> {
+    let error = match &object["response"]["error"] {
+        Value::Null => &object["error"],
+        error => error,
+    };
+    let is_error = !matches!(error, Value::Null | Value::Bool(false));
+    let is_marked = object["type"] == "error" || object["object"] == "error" || object["type"] == "response.failed";
+    if !is_error && !is_marked {
+        return None;
+    }
+    let error = if error.is_object() { error } else { object };
+    let code = error["code"].as_str().or(error["type"].as_str());
+    Some(End::Failure(code.map(str::to_owned)))
+}
+
+/// The texts of the members of these names.
+fn texts<'a>(object: &'a Value, names: &'a [&str]) -> impl Iterator<Item = &'a str> {
+    names.iter().filter_map(|name| object[*name].as_str())
+}
+
+fn list<'a>(object: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
+    object[name].as_array().into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,67 @@
+//! Plain replies.
+
+use serde_json::Value;
+use simulator::Protocol;
+
+use super::{End, Reading, Usage, failure, list, texts};
+
+/// Reads a plain reply.
+pub(super) fn read(protocol: Protocol, reply: &Value) -> Reading {
+    let mut reading = Reading { usage: Usage::of(&reply["usage"]), ..Reading::default() };
+    reading.name(&reply["model"]);
+    let is_finished = match protocol {
+        Protocol::Responses => response(reply, &mut reading),
+        Protocol::Chat => completion(reply, &mut reading),
+        Protocol::Messages => message(reply, &mut reading),
+        Protocol::Images => {
+            reading.words = list(reply, "data").flat_map(|picture| texts(picture, &["b64_json"])).collect();
+            list(reply, "data").next().is_some()
+        }
+    };
+    let end = if is_finished { End::Success } else { End::Missing };
+    Reading { end: failure(reply).unwrap_or(end), ..reading }
+}
+
+/// Reads a response, and whether it is finished.
+pub(super) fn response(response: &Value, reading: &mut Reading) -> bool {
+    for item in list(response, "output") {
+        match item["type"].as_str() {
+            Some("reasoning") => reading.words.extend(list(item, "summary").flat_map(|part| texts(part, &["text"]))),
+            Some("function_call") => reading.words.extend(texts(item, &["arguments"])),
+            _ => reading.words.extend(list(item, "content").flat_map(|part| texts(part, &["text", "refusal"]))),
+        }
+    }
+    note_incomplete(response, reading);
+    matches!(response["status"].as_str(), Some("completed" | "incomplete"))
+}
+
+/// Notes whether a response is all of the answer.
+pub(super) fn note_incomplete(response: &Value, reading: &mut Reading) {
+    reading.is_incomplete = response["status"] == "incomplete";
+    reading.is_cut = reading.is_incomplete && response["incomplete_details"]["reason"] == "max_output_tokens";
+}
+
+fn completion(completion: &Value, reading: &mut Reading) -> bool {
+    for choice in list(completion, "choices") {
+        let message = &choice["message"];
+        let calls = list(message, "tool_calls").map(|call| &call["function"]);
+        reading.words.extend(texts(message, &["reasoning_content", "content", "refusal"]));
+        reading.words.extend(calls.flat_map(|function| texts(function, &["arguments"])));
+        reading.is_cut |= choice["finish_reason"] == "length";
+    }
+    reading.is_incomplete = reading.is_cut;
+    let mut choices = list(completion, "choices").peekable();
+    choices.peek().is_some() && choices.all(|choice| choice["finish_reason"].is_string())
+}
+
+fn message(message: &Value, reading: &mut Reading) -> bool {
+    for block in list(message, "content") {
+        match block["type"].as_str() {
+            Some("tool_use") => reading.words += &block["input"].to_string(),
+            _ => reading.words.extend(texts(block, &["thinking", "text"])),
+        }
+    }
+    reading.is_cut = message["stop_reason"] == "max_tokens";
+    reading.is_incomplete = reading.is_cut;
+    message["type"] == "message" && message["stop_reason"].is_string()
+}

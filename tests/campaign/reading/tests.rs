@@ -1,0 +1,157 @@
+//! Recorded answers, read by hand.
+
+use std::fs;
+use std::path::Path;
+
+use simulator::Protocol::{self, Chat, Images, Messages, Responses};
+
+use super::{End, Reading, Usage};
+
+/// A recorded answer of a protocol.
+fn recorded(protocol: Protocol, name: &str) -> Vec<u8> {
+    let package = match protocol {
+        Responses => "responses",
+        Chat => "chat",
+        Messages => "messages",
+        Images => "images",
+    };
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates");
+    fs::read(crates.join(package).join("tests/it/fixtures").join(name)).unwrap()
+}
+
+fn read(protocol: Protocol, name: &str) -> Reading {
+    Reading::of(protocol, &recorded(protocol, name), true, 1)
+}
+
+/// What an answer of success says, whether it was cut, and its tokens.
+type Content = (Protocol, &'static str, &'static str, bool, Option<(u64, u64)>);
+
+#[test]
+fn a_success_is_read_to_its_end() {
+    let contents: [Content; 16] = [
+        (Responses, "responses-stream-incomplete.sse", "Once upon a time there was", true, Some((11, 6))),
+        (Responses, "responses-stream-parallel-function-calls.sse", CALLS, false, Some((60, 41))),
+        (Responses, "responses-response-parallel-function-calls.json", CALLS, false, Some((60, 41))),
+        (Responses, "responses-response-reasoning.json", DIGITS, false, Some((21, 64))),
+        (Responses, "responses-response-refusal.json", "I can't help with that.", false, Some((19, 9))),
+        (Chat, "chat-stream-usage.sse", "1 2 3", false, Some((11, 5))),
+        (Chat, "chat-stream-length.sse", "Once upon a", true, None),
+        (Chat, "chat-response-length.json", "Once upon a", true, Some((12, 3))),
+        (Chat, "chat-response-reasoning.json", COMPARED, false, Some((20, 31))),
+        (Chat, "chat-response-tool-calls.json", r#"{"city":"Oslo"}{"city":"Rome"}"#, false, Some((48, 36))),
+        (
+            Messages,
+            "messages-stream-tool-use.sse",
+            r#"I'll check.{"city": "Oslo"}{"city":"Rome"}"#,
+            false,
+            Some((61, 44)),
+        ),
+        (Messages, "messages-stream-thinking.sse", COMPARED, false, Some((22, 52))),
+        (Messages, "messages-response-thinking.json", COMPARED, false, Some((22, 52))),
+        (Messages, "messages-response-tool-use.json", r#"I'll check.{"city":"Oslo"}"#, false, Some((61, 44))),
+        (Messages, "messages-response-max-tokens.json", "Once upon a", true, Some((12, 3))),
+        (Messages, "messages-stream-max-tokens.sse", "Once upon a", true, Some((12, 3))),
+    ];
+    for (protocol, name, words, is_cut, usage) in contents {
+        let reading = read(protocol, name);
+        let usage = usage.map(|(input, output)| Usage { input, output });
+        assert_eq!((reading.end, reading.words.as_str()), (End::Success, words), "{name}");
+        assert_eq!((reading.is_cut, reading.usage, reading.has_more), (is_cut, usage, false), "{name}");
+        assert_eq!(reading.is_incomplete, is_cut, "{name}");
+        let model = match protocol {
+            Chat => "alt-flash",
+            Messages => "msg-sonnet-5",
+            _ if name.contains("reasoning") => "alt-flash",
+            _ => "model-5.5",
+        };
+        assert_eq!(reading.models.into_iter().collect::<Vec<_>>(), [model], "{name}");
+    }
+}
+
+/// A response may be incomplete for a reason that is not its limit, or that nobody knows.
+#[test]
+fn a_response_may_be_incomplete_for_any_reason() {
+    let stream = String::from_utf8(recorded(Responses, "responses-stream-incomplete.sse")).unwrap();
+    let filtered = stream.replace("max_output_tokens\"}", "content_filter\"}");
+    assert_ne!(filtered, stream);
+    let reading = Reading::of(Responses, filtered.as_bytes(), true, 1);
+    assert_eq!((reading.end, reading.is_incomplete, reading.is_cut), (End::Success, true, false));
+}
+
+#[test]
+fn a_failure_has_its_code() {
+    for (protocol, name, words, code) in [
+        (Responses, "responses-stream-failed-mid.sse", "Once ", "server_error"),
+        (Responses, "responses-response-failed.json", "", "server_error"),
+        (Chat, "chat-stream-error.sse", "Hel", "server_error"),
+        (Messages, "messages-stream-error.sse", "Hel", "overloaded_error"),
+        (Images, "images-response-error-member.json", "", "image_generation_failed"),
+    ] {
+        let reading = read(protocol, name);
+        let end = End::Failure(Some(code.to_owned()));
+        assert_eq!((reading.end, reading.words.as_str(), reading.has_more), (end, words, false), "{name}");
+    }
+}
+
+/// A stream is a success once every picture has come, and counts the tokens of each.
+#[test]
+fn each_picture_has_its_end() {
+    let two = recorded(Images, "images-stream-generate-two.sse");
+    let read = |pictures| Reading::of(Images, &two, true, pictures);
+    assert_eq!((read(2).end, read(2).usage), (End::Success, Some(Usage { input: 12, output: 544 })));
+    assert_eq!((read(2).words.len(), read(2).events, read(2).has_more), (900, 3, false));
+    assert_eq!((read(1).end, read(1).has_more), (End::Success, true));
+    assert_eq!(read(3).end, End::Missing);
+    assert_eq!(self::read(Images, "images-response-two.json").usage, Some(Usage { input: 12, output: 544 }));
+}
+
+/// Cut anywhere before its terminal event, a stream is none of success; behind that nothing counts.
+#[test]
+fn half_a_stream_is_no_success() {
+    for (protocol, name) in [
+        (Responses, "responses-stream-incomplete.sse"),
+        (Messages, "messages-stream-tool-use.sse"),
+        (Chat, "chat-stream-usage.sse"),
+        (Images, "images-stream-edit.sse"),
+    ] {
+        let whole = recorded(protocol, name);
+        for length in 0..whole.len() {
+            assert_eq!(Reading::of(protocol, &whole[..length], false, 1).end, End::Missing, "{length} bytes of {name}");
+        }
+        let more = [&whole[..], b"data: {\"error\":{}}\n\n"].concat();
+        let reading = Reading::of(protocol, &more, true, 1);
+        assert_eq!((reading.end, reading.has_more), (End::Success, true), "{name}");
+    }
+}
+
+/// A stream of Chat that is finished may end without its last event, if it ends at all; another may not.
+#[test]
+fn a_finished_stream_of_chat_may_end() {
+    let usage = recorded(Chat, "chat-stream-usage.sse");
+    let finished = usage.strip_suffix(b"data: [DONE]\n\n").unwrap();
+    let end = |stream: &[u8], is_whole| Reading::of(Chat, stream, is_whole, 1).end;
+    assert_eq!((end(finished, true), end(finished, false)), (End::Success, End::Missing));
+    assert_eq!(end(b"data: [DONE]\n\n", true), End::Failure(None));
+    assert_eq!(Reading::of(Responses, b"data: [DONE]\n\n", true, 1).end, End::Failure(None));
+}
+
+/// A reply that lacks its finish, or the last of its bytes, is none.
+#[test]
+fn an_unfinished_reply_is_no_success() {
+    for (protocol, name, finish) in [
+        (Responses, "responses-response-text.json", "\"completed\""),
+        (Chat, "chat-response-text.json", "\"stop\""),
+        (Messages, "messages-response-text.json", "\"end_turn\""),
+    ] {
+        let text = String::from_utf8(recorded(protocol, name)).unwrap();
+        let end = |text: &str, is_whole| Reading::of(protocol, text.as_bytes(), is_whole, 1).end;
+        assert_eq!((end(&text, true), end(&text, false)), (End::Success, End::Missing), "{name}");
+        assert_eq!(end(&text.replacen(finish, "null", 1), true), End::Missing, "{name}");
+        assert_eq!(end("{}", true), End::Missing, "{name}");
+    }
+    assert_eq!(Reading::of(Images, b"{\"data\":[]}", true, 1).end, End::Missing);
+}
+
+const CALLS: &str = r#"Checking both cities.{"city":"Oslo"}{"city":"Rome"}"#;
+const COMPARED: &str = "Compare 9.80 with 9.11.9.8 is larger.";
+const DIGITS: &str = "Compared the two numbers digit by digit.9.8 is larger.";

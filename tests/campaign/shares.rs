@@ -1,0 +1,172 @@
+//! How often each kind of fault ends how, held against the committed table: a gateway that answers 502 whenever it is in
+//! doubt breaks no single promise.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use crate::summary::{COLUMNS, Counts};
+
+/// The committed table.
+const LOG: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/LOG.md");
+
+/// The counts of the committed table, by kind.
+///
+/// # Errors
+/// When there is no such table, or it has other columns.
+pub(crate) fn committed() -> Result<BTreeMap<String, Counts>, String> {
+    let text = fs::read_to_string(Path::new(LOG)).map_err(|error| format!("LOG.md: {error}"))?;
+    parse(&text).map_err(|error| format!("LOG.md: {error}; {AGAIN}"))
+}
+
+fn parse(text: &str) -> Result<BTreeMap<String, Counts>, String> {
+    let mut rows = text.lines().filter(|line| line.starts_with('|')).map(cells);
+    let head = rows.next().unwrap_or_default();
+    if head.get(1..) != Some(&COLUMNS.map(|(_, head)| head)[..]) {
+        return Err(format!("the columns are {head:?}"));
+    }
+    let is_kind = |cells: &Vec<&str>| !cells[0].starts_with('*') && !cells[0].starts_with('-');
+    rows.filter(is_kind).map(|cells| Ok((cells[0].to_owned(), counts(&cells)?))).collect()
+}
+
+fn cells(line: &str) -> Vec<&str> {
+    line.trim_matches('|').split('|').map(str::trim).collect()
+}
+
+fn counts(cells: &[&str]) -> Result<Counts, String> {
+    let numbers: Result<Vec<u64>, _> = cells[1..].iter().map(|cell| cell.parse()).collect();
+    let counts = numbers.ok().and_then(|numbers| Counts::try_from(numbers).ok());
+    counts.ok_or_else(|| format!("the row of '{}' is no row of counts", cells[0]))
+}
+
+/// Each share that differs by more than chance, in words.
+pub(crate) fn deviations(found: &BTreeMap<String, Counts>, committed: &BTreeMap<String, Counts>) -> Vec<String> {
+    let mut deviations = Vec::new();
+    for kind in found.keys().filter(|kind| !committed.contains_key(*kind)) {
+        deviations.push(format!("{kind}: LOG.md has no such kind; {AGAIN}"));
+    }
+    let all = |table: &BTreeMap<String, Counts>| table.values().flatten().sum::<u64>();
+    for (kind, committed_counts) in committed {
+        let counts = found.get(kind).copied().unwrap_or_default();
+        let (faults, committed_faults) = (counts.iter().sum(), committed_counts.iter().sum());
+        deviations.extend(deviation(kind, "faults", [faults, all(found)], [committed_faults, all(committed)]));
+        for (place, (_, column)) in COLUMNS.iter().enumerate() {
+            let committed = [committed_counts[place], committed_faults];
+            deviations.extend(deviation(kind, column, [counts[place], faults], committed));
+        }
+    }
+    deviations
+}
+
+/// The words for a share that differs, given as a part and the whole that it is of.
+fn deviation(kind: &str, column: &str, found: [u64; 2], committed: [u64; 2]) -> Option<String> {
+    let share = |[part, whole]: [u64; 2]| part as f64 / whole as f64;
+    let tolerance = tolerance(found, committed)?;
+    let (found_share, owed) = (share(found), share(committed));
+    ((found_share - owed).abs() > tolerance).then(|| {
+        let [part, whole] = found;
+        let [found, owed, tolerance] = [found_share, owed, tolerance].map(|share| 100.0 * share);
+        format!(
+            "{kind}, {column}: {found:.2} % ({part} of {whole}), expected {owed:.2} % within {tolerance:.2}; {AGAIN}"
+        )
+    })
+}
+
+/// By how much two samples of the same share differ at most, but for a chance of one in ten thousand million
+/// (Bernstein's inequality). Nothing can be said without both samples.
+fn tolerance(one: [u64; 2], other: [u64; 2]) -> Option<f64> {
+    let [part, whole] = [one[0] + other[0], one[1] + other[1]].map(|count| count as f64);
+    if one[1] == 0 || other[1] == 0 {
+        return None;
+    }
+    let share = part / whole;
+    let trials = 1.0 / (1.0 / one[1] as f64 + 1.0 / other[1] as f64);
+    let linear = DOUBT / (3.0 * trials);
+    Some(linear + (linear * linear + 2.0 * share * (1.0 - share) * DOUBT / trials).sqrt())
+}
+
+/// The logarithm of two divided by that chance.
+const DOUBT: f64 = 23.7;
+/// What to do when the deviation is meant.
+const AGAIN: &str =
+    "if that is meant, write LOG.md anew with `cargo xtask campaign --seed 2026 --faults 1000000 --write`";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &str = "# Campaign\n\n\
+        | fault | stream whole | stream failed | reply | status | broken off | client gone |\n\
+        |---|---:|---:|---:|---:|---:|---:|\n\
+        | answer reset | 19 | 41109 | 15 | 26373 | 703 | 0 |\n\
+        | nothing | 31104 | 2971 | 10662 | 657 | 14 | 0 |\n\
+        | **all** | 31123 | 44080 | 10677 | 27030 | 717 | 0 |\n\nBroken promises: 0.\n";
+
+    fn table(rows: &[(&str, Counts)]) -> BTreeMap<String, Counts> {
+        rows.iter().map(|(kind, counts)| ((*kind).to_owned(), *counts)).collect()
+    }
+
+    #[test]
+    fn the_table_is_read_row_by_row() {
+        let read =
+            table(&[("answer reset", [19, 41109, 15, 26373, 703, 0]), ("nothing", [31104, 2971, 10662, 657, 14, 0])]);
+        assert_eq!(parse(TABLE), Ok(read));
+        assert!(parse("").unwrap_err().contains("columns"));
+        assert!(parse(&TABLE.replace("stream whole", "whole")).unwrap_err().contains("columns"));
+        assert!(parse(&TABLE.replace("41109", "many")).unwrap_err().contains("answer reset"));
+        assert!(parse(&TABLE.replace("| 703 ", "")).unwrap_err().contains("answer reset"));
+        assert!(committed().unwrap().contains_key("answer reset"));
+    }
+
+    /// A tenth of the answers of an upstream with which nothing is wrong become a 502: no promise is broken, and the
+    /// shares tell, at 20,000 faults of which 900 are of this kind.
+    #[test]
+    fn answers_that_turn_into_refusals_are_noticed() {
+        let committed = parse(TABLE).unwrap();
+        let sample = |counts| table(&[("answer reset", [1, 829, 0, 531, 14, 0]), ("nothing", counts)]);
+        assert_eq!(deviations(&sample([627, 60, 215, 13, 0, 0]), &committed), [""; 0]);
+        let found = deviations(&sample([527, 60, 215, 113, 0, 0]), &committed);
+        assert!(
+            found.iter().any(|told| told.starts_with("nothing, status: 12.35 % (113 of 915), expected 1.45 % within"))
+        );
+        assert!(found.iter().all(|told| told.starts_with("nothing, st")), "{found:?}");
+    }
+
+    /// A kind that the table lacks, and one that never came, are deviations too.
+    #[test]
+    fn kinds_are_compared_as_well() {
+        let committed = parse(TABLE).unwrap();
+        let mut found = parse(TABLE).unwrap();
+        assert_eq!(deviations(&found, &committed), [""; 0]);
+        let nothing = found.remove("nothing").unwrap();
+        found.insert("another".to_owned(), nothing);
+        let found = deviations(&found, &committed);
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[0].starts_with("another: LOG.md has no such kind"), "{found:?}");
+        assert!(found[1].starts_with("nothing, faults: 0.00 % (0 of 113627)"), "{found:?}");
+    }
+
+    /// Two samples of one share, drawn a million times over, never differ by more than is allowed.
+    #[test]
+    fn chance_alone_is_no_deviation() {
+        let dice = &mut crate::dice::Dice::new(1, 1);
+        for (share, trials) in
+            [(0_usize, 900_u64), (1, 900), (14, 900), (300, 900), (500, 900), (500, 20), (999, 20_000)]
+        {
+            for _ in 0..200 {
+                let part = (0..trials).filter(|_| dice.among(0..1_000) < share).count() as u64;
+                let committed = [share as u64 * 1_000, 1_000_000];
+                assert_eq!(deviation("nothing", "reply", [part, trials], committed), None, "{share} of 1000");
+            }
+        }
+    }
+
+    /// What is allowed shrinks with the number of faults: two points of a half at 20,000 against a million.
+    #[test]
+    fn many_faults_allow_little() {
+        let allowed = |faults| 100.0 * tolerance([faults / 2, faults], [500_000, 1_000_000]).unwrap();
+        assert!((2.0..3.0).contains(&allowed(20_000)), "{}", allowed(20_000));
+        assert!(allowed(100) > 30.0);
+        assert_eq!(tolerance([0, 0], [1, 2]), None);
+    }
+}

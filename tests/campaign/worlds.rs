@@ -1,0 +1,47 @@
+//! Gateways, one after another.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use tokio::runtime::{Builder, Runtime};
+
+use crate::fault::{Fault, Kind};
+use crate::judge::{Verdict, judge};
+use crate::world::World;
+use crate::{log, panics};
+
+/// A gateway for a block of faults, replaced by a new one when it has ended.
+pub(crate) struct Worlds<'a> {
+    key: &'a Path,
+    current: Option<(Runtime, World)>,
+}
+
+impl<'a> Worlds<'a> {
+    /// Without a gateway so far; the key for its upstreams stands in the file `key`.
+    pub(crate) fn new(key: &'a Path) -> Self {
+        Self { key, current: None }
+    }
+
+    /// Puts a fault to the gateway; what is not as it is owed, as a message.
+    pub(crate) fn put(&mut self, fault: &Fault) -> Result<Verdict, String> {
+        let (runtime, world) = self.current.get_or_insert_with(|| {
+            let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+            let world = World::new(self.key);
+            (runtime, world)
+        });
+        log::take();
+        panics::take();
+        let verdict = catch_unwind(AssertUnwindSafe(|| {
+            let seen = runtime.block_on(world.suffer(fault));
+            judge(fault, &seen, &log::take(), &panics::take())
+        }));
+        if verdict.is_err() || matches!(fault.kind, Kind::Shutdown(_) | Kind::Drain(_)) {
+            self.current = None;
+        }
+        verdict.map_err(|_| panics::take().join("\n"))
+    }
+}
+
+/// So many faults are put to the same gateway, unless it ends. What a fault comes to may depend on those before it: an
+/// upstream that has failed often is not asked twice.
+pub(crate) const BLOCK: u64 = 100;
