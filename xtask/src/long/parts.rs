@@ -86,10 +86,10 @@ pub(super) const PARTS: [Part; 16] = [
     },
     Part {
         name: "cuts",
-        about: "every stream of the SSE tests cut in two places, at all of them",
-        area: &["crates/sse"],
-        most: 20,
-        run: || passed(every_two_cuts()),
+        about: "SSE streams cut in two places, at all of them; streams of upstreams reset behind each byte",
+        area: &["crates/sse", "crates/upstream", "crates/translate"],
+        most: MANY,
+        run: || passed(every_cut()),
     },
     Part {
         name: "schemathesis",
@@ -168,10 +168,13 @@ fn new_seeds() -> Outcome<String> {
     Ok(format!("passed with {seeds:?}"))
 }
 
-fn every_two_cuts() -> Outcome {
+fn every_cut() -> Outcome {
     let mut test = process::cargo("test");
     test.args(["--locked", "--release", "--package", "sluicegate-sse", "--", "--ignored", "--nocapture"]);
-    ci::echoed(&mut test)
+    ci::echoed(&mut test)?;
+    let mut test = process::cargo("test");
+    test.args(["--locked", "--package", "sluicegate-server", "--no-default-features", "--test", "upstreams"]);
+    ci::echoed(test.args(["--", "--ignored", "a_reset_behind_each_byte"]))
 }
 
 /// Commits of the product come in dozens a day.
