@@ -91,6 +91,10 @@ impl Chosen {
     fn tests(&self, accept: bool) -> Command {
         let mut tests = self.cargo("test");
         tests.args(["--quiet", "--"]).args(&self.filter);
+        if self.package == SERVER {
+            // They mostly wait for a gateway that runs as another process.
+            tests.arg("--test-threads=8");
+        }
         if accept {
             tests.env("INSTA_UPDATE", "always");
         }
@@ -157,11 +161,11 @@ mod tests {
         let shown = |line: &str| process::shown(&chosen(line).unwrap().tests(false));
         assert_eq!(
             shown("server upstreams::u07"),
-            "cargo test --locked --package sluicegate-server --no-default-features --test upstreams --quiet -- u07"
+            "cargo test --locked --package sluicegate-server --no-default-features --test upstreams --quiet -- u07 --test-threads=8"
         );
         assert_eq!(
             shown("server black_box"),
-            "cargo test --locked --package sluicegate-server --test black_box --quiet --"
+            "cargo test --locked --package sluicegate-server --test black_box --quiet -- --test-threads=8"
         );
         assert_eq!(shown("wire"), "cargo test --locked --package sluicegate-wire --quiet --");
     }
