@@ -335,6 +335,11 @@ fn h13_a_request_may_come_in_any_two_pieces() {
         let response = connection.response();
         assert_eq!((response.status, response.body.len()), (200, whole.body.len()), "cut at {cut}");
     }
+    // A megabyte is more than is ever read at once.
+    let long = house::request(Protocol::Chat, &ask(Protocol::Chat, "chat", &"Hello. ".repeat(150_000), false)).bytes();
+    let mut connection = Connection::open(house.address());
+    connection.send(&long);
+    assert_eq!(connection.response().status, 200);
 }
 
 /// Who waits for leave to send a body gets it once when the body is wanted, and a plain no when it is not.

@@ -40,9 +40,12 @@ impl Talkative {
     /// Asks until lines are lost; every answer is as it should be.
     fn serves_while_lines_are_lost(&self) {
         let mut connection = Connection::open(self.server.address());
+        let mut asked = 0;
         while self.lost() == 0.0 {
+            assert!(asked < MANY, "no line was lost after {MANY} requests");
             connection.send(&self.question.bytes());
             assert_eq!(connection.response().status, 200);
+            asked += 1;
         }
         assert_eq!(self.server.metric("sluicegate_panics_total"), 0.0);
     }
@@ -97,3 +100,6 @@ fn d13_what_was_left_out_is_told_in_the_log() {
     assert!(lines.iter().all(|line| serde_json::from_str::<Value>(line).is_ok()));
     assert!(lines.iter().any(|line| line.contains("lines were left out")));
 }
+
+/// More lines than a pipe and the queue before it have room for.
+const MANY: usize = 100_000;

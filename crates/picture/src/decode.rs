@@ -114,6 +114,11 @@ mod tests {
         let refused = decode(&bytes[..33]).unwrap_err();
         assert_eq!(refused, Unreadable::TooLarge { width: 50_000, height: 50_000 });
         assert_eq!(refused.to_string(), "it is 50000x50000; at most 8192 a side and 33500000 pixels in all are taken");
+        // By its sides alone it would be small enough: 33,505,280 pixels, and one row less is none too many.
+        bytes[16..24].copy_from_slice(&[0, 0, 0x20, 0, 0, 0, 0x0f, 0xfa]);
+        assert_eq!(decode(&bytes[..33]).unwrap_err(), Unreadable::TooLarge { width: 8192, height: 4090 });
+        bytes[16..24].copy_from_slice(&[0, 0, 0x20, 0, 0, 0, 0x0f, 0xf9]);
+        assert_eq!(decode(&bytes[..33]).unwrap_err(), Unreadable::Damaged);
     }
 
     /// A decoder that panics has met a damaged picture, and nothing else happens.

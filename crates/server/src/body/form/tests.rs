@@ -187,6 +187,8 @@ fn m01_boundaries_are_those_of_rfc_2046() {
         ("multipart/form-data; boundary=".to_owned(), None),
         ("multipart/form-data; boundary=\"\"".to_owned(), None),
         ("multipart/form-data; boundary=\"a\\\"b\"".to_owned(), None),
+        ("multipart/form-data; boundary=a{b}".to_owned(), None),
+        ("multipart/form-data; boundary=\"a;b\"".to_owned(), None),
     ] {
         assert_eq!(boundary(&content_type).ok().as_deref(), expected, "{content_type}");
     }
