@@ -152,10 +152,14 @@ fn d01_d02_it_serves_while_it_stays_and_then_ends_what_is_open() {
 /// Streams that end before the deadline are whole, and relayed ones byte for byte what the upstream said.
 #[test]
 fn d02_streams_that_end_in_time_are_whole() {
-    let mut scene = leaving("60s", hesitant);
+    let behave = |request: &Request| if request.streams() { hesitant(request) } else { honest::answer(request) };
+    let mut scene = leaving("60s", behave);
     let open = streams(&scene);
     let asked = scene.simulator.requests();
+    let mut idle = scene.open(lanes()[0], false);
+    assert_eq!(idle.response().status, 200);
     scene.house.gateway.signal("TERM");
+    assert!(idle.is_ended(), "connections that are idle are closed when the drain begins");
     await_closed(scene.house.address());
     scene.simulator.release_all();
     for ((lane, mut connection), request) in open.into_iter().zip(&asked) {

@@ -97,6 +97,12 @@ impl Ask {
     }
 }
 
+/// A whole number, also where it is written with a fraction, as in `3.0`, or with an exponent.
+pub(super) fn whole(number: &Value) -> Option<u64> {
+    let written = || number.as_f64().filter(|number| number.fract() == 0.0 && (0.0..MAX_WHOLE).contains(number));
+    number.as_u64().or_else(|| written().map(|number| number as u64))
+}
+
 /// The text of what is a string, or a list of parts with text.
 pub(super) fn text_of(content: &Value) -> String {
     match content {
@@ -114,3 +120,6 @@ pub(super) fn texts(value: &Value) -> Vec<String> {
         _ => Vec::new(),
     }
 }
+
+/// Up to here a double is the whole number that was written: 2^53.
+const MAX_WHOLE: f64 = 9_007_199_254_740_992.0;

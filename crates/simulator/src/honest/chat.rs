@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::answer::{Answer, Call, Said, Stop, Usage};
-use super::ask::{Ask, Choice, Format, Tool, text_of, texts};
+use super::ask::{Ask, Choice, Format, Tool, text_of, texts, whole};
 use super::responses::obfuscation;
 use super::{Event, Failure, Reply, created};
 use crate::request::Request;
@@ -11,7 +11,7 @@ use crate::request::Request;
 pub(super) fn reply(request: &Request, body: &Value) -> Result<Reply, Failure> {
     let ask = read(body)?;
     let answer = Answer::to(&ask);
-    let choices = body["n"].as_u64().unwrap_or(1).clamp(1, MAX_CHOICES);
+    let choices = whole(&body["n"]).unwrap_or(1).clamp(1, MAX_CHOICES);
     let writer = Writer::new(request, body, choices);
     Ok(match body["stream"] {
         Value::Bool(true) => Reply::Events(writer.stream(&answer)),
@@ -33,7 +33,7 @@ fn read(body: &Value) -> Result<Ask, Failure> {
         parallel: body["parallel_tool_calls"].as_bool(),
         thinks: body["reasoning_effort"].as_str().is_some_and(|effort| effort != "none"),
         format: format(&body["response_format"]),
-        cap: body["max_completion_tokens"].as_u64().or(body["max_tokens"].as_u64()),
+        cap: whole(&body["max_completion_tokens"]).or(whole(&body["max_tokens"])),
         stops: texts(&body["stop"]),
         ..Ask::default()
     };

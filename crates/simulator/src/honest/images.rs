@@ -4,6 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
+use super::ask::whole;
 use super::form::Form;
 use super::{Event, Failure, Reply, created, object, picture};
 use crate::request::Request;
@@ -55,8 +56,8 @@ impl Job {
             created: created(request),
             prompt: prompt.ok_or_else(|| Failure::missing("prompt"))?.to_owned(),
             references: references as u64,
-            count: body["n"].as_u64().unwrap_or(1).clamp(1, 10),
-            previews: body["partial_images"].as_u64().unwrap_or(0).min(3),
+            count: whole(&body["n"]).unwrap_or(1).clamp(1, 10),
+            previews: whole(&body["partial_images"]).unwrap_or(0).min(3),
             streams: body["stream"] == true,
             size: size(&text("size", "1254x1254"))?,
             quality: text("quality", "medium"),

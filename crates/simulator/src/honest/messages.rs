@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::answer::{Answer, Call, Said, Stop, Usage};
-use super::ask::{Ask, Choice, Format, Tool, text_of, texts};
+use super::ask::{Ask, Choice, Format, Tool, text_of, texts, whole};
 use super::{Event, Failure, Reply};
 use crate::request::Request;
 
@@ -38,7 +38,7 @@ fn read(body: &Value) -> Result<Ask, Failure> {
         parallel: body["tool_choice"]["disable_parallel_tool_use"].as_bool().map(|is_disabled| !is_disabled),
         thinks: matches!(body["thinking"]["type"].as_str(), Some("enabled" | "adaptive")),
         format: format(&body["output_config"]["format"]),
-        cap: body["max_tokens"].as_u64(),
+        cap: whole(&body["max_tokens"]),
         stops: texts(&body["stop_sequences"]),
         ..Ask::default()
     };

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::answer::{Answer, Call, Said, Stop, Usage};
-use super::ask::{Ask, Choice, Format, Tool, text_of};
+use super::ask::{Ask, Choice, Format, Tool, text_of, whole};
 use super::{Event, Failure, Reply, created};
 use crate::request::Request;
 
@@ -27,7 +27,7 @@ fn read(body: &Value) -> Result<Ask, Failure> {
         parallel: body["parallel_tool_calls"].as_bool(),
         thinks: body["reasoning"]["effort"].as_str().is_some_and(|effort| effort != "none"),
         format: format(&body["text"]["format"]),
-        cap: body["max_output_tokens"].as_u64(),
+        cap: whole(&body["max_output_tokens"]),
         ..Ask::default()
     };
     ask.note(&text_of(&body["instructions"]));

@@ -220,6 +220,9 @@ fn a_small_cap_cuts_the_text() {
         assert_eq!(text(protocol, &said(protocol, body)), ("You said: one".to_owned(), end.to_owned()));
         let body = capped(protocol, ask(protocol, "m", "one", false), 8);
         assert_eq!(text(protocol, &said(protocol, body)), ("You said:".to_owned(), end.to_owned()));
+        // A number is as whole with a fraction of nothing.
+        let body = capped(protocol, ask(protocol, "m", "one two three", false), 3.0);
+        assert_eq!(text(protocol, &said(protocol, body)), ("You said: one".to_owned(), end.to_owned()));
     }
 }
 

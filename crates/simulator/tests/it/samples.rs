@@ -62,7 +62,7 @@ pub(crate) fn thinking(protocol: Protocol, mut body: Value) -> Value {
 }
 
 /// Caps the output of a request.
-pub(crate) fn capped(protocol: Protocol, mut body: Value, cap: u64) -> Value {
+pub(crate) fn capped(protocol: Protocol, mut body: Value, cap: impl Into<Value>) -> Value {
     let name = match protocol {
         Protocol::Responses => "max_output_tokens",
         Protocol::Chat => "max_completion_tokens",
