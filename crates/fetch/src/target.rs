@@ -272,7 +272,9 @@ mod tests {
         {
             refused(text, NotAllowed::Malformed);
         }
-        refused(&format!("https://ok.example/{}", "a".repeat(MAX_LENGTH)), NotAllowed::Length);
+        let longest = format!("https://ok.example/{}", "a".repeat(MAX_LENGTH - "https://ok.example/".len()));
+        assert!(Target::parse(&longest).is_ok());
+        refused(&format!("{longest}a"), NotAllowed::Length);
         refused(&format!("https://ok.example/{}", "\u{e9}".repeat(MAX_LENGTH / 3)), NotAllowed::Length);
         // A parser passes over these.
         refused(&format!("https://ok.example/{}", "\t".repeat(MAX_LENGTH)), NotAllowed::Length);

@@ -207,6 +207,23 @@ mod tests {
         assert_eq!(drawn(wish, &[1.0, 2.5, 0.0])[..2], [1, 0]);
     }
 
+    /// A frequency penalty counts how often a token was drawn, and nothing else.
+    #[test]
+    fn a_penalty_grows_with_each_time_that_a_token_was_drawn() {
+        let wish = Sampling { temperature: Some(0.0), frequency_penalty: Some(1.0), ..Sampling::default() };
+        let mut sampler = sampler(wish);
+        // By a grammar, so that nothing else counts against it: 2.5 becomes 1.5 and then 0.5, below the other's 1.
+        let drawn: Vec<_> = (0..3).filter_map(|_| sampler.draw(&[1.0, 2.5], Purpose::Grammar, |_| true)).collect();
+        assert_eq!(drawn, [1, 1, 0]);
+    }
+
+    /// The nucleus that the model was published with is for a caller who asks for nothing.
+    #[test]
+    fn a_nucleus_is_only_by_default() {
+        let top_p = |temperature, top_p| sampler(Sampling { temperature, top_p, ..Sampling::default() }).top_p();
+        assert_eq!((top_p(None, None), top_p(Some(0.2), None), top_p(None, Some(0.5))), (0.9, 1.0, 0.5));
+    }
+
     #[test]
     fn a_seed_repeats_itself() {
         let wish = Sampling { temperature: Some(1.0), ..Sampling::default() };

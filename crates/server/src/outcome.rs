@@ -100,3 +100,33 @@ impl From<End> for Ending {
         Self { outcome, usage: end.usage }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use wire::ErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn refusals_are_counted_by_their_status() {
+        let outcome = |kind| Outcome::of_refusal(&ApiError::new(kind, "code", "A message.")).as_str();
+        assert_eq!(outcome(ErrorKind::InvalidRequest), "refused");
+        assert_eq!(outcome(ErrorKind::Authentication), "refused");
+        assert_eq!(outcome(ErrorKind::RequestTimeout), "timeout");
+        assert_eq!(outcome(ErrorKind::RateLimit), "shed");
+        assert_eq!(outcome(ErrorKind::Internal), "internal");
+        assert_eq!(outcome(ErrorKind::Upstream), "upstream_error");
+        assert_eq!(outcome(ErrorKind::Unavailable), "shed");
+        assert_eq!(outcome(ErrorKind::UpstreamTimeout), "timeout");
+    }
+
+    #[test]
+    fn answers_that_a_limit_cut_are_incomplete() {
+        let outcome = |stop| Outcome::of_stop(&stop).as_str();
+        assert_eq!(outcome(Stop::MaxTokens), "incomplete");
+        assert_eq!(outcome(Stop::ContextFull), "incomplete");
+        assert_eq!(outcome(Stop::End), "completed");
+        assert_eq!(outcome(Stop::ToolCalls), "completed");
+        assert_eq!(outcome(Stop::StopText("END".to_owned())), "completed");
+    }
+}

@@ -71,9 +71,12 @@ fn an_unknown_model_and_one_that_is_served_elsewhere_are_told_apart() {
 fn everything_wrong_with_a_catalog_is_told_at_once() {
     let mut old = Model::new("a b", Family::Images, [Protocol::Responses]);
     old.created = i64::MAX;
+    // Ids are held against each other, and not the names that are shown.
+    let mut twin = Model::new("a", Family::Messages, []);
+    twin.display_name = "Another".to_owned();
     let models = vec![
         Model::new("a", Family::Text, [Protocol::Messages, Protocol::ImagesEdits]),
-        Model::new("a", Family::Messages, []),
+        twin,
         old,
         Model::new("", Family::Text, Protocol::ALL),
     ];

@@ -268,6 +268,19 @@ mod tests {
         assert!(code(Script(vec![b"a"], false), 5, &budget).await.is_ok());
     }
 
+    /// What a body gives back before its end can be taken by another one at once.
+    #[test]
+    fn a_share_shrinks() {
+        let (budget, share, other) = (Budget::new(4096), Share::default(), Share::default());
+        share.grow(4096, &budget).unwrap();
+        assert!(other.grow(1, &budget).is_err());
+        share.shrink(1024);
+        other.grow(1024, &budget).unwrap();
+        assert!(other.grow(1, &budget).is_err());
+        share.shrink(3072);
+        other.grow(3072, &budget).unwrap();
+    }
+
     #[tokio::test(start_paused = true)]
     async fn small_pieces_take_no_more_of_the_budget_than_they_are() {
         let budget = Budget::new(1024);
