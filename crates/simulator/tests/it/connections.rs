@@ -51,6 +51,9 @@ fn requests_may_come_in_any_pieces_and_all_at_once() {
         client.send([byte]);
     }
     assert_eq!(client.answer().text(), "abcde");
+    // The size of a chunk is hexadecimal.
+    client.send("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1A\r\nabcdefghijklmnopqrstuvwxyz\r\n0\r\n\r\n");
+    assert_eq!(client.answer().text(), "abcdefghijklmnopqrstuvwxyz");
     let plain = "POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nfgh";
     client.send([plain, chunked, plain].concat());
     assert_eq!([(); 3].map(|()| client.answer().text()), ["fgh", "abcde", "fgh"]);

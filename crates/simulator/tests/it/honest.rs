@@ -250,9 +250,16 @@ fn a_refusal_has_the_shape_of_its_protocol() {
 
 #[test]
 fn several_answers_are_given_when_asked_for() {
-    let mut body = ask(Protocol::Chat, "m", "Hello.", false);
-    body["n"] = 3.into();
-    assert_eq!(said(Protocol::Chat, body)["choices"].as_array().unwrap().len(), 3);
+    let ask = |n: u64| {
+        let mut body = ask(Protocol::Chat, "m", "Hello.", false);
+        body["n"] = n.into();
+        said(Protocol::Chat, body)
+    };
+    let (one, three) = (ask(1), ask(3));
+    assert_eq!((one["choices"].as_array().unwrap().len(), three["choices"].as_array().unwrap().len()), (1, 3));
+    // "You said: Hello." are three tokens, and each answer takes its own.
+    assert_eq!((&one["usage"]["completion_tokens"], &three["usage"]["completion_tokens"]), (&json!(3), &json!(9)));
+    assert_eq!(one["usage"]["prompt_tokens"], three["usage"]["prompt_tokens"]);
 }
 
 #[test]

@@ -121,6 +121,26 @@ fn a_stream_passes_byte_for_byte() {
     each_stream!(law);
 }
 
+/// Whether a stream was cut, and its tokens, are what the upstream says in it.
+#[test]
+fn the_end_of_a_stream_has_what_the_upstream_counted() {
+    fn end<S: Speech>(speech: S, name: &str) -> (bool, Option<(u64, u64)>) {
+        let (mut guard, mut out) = (Guard::new(speech, "m".to_owned()), Vec::new());
+        let fed = guard.feed(fixture(name).into(), &mut out).unwrap();
+        let end = fed.unwrap_or_else(|| guard.finish(&mut out).unwrap());
+        (end.incomplete, end.usage.map(|usage| (usage.input, usage.output)))
+    }
+    assert_eq!(end(Responses::default(), "responses-stream-incomplete.sse"), (true, Some((11, 6))));
+    let calls = end(Responses::default(), "responses-stream-parallel-function-calls.sse");
+    assert_eq!(calls, (false, Some((60, 41))));
+    assert_eq!(end(Chat::default(), "chat-stream-usage.sse"), (false, Some((11, 5))));
+    assert_eq!(end(Chat::default(), "chat-stream-length.sse"), (true, None));
+    assert_eq!(end(Messages::default(), "messages-stream-max-tokens.sse"), (true, Some((12, 3))));
+    assert_eq!(end(Messages::default(), "messages-stream-tool-use.sse"), (false, Some((61, 44))));
+    let two = end(Images::new(Operation::Generation, 2), "images-stream-generate-two.sse");
+    assert_eq!(two, (false, Some((12, 544))));
+}
+
 #[test]
 fn the_name_of_the_model_is_all_that_changes() {
     fn law<S: Speech>(stream: &[u8], speech: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {

@@ -356,6 +356,19 @@ async fn so_many_connections_wait_and_no_more() {
     }
 }
 
+/// The connection that was used last is the least likely to have been closed meanwhile.
+#[tokio::test]
+async fn the_connection_that_was_used_last_is_used_first() {
+    let (world, upstream) = one(|number, peer| peer.always(ok(&number.to_string())));
+    let first = upstream.send(&asking("{}")).await.unwrap().body;
+    let second = upstream.send(&asking("{}")).await.unwrap().body;
+    second.collect(100).await.unwrap();
+    first.collect(100).await.unwrap();
+    assert_eq!(get(&upstream).await, "0");
+    assert_eq!(get(&upstream).await, "0");
+    assert_eq!(world.dials(), 2);
+}
+
 /// A server that answers each request with its own body, in pieces with pauses between them.
 async fn echo(_: usize, mut peer: Peer) {
     while let Some(asked) = peer.request().await {
