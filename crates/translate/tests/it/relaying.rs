@@ -125,8 +125,11 @@ fn a_stream_passes_byte_for_byte() {
 #[test]
 fn the_end_of_a_stream_has_what_the_upstream_counted() {
     fn end<S: Speech>(speech: S, name: &str) -> (bool, Option<(u64, u64)>) {
+        end_of(speech, fixture(name))
+    }
+    fn end_of<S: Speech>(speech: S, stream: Vec<u8>) -> (bool, Option<(u64, u64)>) {
         let (mut guard, mut out) = (Guard::new(speech, "m".to_owned()), Vec::new());
-        let fed = guard.feed(fixture(name).into(), &mut out).unwrap();
+        let fed = guard.feed(stream.into(), &mut out).unwrap();
         let end = fed.unwrap_or_else(|| guard.finish(&mut out).unwrap());
         (end.incomplete, end.usage.map(|usage| (usage.input, usage.output)))
     }
@@ -137,6 +140,10 @@ fn the_end_of_a_stream_has_what_the_upstream_counted() {
     assert_eq!(end(Chat::default(), "chat-stream-length.sse"), (true, None));
     assert_eq!(end(Messages::default(), "messages-stream-max-tokens.sse"), (true, Some((12, 3))));
     assert_eq!(end(Messages::default(), "messages-stream-tool-use.sse"), (false, Some((61, 44))));
+    // What was read from a cache is part of the input.
+    let cached = String::from_utf8(fixture("messages-stream-max-tokens.sse")).unwrap();
+    let cached = cached.replace(r#""cache_read_input_tokens":0"#, r#""cache_read_input_tokens":7"#);
+    assert_eq!(end_of(Messages::default(), cached.into()), (true, Some((19, 3))));
     let two = end(Images::new(Operation::Generation, 2), "images-stream-generate-two.sse");
     assert_eq!(two, (false, Some((12, 544))));
 }
