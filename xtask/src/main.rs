@@ -132,11 +132,12 @@ usage: cargo xtask <chore>
                       --without leaves out the operations of a tag, such as Images
   faults [--check]    write tests/FAULTS.md: every fault, and the tests that show what happens then; --check holds it
                       against the last run of `cargo xtask test` instead
-  mutate [--list] [--write] [--untried] [--minutes N] [--build|--built] [--jobs N] [NAME…]
+  mutate [--list] [--write] [--untried] [--renamed] [--minutes N] [--build|--built] [--jobs N] [NAME…]
                       plant one fault in the product at a time, in a copy, and see that a test fails: all of
                       tests/mutations, or those whose name or row is a NAME; --write puts the results into
                       tests/MUTATIONS.md; --untried leaves out those that the page has; --minutes begins none after
-                      N minutes; --build only builds them, and --built runs what was built
+                      N minutes; --build only builds them, and --built runs what was built; --renamed runs nothing, and
+                      keeps the results of mutations whose texts changed with a renaming alone
   licences            hold the licences and sources of all packages against deny.toml
   advisories          look the locked packages up in the RustSec database, which has to be reachable
   deps                hold the workspace against the layer table, its lints and the lock files against the rules

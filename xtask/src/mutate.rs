@@ -26,7 +26,10 @@ use crate::Outcome;
 pub(crate) fn run(args: &[OsString]) -> Outcome {
     let plan = Plan::parse(args)?;
     let all = list::read()?;
-    let mut page = Page::read(&all)?;
+    let mut page = if plan.renamed { Page::read_renamed(&all)? } else { Page::read(&all)? };
+    if plan.renamed {
+        return page.write(&all);
+    }
     let mut chosen = plan.choose(&all)?;
     chosen.retain(|mutation| !plan.untried || !page.is_tried(mutation));
     if plan.list {
@@ -139,6 +142,8 @@ struct Plan {
     built: bool,
     /// Only those of which the page knows nothing.
     untried: bool,
+    /// Nothing is run: the page keeps the results of mutations that only follow a renaming.
+    renamed: bool,
     jobs: Option<u16>,
     /// After so many minutes no trial is begun any more.
     minutes: Option<u16>,
@@ -156,6 +161,7 @@ impl Plan {
                 "--build" => plan.build = true,
                 "--built" => plan.built = true,
                 "--untried" => plan.untried = true,
+                "--renamed" => plan.renamed = true,
                 "--jobs" => plan.jobs = Some(number(&arg, args.next().as_deref())?),
                 "--minutes" => plan.minutes = Some(number(&arg, args.next().as_deref())?),
                 name if !name.starts_with('-') => plan.names.push(name.to_owned()),
@@ -183,7 +189,7 @@ fn number(flag: &str, word: Option<&str>) -> Outcome<u16> {
     number.ok_or_else(|| format!("{flag} takes a number, such as 1, not {word:?}"))
 }
 
-const USAGE: &str = "[--list] [--build] [--built] [--write] [--untried] [--jobs N] [--minutes N] [NAME…]";
+const USAGE: &str = "[--list] [--build] [--built] [--write] [--untried] [--renamed] [--jobs N] [--minutes N] [NAME…]";
 
 #[cfg(test)]
 mod tests {
@@ -202,6 +208,7 @@ mod tests {
             Ok(Plan { write: true, jobs: Some(2), names: names(&["sse", "wire-depth"]), ..Plan::default() })
         );
         assert_eq!(parse("--untried --minutes 5"), Ok(Plan { untried: true, minutes: Some(5), ..Plan::default() }));
+        assert_eq!(parse("--renamed"), Ok(Plan { renamed: true, ..Plan::default() }));
         assert!(parse("--jobs 0").unwrap_err().contains("takes a number"));
         assert!(parse("--fast").unwrap_err().contains("unexpected \"--fast\""));
     }

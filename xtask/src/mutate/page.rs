@@ -27,12 +27,13 @@ struct Tried {
 impl Page {
     /// The page as it is; what is no longer in the list, or is another mutation now, is left out.
     pub(super) fn read(all: &[Mutation]) -> Outcome<Self> {
-        let text = match fs::read_to_string(workspace::root().join(PAGE)) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(format!("{PAGE}: {error}")),
-        };
-        Ok(Self { results: current(results(&text), all) })
+        Ok(Self { results: current(results(&text()?), all) })
+    }
+
+    /// The page with the results of mutations of the same name, whatever has become of their texts. A renaming changes
+    /// the text of a mutation and not the fault that it plants; whoever asks for this vouches for it.
+    pub(super) fn read_renamed(all: &[Mutation]) -> Outcome<Self> {
+        Ok(Self { results: renamed(results(&text()?), all) })
     }
 
     /// Takes in what came of a mutation.
@@ -123,6 +124,25 @@ fn results(page: &str) -> Results {
     .collect()
 }
 
+/// The text of the page; none at first.
+fn text() -> Outcome<String> {
+    match fs::read_to_string(workspace::root().join(PAGE)) {
+        Ok(text) => Ok(text),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => Err(format!("{PAGE}: {error}")),
+    }
+}
+
+/// The results under the marks that their mutations have now.
+fn renamed(mut results: Results, all: &[Mutation]) -> Results {
+    let marked = |mutation: &Mutation| {
+        // Without a mark it was not tried.
+        let tried = results.remove(&mutation.name).filter(|tried| !tried.mark.is_empty())?;
+        Some((mutation.name.clone(), Tried { mark: mutation.mark(), ..tried }))
+    };
+    all.iter().filter_map(marked).collect()
+}
+
 /// The results of mutations that are in the list as they were tried.
 fn current(mut results: Results, all: &[Mutation]) -> Results {
     let marks: BTreeMap<_, _> = all.iter().map(|mutation| (&mutation.name, mutation.mark())).collect();
@@ -201,6 +221,16 @@ mod tests {
         );
         assert_eq!(page.caught_by(&all[1]), ["a::h01_b", "c03_d"]);
         assert!(page.is_tried(&all[2]) && !page.is_tried(&all[3]));
+    }
+
+    #[test]
+    fn a_renaming_keeps_the_results() {
+        let told = page(&[("two", Verdict::Caught, &["c03_d"])]);
+        let all = [Mutation { file: "renamed.rs".to_owned(), ..mutation("two") }, mutation("four")];
+        let before = [mutation("two"), mutation("four")];
+        let page = Page { results: renamed(results(&told.text(&before)), &all) };
+        assert!(page.is_tried(&all[0]) && !page.is_tried(&all[1]));
+        assert!(page.text(&all).contains(&format!("`renamed.rs` | `{}` | caught | `c03_d` |", all[0].mark())));
     }
 
     #[test]
