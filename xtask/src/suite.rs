@@ -56,11 +56,6 @@ pub(crate) fn chained() -> Outcome {
     once(seed::current()?, |program| program.root.starts_with(LATER))
 }
 
-/// Runs the Rust tests of the short tier once with this seed.
-pub(crate) fn repeat(seed: u64) -> Outcome {
-    once(seed, |program| !program.root.starts_with(LATER))
-}
-
 fn once(seed: u64, is_chosen: impl Fn(&Program) -> bool) -> Outcome {
     fetch_model::run()?;
     let programs = build()?.into_iter().filter(is_chosen).collect();
@@ -69,9 +64,10 @@ fn once(seed: u64, is_chosen: impl Fn(&Program) -> bool) -> Outcome {
     judge(&pool::run(programs, &[], seed)?)
 }
 
-/// Runs all Rust tests ten times in a row, while another thread keeps one processor busy.
+/// Runs all Rust tests ten times in a row, each time with a seed that no tree had, while another thread keeps one
+/// processor busy. What a seed finds becomes a test case of its own.
 pub(crate) fn ten_runs() -> Outcome<String> {
-    let seed = seed::current()?;
+    let seed = seed::fresh();
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -81,7 +77,7 @@ pub(crate) fn ten_runs() -> Outcome<String> {
         });
         let outcome = (1..=RUNS).try_for_each(|run| {
             println!("\n-- run {run} of {RUNS}");
-            repeat(seed.wrapping_add(run))
+            once(seed.wrapping_add(run), |program| !program.root.starts_with(LATER))
         });
         is_over.store(true, Ordering::Relaxed);
         outcome

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use crate::tools::DENY;
 use crate::{
-    Outcome, advisories, campaign, ci, clients, fuzz, interop, mutate, process, programs, schemathesis, seed, suite,
+    Outcome, advisories, campaign, ci, clients, fuzz, interop, mutate, process, programs, schemathesis, suite,
 };
 
 /// A part of the long tier.
@@ -20,7 +20,7 @@ pub(super) struct Part {
     pub(super) run: fn() -> Outcome<String>,
 }
 
-pub(super) const PARTS: [Part; 16] = [
+pub(super) const PARTS: [Part; 15] = [
     Part {
         name: "alone",
         about: "the tests and docs of each protocol crate with its own features only",
@@ -71,15 +71,8 @@ pub(super) const PARTS: [Part; 16] = [
         run: || passed(interop::run(&[])),
     },
     Part {
-        name: "seeds",
-        about: "all Rust tests with five new seeds for their property tests",
-        area: CRATES,
-        most: MANY,
-        run: new_seeds,
-    },
-    Part {
         name: "flakes",
-        about: "all Rust tests ten times in a row beside a busy neighbour",
+        about: "all Rust tests ten times in a row beside a busy neighbour, with ten new seeds",
         area: &["crates", "tests", "xtask/src/suite"],
         most: MANY,
         run: suite::ten_runs,
@@ -157,15 +150,6 @@ fn alone() -> Outcome {
         ci::echoed(process::cargo("doc").args(["--locked", "--quiet", "--no-deps", "--package", &package]))?;
     }
     Ok(())
-}
-
-/// Seeds that no tree had: what they find becomes a case of its own.
-fn new_seeds() -> Outcome<String> {
-    let seeds: Vec<_> = (0..5).map(|_| seed::fresh()).collect();
-    for seed in &seeds {
-        suite::repeat(*seed)?;
-    }
-    Ok(format!("passed with {seeds:?}"))
 }
 
 fn every_cut() -> Outcome {
