@@ -44,7 +44,7 @@ proptest! {
 
     /// A refusal never repeats what was sent as a key.
     #[test]
-    fn a04_a_refusal_never_repeats_what_was_sent(secret in "[!-~]{12,40}", scheme in "Basic|Bearer x|Token|") {
+    fn a04_a_refusal_never_repeats_what_was_sent(secret in "[!-~]{12,40}", scheme in "Basic|Digest|Bearer x|Token|") {
         let header = format!("{scheme} {secret}");
         let told = Credentials::from_headers([header.as_bytes()], []).unwrap_err();
         for told in [told.to_string(), format!("{:?}", told)] {
