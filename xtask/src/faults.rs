@@ -138,7 +138,7 @@ impl Faults {
     fn lacks(&self) -> Vec<String> {
         let is_bare = |row: &Row| self.reason(*row).is_none() && !self.has_tests(*row);
         let is_missed = |row: &Row| self.has_tests(*row) && self.proof(*row) == Proof::Missed;
-        let is_untried = |row: &Row| IS_COMPLETE && self.has_tests(*row) && self.proof(*row) == Proof::Untried;
+        let is_untried = |row: &Row| self.has_tests(*row) && self.proof(*row) == Proof::Untried;
         let sentence = |lack: &str, is_lacking: &dyn Fn(&Row) -> bool| {
             let rows: Vec<_> = rows::all().filter(is_lacking).map(|row| row.to_string()).collect();
             (!rows.is_empty()).then(|| format!("{} rows {lack}: {}", rows.len(), rows.join(" ")))
@@ -181,8 +181,6 @@ fn may_hold_tests(name: &str) -> bool {
     name.ends_with(".rs") && (name.starts_with("tests/") || name.strip_prefix("crates/").is_some_and(in_crate))
 }
 
-/// Whether every row that names tests must have a mutation that one of them caught.
-const IS_COMPLETE: bool = false;
 const PAGE: &str = "tests/FAULTS.md";
 const REASONS: &str = "tests/faults/reasons.toml";
 
@@ -190,13 +188,18 @@ const REASONS: &str = "tests/faults/reasons.toml";
 mod tests {
     use super::*;
 
-    /// Every row has a reason but those of `tests`, which have an empty test of this name each.
+    /// Every row has a reason but those of `tests`, which have an empty test of this name each, and a mutation that it
+    /// caught.
     fn faults(tests: &[&str]) -> Faults {
         let text: String = tests.iter().map(|name| format!("#[test]\nfn {name}() {{}}\n")).collect();
         let shown = scan::tests("tests/faults/a.rs", &text);
         let is_shown = |row: &Row| shown.iter().any(|shown: &Shown| shown.rows.contains(row));
         let reasons = rows::all().filter(|row| !is_shown(row)).map(|row| (row.to_string(), "No.".to_owned())).collect();
-        Faults { shown, reasons, trials: Vec::new() }
+        let caught = |shown: &Shown| {
+            let rows = shown.rows.iter().map(ToString::to_string).collect();
+            Trial { rows, is_tried: true, caught_by: vec![shown.name.clone()] }
+        };
+        Faults { trials: shown.iter().map(caught).collect(), shown, reasons }
     }
 
     /// A mutation of H1 that these tests caught.
@@ -214,9 +217,11 @@ mod tests {
     fn an_empty_test_does_not_show_its_row() {
         let mut faults = faults(&["h01_one"]);
         let row = Row { section: 'H', number: 1 };
-        assert_eq!(faults.proof(row), Proof::Untried);
-        faults.trials = vec![trial(false, &[])];
-        assert_eq!(faults.proof(row), Proof::Untried);
+        for trials in [Vec::new(), vec![trial(false, &[])]] {
+            faults.trials = trials;
+            assert_eq!(faults.proof(row), Proof::Untried);
+            assert_eq!(faults.problems(&passed(&["a::h01_one"])), ["1 rows have no mutation that was tried: H1"]);
+        }
         faults.trials.push(trial(true, &["a::h02_other", "h11_h21_others", "a::h01one"]));
         assert_eq!(faults.proof(row), Proof::Missed);
         assert_eq!(
