@@ -4,25 +4,19 @@ use serde_json::{Value, json};
 
 use crate::road::{Road, gateway, user};
 
-#[test]
-#[ignore = "cargo xtask interop"]
-fn a_question_is_answered() {
-    let gateway = gateway();
-    for road in Road::ALL {
-        for answer in road.both(&gateway, &json!([user("What is the capital of France?")]), &json!({})) {
-            assert!(answer.text.contains("Paris"), "{road:?}: {answer:?}");
-        }
-    }
+/// A question whose answer is in the conversation: a model this small knows little else for certain, and what it makes
+/// up differs between processors.
+fn about_rex() -> Value {
+    let assistant = json!({"role": "assistant", "content": "Nice! Rex is a great name."});
+    json!([user("I have a dog named Rex."), assistant, user("What is the name of my dog?")])
 }
 
 #[test]
 #[ignore = "cargo xtask interop"]
-fn what_was_said_before_counts() {
+fn a_question_is_answered_from_the_conversation() {
     let gateway = gateway();
-    let assistant = json!({"role": "assistant", "content": "Nice! Rex is a great name."});
-    let turns = json!([user("I have a dog named Rex."), assistant, user("What is the name of my dog?")]);
     for road in Road::ALL {
-        for answer in road.both(&gateway, &turns, &json!({})) {
+        for answer in road.both(&gateway, &about_rex(), &json!({})) {
             assert!(answer.text.contains("Rex"), "{road:?}: {answer:?}");
         }
     }
@@ -73,7 +67,7 @@ fn an_answer_that_ends_by_itself_says_so() {
             Road::Messages => "end_turn",
             Road::Relay | Road::Repair => "stop",
         };
-        for answer in road.both(&gateway, &json!([user("What is the capital of France?")]), &json!({})) {
+        for answer in road.both(&gateway, &about_rex(), &json!({})) {
             assert_eq!(answer.stop, stop, "{road:?}: {answer:?}");
         }
     }
@@ -88,9 +82,8 @@ fn a_stop_text_ends_the_answer() {
     for (road, member, stop) in
         [(Road::Messages, "stop_sequences", "end_turn"), (Road::Relay, "stop", "stop"), (Road::Repair, "stop", "stop")]
     {
-        let turns = json!([user("What is the capital of France?")]);
-        for answer in road.both(&gateway, &turns, &json!({ member: ["Paris"] })) {
-            assert!(!answer.text.contains("Paris") && !answer.text.is_empty(), "{road:?}: {answer:?}");
+        for answer in road.both(&gateway, &about_rex(), &json!({ member: ["Rex"] })) {
+            assert!(!answer.text.contains("Rex") && !answer.text.is_empty(), "{road:?}: {answer:?}");
             assert_eq!(answer.stop, stop);
         }
     }
