@@ -53,7 +53,7 @@ pub(crate) struct Usage {
 impl Reading {
     /// Reads a body, which is a JSON object or else a stream of events. A success is one only of `pictures` pictures.
     pub(crate) fn of(protocol: Protocol, body: &[u8], is_whole: bool, pictures: u32) -> Self {
-        match serde_json::from_slice(body) {
+        match json(body) {
             Ok(reply @ Value::Object(_)) if is_whole => reply::read(protocol, &reply),
             Ok(Value::Object(_)) => Self::default(),
             _ => stream::read(protocol, body, is_whole, pictures),
@@ -81,6 +81,40 @@ impl Usage {
             output: count(&["output_tokens", "completion_tokens"]).unwrap_or(other.output),
         }
     }
+}
+
+/// Reads JSON. A number beyond all bounds, such as `1E999`, is one by its grammar (RFC 8259, section 6), but has no
+/// value that serde_json could hold: it is read without its exponent.
+fn json(text: &[u8]) -> serde_json::Result<Value> {
+    serde_json::from_slice(text).or_else(|error| {
+        let is_too_large = error.to_string().starts_with("number out of range");
+        if is_too_large { serde_json::from_slice(&without_exponents(text)) } else { Err(error) }
+    })
+}
+
+/// The text without the exponents of its numbers; what is no exponent stays.
+fn without_exponents(text: &[u8]) -> Vec<u8> {
+    let (mut out, mut rest, mut in_string) = (Vec::with_capacity(text.len()), text, false);
+    while let Some((byte, after)) = rest.split_first() {
+        let is_exponent = !in_string && matches!(byte, b'e' | b'E') && out.last().is_some_and(u8::is_ascii_digit);
+        if is_exponent {
+            let digits = after.strip_prefix(b"+").or_else(|| after.strip_prefix(b"-")).unwrap_or(after);
+            let end = digits.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(digits.len());
+            if end > 0 {
+                // What follows is kept, whatever it is: a number has one exponent.
+                let kept = (end + 1).min(digits.len());
+                out.extend_from_slice(&digits[end..kept]);
+                rest = &digits[kept..];
+                continue;
+            }
+        }
+        let escaped = if in_string && *byte == b'\\' { after.len().min(1) } else { 0 };
+        out.push(*byte);
+        out.extend_from_slice(&after[..escaped]);
+        in_string ^= *byte == b'"';
+        rest = &after[escaped..];
+    }
+    out
 }
 
 /// The failure in a reply or in an event, if it is one.

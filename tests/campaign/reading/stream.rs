@@ -4,7 +4,7 @@ use serde_json::Value;
 use simulator::Protocol;
 
 use super::reply::note_incomplete;
-use super::{End, Reading, Usage, events, failure, list, texts};
+use super::{End, Reading, Usage, events, failure, json, list, texts};
 
 /// Reads a stream up to the first event that ends it.
 pub(super) fn read(protocol: Protocol, body: &[u8], is_whole: bool, pictures: u32) -> Reading {
@@ -38,7 +38,7 @@ impl Stream {
         if data.trim_ascii() == b"[DONE]" {
             return self.done();
         }
-        let Ok(event @ Value::Object(_)) = serde_json::from_slice(data) else {
+        let Ok(event @ Value::Object(_)) = json(data) else {
             self.reading.end = End::Failure(None);
             return;
         };

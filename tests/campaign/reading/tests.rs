@@ -5,7 +5,7 @@ use std::path::Path;
 
 use simulator::Protocol::{self, Chat, Images, Messages, Responses};
 
-use super::{End, Reading, Usage};
+use super::{End, Reading, Usage, without_exponents};
 
 /// A recorded answer of a protocol.
 fn recorded(protocol: Protocol, name: &str) -> Vec<u8> {
@@ -133,6 +133,18 @@ fn a_finished_stream_of_chat_may_end() {
     assert_eq!((end(finished, true), end(finished, false)), (End::Success, End::Missing));
     assert_eq!(end(b"data: [DONE]\n\n", true), End::Failure(None));
     assert_eq!(Reading::of(Responses, b"data: [DONE]\n\n", true, 1).end, End::Failure(None));
+}
+
+/// A number that no machine holds is JSON all the same; what is none is none.
+#[test]
+fn numbers_may_be_beyond_all_bounds() {
+    let text = String::from_utf8(recorded(Chat, "chat-stream-usage.sse")).unwrap();
+    let (before, after) = text.split_once("\"created\":").unwrap();
+    let end = |number: &str| Reading::of(Chat, format!("{before}\"created\":{number}{after}").as_bytes(), true, 1).end;
+    assert_eq!((end("1E99"), end("17E+89000019")), (End::Success, End::Success));
+    assert_eq!((end("1E9999-"), end("1E9999e")), (End::Failure(None), End::Failure(None)));
+    let kept = br#"{"a":"1E9 \" 2E9","b":1.5E-999,"c":true,"d":[2E9]}"#;
+    assert_eq!(without_exponents(kept), br#"{"a":"1E9 \" 2E9","b":1.5,"c":true,"d":[2]}"#);
 }
 
 /// A reply that lacks its finish, or the last of its bytes, is none.
