@@ -11,7 +11,8 @@ use serde_json::value::RawValue;
 /// A JSON object whose members keep their order: unknown fields and unknown variants live here.
 pub type Object = serde_json::Map<String, serde_json::Value>;
 
-/// Any JSON value, kept as the text it came as: key order, number spelling and all.
+/// Any JSON value, kept as the text it came as: key order, number spelling and all. Only line breaks between its tokens
+/// become spaces, so that it can be written as the data of a server-sent event, which is one line.
 ///
 /// Reads from `serde_json` alone, as every type that holds raw text does.
 #[derive(Clone, Debug, Serialize)]
@@ -25,7 +26,7 @@ impl<'de> Deserialize<'de> for Json {
         if may_be_no_value(raw.get()) {
             serde_json::from_str::<serde_json::Value>(raw.get()).map_err(D::Error::custom)?;
         }
-        Ok(Self(raw))
+        Ok(Self(on_one_line(raw)))
     }
 }
 
@@ -89,6 +90,14 @@ impl JsonSchema for Json {
     }
 }
 
+/// Replaces line breaks by spaces. Within strings they are always escaped, so these stand between tokens.
+fn on_one_line(raw: Box<RawValue>) -> Box<RawValue> {
+    if !raw.get().bytes().any(|byte| matches!(byte, b'\r' | b'\n')) {
+        return raw;
+    }
+    RawValue::from_string(raw.get().replace(['\r', '\n'], " ")).unwrap_or(raw)
+}
+
 /// Whether JSON has an escape, or a number with an exponent or very many digits; or a string that looks like one.
 fn may_be_no_value(text: &str) -> bool {
     let mut digits = 0;
@@ -131,6 +140,13 @@ mod tests {
         let text = r#"{"b":1.50,"a":1e2,"b2":[ ]}"#;
         let json: Json = serde_json::from_str(text).unwrap();
         assert_eq!(serde_json::to_string(&json).unwrap(), text);
+    }
+
+    /// The data of a server-sent event is one line, so that a line break within would cut it in two.
+    #[test]
+    fn line_breaks_between_tokens_become_spaces() {
+        let json: Json = serde_json::from_str("{\r\n\t\"a\\nb\":\r[1,\n2]\n}").unwrap();
+        assert_eq!(json.text(), "{  \t\"a\\nb\": [1, 2] }");
     }
 
     /// What is carried is a value, as what is looked into.
