@@ -50,7 +50,10 @@ fn record(part: &Part) -> Outcome {
     let commit = committed(part)?;
     let begun = now();
     let outcome = (part.run)();
-    let result = outcome.as_ref().map_or_else(|error| format!("FAILED: {error}"), Clone::clone);
+    // Without the path of this machine, which says nothing to anybody else.
+    let root = format!("{}/", workspace::root().display());
+    let failed = |error: &String| format!("FAILED: {}", error.replace(&root, ""));
+    let result = outcome.as_ref().map_or_else(failed, Clone::clone);
     let minutes = begun.elapsed().as_secs_f64() / 60.0;
     let mut page = fs::read_to_string(path()).map_or_else(|_| Ok(Page::default()), |text| Page::parse(&text))?;
     page.put(Row { part: part.name.to_owned(), result, commit, date: today()?, minutes: format!("{minutes:.1}") });
