@@ -41,7 +41,7 @@ fn instructions(args: &[OsString]) -> Outcome {
 }
 
 /// Package and bench.
-const BENCHES: [(&str, &str); 2] = [("sluicegate-benches", "sse_decode"), ("sluicegate-local", "decode")];
+const BENCHES: [(&str, &str); 2] = [("sluicegate-benches", "sse_decode"), ("sluicegate-text-engine", "decode")];
 
 /// What measures the gateway, and where its table is written.
 const PROGRAM: &str = "against_bare_proxy";

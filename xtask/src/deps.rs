@@ -97,7 +97,7 @@ fn folder(package: &Package) -> Option<&str> {
 }
 
 /// What the engines are, and what the embedded one runs on.
-const ENGINES: &[&str] = &["candle-core", "candle-nn", "sluicegate-easel", "sluicegate-local"];
+const ENGINES: &[&str] = &["candle-core", "candle-nn", "sluicegate-image-engine", "sluicegate-text-engine"];
 
 /// Packages that no pure room reaches.
 const WITH_IO: &[&str] = &["hyper", "mio", "socket2", "tokio"];

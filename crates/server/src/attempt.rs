@@ -12,12 +12,12 @@ use upstream::Upstream;
 use upstream::relay::Relay;
 use wire::ErrorKind;
 
-use crate::body::manner::Manner;
+use crate::body::format::Manner;
 use crate::body::plain::{self, Steps};
 use crate::gateway::Gateway;
 use crate::outcome::Outcome;
 use crate::refusal::Refusal;
-use crate::routes::{Chosen, Place, Server};
+use crate::targets::{Chosen, Place, Server};
 
 /// A request that can be put to whoever serves its model. It owns all it needs, so that asking can go on within the
 /// body of the answer.

@@ -1,20 +1,20 @@
 //! Bodies of responses, and the reading of bodies of requests.
 
+pub(crate) mod buffered;
 pub(crate) mod delivered;
 pub(crate) mod events;
 pub(crate) mod form;
-pub(crate) mod manner;
+pub(crate) mod format;
 pub(crate) mod pieces;
 pub(crate) mod plain;
 pub(crate) mod upload;
 pub(crate) mod voice;
-pub(crate) mod whole;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use http_body_util::combinators::UnsyncBoxBody;
 
-pub(crate) use self::whole::whole;
+pub(crate) use self::buffered::whole;
 use crate::outcome::Outcome;
 
 /// The body of any response.

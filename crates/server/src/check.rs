@@ -6,7 +6,7 @@ use catalog::Model;
 
 use crate::config::{Config, ConfigError};
 use crate::policy::Policy;
-use crate::routes::{Place, Road, Routes, Target};
+use crate::targets::{Place, Road, Routes, Target};
 
 /// What would happen to a request for each model.
 ///
@@ -73,7 +73,7 @@ fn write_target(out: &mut String, place: usize, model: &Model, target: &Target) 
     Ok(())
 }
 
-fn to(relayed: bool, server: &crate::routes::Server) -> &'static str {
+fn to(relayed: bool, server: &crate::targets::Server) -> &'static str {
     if relayed { "" } else { server.stated.protocol.as_str() }
 }
 

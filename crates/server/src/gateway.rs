@@ -19,23 +19,23 @@ use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
+use crate::body::buffered::is_short;
 use crate::body::delivered::delivered;
 use crate::body::upload::Budget;
-use crate::body::whole::is_short;
 use crate::body::{Body, whole};
 use crate::clock;
 use crate::config::Limits;
+use crate::connection_state::Line;
 use crate::endpoints::{count_tokens, images, models, text};
 use crate::head;
 use crate::lifecycle::Lifecycle;
 use crate::limit::Limiter;
-use crate::line::Line;
 use crate::metrics::Metrics;
 use crate::outcome::Outcome;
 use crate::policy::{Policies, Policy};
 use crate::record::Record;
 use crate::refusal::Refusal;
-use crate::route::{Endpoint, style};
+use crate::routing::{Endpoint, style};
 
 /// Everything that answering a request needs.
 pub(crate) struct Gateway {

@@ -4,40 +4,40 @@
 
 mod accept;
 mod admin;
-mod ask;
 mod attempt;
 mod body;
 mod check;
 mod cli;
 mod clock;
 mod config;
-mod descriptors;
+mod connection_state;
+mod embedded;
 mod endpoints;
+mod fd_limit;
 mod gateway;
 mod head;
-mod inside;
+mod image_urls;
 mod keys;
 mod lifecycle;
 mod limit;
-mod line;
 mod log;
 #[cfg(test)]
 mod memory;
 mod metrics;
 mod openapi;
 mod outcome;
+mod outgoing;
 mod policy;
 mod record;
-mod references;
 mod refusal;
-mod route;
-mod routes;
+mod routing;
 mod serve;
-mod stall;
 mod start;
+mod targets;
 #[cfg(test)]
 mod test_gateway;
+mod timeout_io;
 
 pub use crate::cli::main;
 pub use crate::config::ConfigError;
-pub use crate::inside::Inside;
+pub use crate::embedded::Inside;

@@ -10,7 +10,7 @@ mod sync {
 }
 
 #[cfg(test)]
-mod model;
+mod interleavings;
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,6 @@
 //! The log: one JSON object a line on standard error, written by a thread of its own that never holds up a request.
 
-mod line;
+mod format;
 mod panic;
 mod queue;
 
@@ -47,7 +47,7 @@ struct Lines(Arc<Queue>);
 
 impl<S: Subscriber> Layer<S> for Lines {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        self.0.push(&line::of(event, clock::timestamp()));
+        self.0.push(&format::of(event, clock::timestamp()));
     }
 }
 

@@ -12,7 +12,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::line::Parting;
+use crate::connection_state::Parting;
 use crate::log;
 use crate::outcome::Outcome;
 

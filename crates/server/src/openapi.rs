@@ -12,7 +12,7 @@ mod schemas;
 
 use serde_json::{Map, Value, json};
 
-use crate::route::Endpoint;
+use crate::routing::Endpoint;
 use exchange::Exchange;
 use operation::Operation;
 use schemas::Schemas;

@@ -18,7 +18,7 @@ use upstream::Network;
 use crate::config::{Config, ConfigError};
 use crate::keys::{self, Keys, Made};
 use crate::metrics::Metrics;
-use crate::routes::Routes;
+use crate::targets::Routes;
 
 /// Keys, models, and who serves these.
 pub(crate) struct Policy {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use engine::Usage;
 use tokio::time::Instant;
 
+use crate::connection_state::Line;
 use crate::limit::Permit;
-use crate::line::Line;
 use crate::metrics::Metrics;
 use crate::outcome::{Ending, Outcome};
 

@@ -25,10 +25,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use upstream::Bell;
 
+use crate::connection_state::{Heard, Line};
 use crate::gateway::Gateway;
 use crate::lifecycle::Phase;
-use crate::line::{Heard, Line};
-use crate::stall::Guarded;
+use crate::timeout_io::Guarded;
 use crate::{accept, admin};
 
 /// How a process is asked to stop.

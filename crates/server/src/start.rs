@@ -19,7 +19,7 @@ use upstream::Network;
 
 use crate::body::upload::Budget;
 use crate::config::{Config, ConfigError, Limits};
-use crate::descriptors;
+use crate::fd_limit;
 use crate::gateway::Gateway;
 use crate::keys::Made;
 use crate::lifecycle::Lifecycle;
@@ -34,7 +34,7 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
     let stop = Signals::catch()?.obey();
     let following = file.map(|path| catch(SignalKind::hangup()).map(|hangup| (path, hangup))).transpose()?;
     let (policy, made) = Policy::read(&config, following.is_some(), Network::default())?;
-    descriptors::fit(&mut config);
+    fd_limit::fit(&mut config);
     let listeners = bind(&config.listen, &config.limits)?;
     let admin = bind(config.admin.as_slice(), &config.limits)?.pop();
     let local = if policy.embeds(false) { load_local(&config).await? } else { None };
@@ -92,8 +92,8 @@ pub(crate) fn assemble(config: Config, policy: Policy, engines: Engines, address
 
 #[cfg(feature = "local")]
 async fn load_local(config: &Config) -> Result<Option<Arc<dyn TextEngine>>, ConfigError> {
-    let usual = local::Options::default();
-    let options = local::Options {
+    let usual = text_engine::Options::default();
+    let options = text_engine::Options {
         model: config.local.model.clone(),
         threads: config.local.threads.unwrap_or(usual.threads),
         generations: config.local.generations.unwrap_or(usual.generations),
@@ -101,7 +101,7 @@ async fn load_local(config: &Config) -> Result<Option<Arc<dyn TextEngine>>, Conf
         // Whoever is let in may wait: the limit of the gateway is the one that is told.
         waiting: config.limits.concurrency,
     };
-    let loaded = tokio::task::spawn_blocking(move || local::Local::load(options)).await;
+    let loaded = tokio::task::spawn_blocking(move || text_engine::Local::load(options)).await;
     match loaded {
         Ok(Ok(engine)) => Ok(Some(Arc::new(engine))),
         Ok(Err(error)) => Err(ConfigError::one(error.to_string())),
@@ -116,9 +116,9 @@ async fn load_local(_: &Config) -> Result<Option<Arc<dyn TextEngine>>, ConfigErr
 
 #[cfg(feature = "easel")]
 fn open_easel(config: &Config) -> Option<Arc<dyn ImageEngine>> {
-    let usual = easel::Options::default();
-    let options = easel::Options { threads: config.easel.threads.unwrap_or(usual.threads), ..usual };
-    Some(Arc::new(easel::Easel::new(options)))
+    let usual = image_engine::Options::default();
+    let options = image_engine::Options { threads: config.easel.threads.unwrap_or(usual.threads), ..usual };
+    Some(Arc::new(image_engine::Easel::new(options)))
 }
 
 #[cfg(not(feature = "easel"))]

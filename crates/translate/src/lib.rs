@@ -2,8 +2,8 @@
 
 pub mod envelope;
 mod error;
+pub mod field_map;
 pub mod inbound;
-pub mod ledger;
 pub mod outbound;
 pub mod relay;
 

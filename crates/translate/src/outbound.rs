@@ -1,13 +1,13 @@
 //! The side of the upstream: a neutral request to its own protocol, and what it says to neutral events.
 
+pub mod encode;
 mod failure;
-mod reading;
-pub mod say;
+mod parse;
 
 pub use self::failure::failure;
 pub(crate) use self::failure::told;
-pub use self::reading::{Reader, reply};
-pub(crate) use self::reading::{check, check_finish};
+pub use self::parse::{Reader, reply};
+pub(crate) use self::parse::{check, check_finish};
 
 /// A protocol that an upstream for text speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 use crate::budget::Budget;
 use crate::connect::Connector;
 use crate::host::Host;
-use crate::leave::{Answer, Leave};
+use crate::host_attempt::{Answer, Leave};
 use crate::origin::Origin;
 use crate::{Failure, Incoming, Network, Options, OptionsError, Outgoing, Stage};
 

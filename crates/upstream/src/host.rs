@@ -10,8 +10,8 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::breaker::Breaker;
 use crate::connect::Connector;
-use crate::leave::Leave;
-use crate::link::{Link, describe};
+use crate::host_attempt::Leave;
+use crate::http1::{Link, describe};
 use crate::origin::Origin;
 use crate::outgoing::{Outgoing, Sending};
 use crate::pool::Pool;

@@ -13,9 +13,9 @@ use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use crate::breaker::Outcome;
-use crate::leave::Leave;
-use crate::link::{Link, describe};
-use crate::patience::Patience;
+use crate::host_attempt::Leave;
+use crate::http1::{Link, describe};
+use crate::idle_timeout::Patience;
 
 /// An answer, of which the head is there.
 #[derive(Debug)]

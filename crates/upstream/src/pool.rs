@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep};
 
-use crate::link::Link;
+use crate::http1::Link;
 
 /// The idle connections to one host.
 #[derive(Default)]

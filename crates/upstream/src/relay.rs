@@ -8,7 +8,7 @@ use translate::outbound::{self, Protocol};
 use translate::relay::{self, End, Guard, Speech};
 
 use crate::answer::{next, within};
-use crate::listen::gather;
+use crate::event_stream::gather;
 use crate::{Answer, IncomingBody};
 
 /// What an upstream says to a client of its own protocol.

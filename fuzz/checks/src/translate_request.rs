@@ -1,10 +1,10 @@
 //! Any bytes as a client's request, said to an upstream of each protocol: it keeps the rules of who reads it.
 
 use engine::TextRequest;
+use translate::field_map;
 use translate::inbound::{Chat, Dialect, Inbound, Messages, Responses};
-use translate::ledger;
 use translate::outbound::Protocol;
-use translate::outbound::say::{self, Settings};
+use translate::outbound::encode::{self, Settings};
 
 /// Checks one input; a panic is a finding.
 pub fn check(body: &[u8]) {
@@ -37,7 +37,7 @@ fn neutral(client: Protocol, body: &[u8]) -> Option<Inbound> {
 
 fn say(upstream: Protocol, request: &TextRequest) {
     let settings = Settings { stream: request.model.len().is_multiple_of(2), max_tokens: 1024, sampling: true };
-    let Ok(spoken) = say::request(upstream, request, &settings) else { return };
+    let Ok(spoken) = encode::request(upstream, request, &settings) else { return };
     let told = match upstream {
         Protocol::Responses => {
             let request = responses::Request::read(&spoken.body);
@@ -58,9 +58,9 @@ fn say(upstream: Protocol, request: &TextRequest) {
 /// What is lost has plain names, each once, and what is lost towards the client's own protocol has no words in any.
 fn lose(client: Protocol, body: &[u8]) {
     let Ok(document) = serde_json::from_slice(body) else { return };
-    let anew = ledger::losses(client, client, &document).unwrap_or_default();
+    let anew = field_map::losses(client, client, &document).unwrap_or_default();
     for upstream in Protocol::ALL {
-        let Ok(mut lost) = ledger::losses(client, upstream, &document) else { continue };
+        let Ok(mut lost) = field_map::losses(client, upstream, &document) else { continue };
         let count = lost.len();
         lost.sort();
         lost.dedup();

@@ -58,7 +58,7 @@ mod tests {
         let programs = [
             ("tests/faults/bounds.rs", "-p sluicegate-server --no-default-features --test faults"),
             ("tests/black_box/auth.rs", "-p sluicegate-server --test black_box"),
-            ("crates/server/src/limit/model.rs", "-p sluicegate-server --no-default-features --lib"),
+            ("crates/server/src/limit/interleavings.rs", "-p sluicegate-server --no-default-features --lib"),
             ("crates/wire/src/read.rs", "-p sluicegate-wire --lib"),
             ("crates/fetch/tests/it/limits.rs", "-p sluicegate-fetch --test it"),
             ("crates/picture/tests/memory.rs", "-p sluicegate-picture --test memory"),

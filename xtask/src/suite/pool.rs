@@ -225,7 +225,8 @@ fn now() -> Instant {
 }
 
 /// Where the sources of the programs that take longest begin, the longest first.
-const LONG: &[&str] = &["tests/upstreams", "tests/faults", "crates/local", "crates/easel", "crates/translate"];
+const LONG: &[&str] =
+    &["tests/upstreams", "tests/faults", "crates/text-engine", "crates/image-engine", "crates/translate"];
 /// How often it is looked whether a program has ended.
 const LOOK: Duration = Duration::from_millis(20);
 /// How often it is said how far a program is.
@@ -249,11 +250,15 @@ mod tests {
 
     #[test]
     fn the_longest_of_each_kind_come_first() {
-        let programs =
-            ["crates/auth/src/lib.rs", "tests/faults/main.rs", "crates/local/src/lib.rs", "tests/upstreams/main.rs"];
+        let programs = [
+            "crates/auth/src/lib.rs",
+            "tests/faults/main.rs",
+            "crates/text-engine/src/lib.rs",
+            "tests/upstreams/main.rs",
+        ];
         let mut queues = Queues::of(programs.map(program).to_vec());
         let mut next = |kind| queues.take(kind).map(|(program, place)| format!("{place} {}", program.root));
-        assert_eq!(next(Kind::Computing).as_deref(), Some("1/4 crates/local/src/lib.rs"));
+        assert_eq!(next(Kind::Computing).as_deref(), Some("1/4 crates/text-engine/src/lib.rs"));
         assert_eq!(next(Kind::Waiting).as_deref(), Some("2/4 tests/upstreams/main.rs"));
         assert_eq!(next(Kind::Computing).as_deref(), Some("3/4 crates/auth/src/lib.rs"));
         assert_eq!(next(Kind::Computing).as_deref(), Some("4/4 tests/faults/main.rs"));

@@ -90,7 +90,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::body::whole::{AT_ONCE, in_pieces, is_short, whole};
+    use crate::body::buffered::{AT_ONCE, in_pieces, is_short, whole};
     use crate::lifecycle::{Lifecycle, Phase};
     use crate::limit::Limiter;
     use crate::metrics::Metrics;

@@ -21,7 +21,7 @@ use pin_project_lite::pin_project;
 use tokio::time::{Instant, Sleep, sleep_until};
 use wire::ApiError;
 
-use super::whole::AT_ONCE;
+use super::buffered::AT_ONCE;
 use super::{Aborted, plain};
 use crate::lifecycle::Cut;
 use crate::outcome::{Ending, Outcome};

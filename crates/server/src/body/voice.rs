@@ -17,7 +17,7 @@ use upstream::relay::Relay;
 use wire::ApiError;
 
 use super::events::{self, Events, Fault, Telling, Timing, Told};
-use super::manner::Manner;
+use super::format::Manner;
 use super::plain::Steps;
 use super::{Body, name_dropped};
 use crate::attempt::{Begun, Coming};

@@ -18,8 +18,8 @@ use crate::body::upload::Share;
 use crate::body::{Body, plain};
 use crate::gateway::{Caller, Gateway};
 use crate::refusal::Refusal;
-use crate::routes::{Chosen, Place, Road, Server};
-use crate::{ask, attempt, references};
+use crate::targets::{Chosen, Place, Road, Server};
+use crate::{attempt, image_urls, outgoing};
 
 /// Counts the tokens of a prompt, as the answer's usage would: by whoever would answer.
 pub(crate) async fn answer<B>(caller: Caller<'_>, request: http::Request<B>) -> Result<Response<Body>, Refusal>
@@ -35,7 +35,7 @@ where
     if !key.may_use(&model) {
         return Err(Refusal::model(&model));
     }
-    references::judge_all(gateway, |tell| valid.addresses(tell))?;
+    image_urls::judge_all(gateway, |tell| valid.addresses(tell))?;
     if let Some(record) = record {
         record.model = Some(model.clone());
         record.permit = Some(gateway.limiter.take(&key.name).ok_or_else(ApiError::concurrency_limit)?);
@@ -74,7 +74,7 @@ where
 async fn embedded(valid: ValidCount, key: &str, gateway: &Gateway, share: &Share) -> Result<Response<Body>, Fallen> {
     let engine = gateway.local.as_ref().ok_or_else(|| Fallen::here(Refusal::no_engine()))?;
     let mut inbound = Messages::count(valid).map_err(Fallen::here)?;
-    references::inline(&mut inbound.request, key, gateway, share).await.map_err(Fallen::finally)?;
+    image_urls::inline(&mut inbound.request, key, gateway, share).await.map_err(Fallen::finally)?;
     let counted = engine.count_tokens(inbound.request).await;
     let input_tokens = counted.map_err(|error| Fallen::here(plain::refuse(&error)))?;
     json(&TokenCount { input_tokens, ..TokenCount::default() }).map_err(Fallen::finally)
@@ -82,12 +82,12 @@ async fn embedded(valid: ValidCount, key: &str, gateway: &Gateway, share: &Share
 
 fn outgoing(body: &Bytes, headers: &HeaderMap, model: &str, target: &Chosen) -> Outgoing {
     let mut splice = Splice::new(body);
-    ask::rename(&mut splice, model, target.model.as_deref().unwrap_or(model));
+    outgoing::rename(&mut splice, model, target.model.as_deref().unwrap_or(model));
     Outgoing {
         path: "/messages/count_tokens",
         content_type: HeaderValue::from_static("application/json"),
         headers: headers.clone(),
-        body: ask::pieces(&splice, body).into(),
+        body: outgoing::pieces(&splice, body).into(),
         accept_stream: false,
     }
 }
@@ -95,7 +95,7 @@ fn outgoing(body: &Bytes, headers: &HeaderMap, model: &str, target: &Chosen) -> 
 /// The count of an upstream, as it said it.
 async fn counted(server: &Server, outgoing: &Outgoing, deadline: Instant, first: bool) -> Result<Bytes, Fallen> {
     let nonsense = |why: &str| Fallen::of(engine::EngineError::Upstream(format!("no count of tokens: {why}")));
-    match ask::ask(server, outgoing, deadline, first).await? {
+    match outgoing::ask(server, outgoing, deadline, first).await? {
         Answer::Json(body) => match serde_json::from_slice::<TokenCount>(&body) {
             Ok(_) => Ok(body),
             Err(error) => Err(nonsense(&wire::json_fault(&error))),

@@ -1,9 +1,9 @@
 //! `POST /v1/images/generations` — spec §4.5 — and `POST /v1/images/edits` — spec §4.6.
 
-mod asking;
+mod dispatch;
+mod encode;
 mod read;
-mod tell;
-mod whole;
+mod unary;
 
 use std::error::Error;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use http::{Request, Response};
 use tokio::time::Instant;
 use wire::ApiError;
 
-use self::asking::ForPictures;
+use self::dispatch::ForPictures;
+use self::encode::Drawing;
 use self::read::Asked;
-use self::tell::Drawing;
 use crate::attempt;
 use crate::body::{Body, voice};
 use crate::gateway::Caller;
@@ -66,7 +66,7 @@ async fn answer(caller: Caller<'_>, asked: Asked, deadline: Instant) -> Result<R
         record.permit = Some(gateway.limiter.take(&key.name).ok_or_else(ApiError::concurrency_limit)?);
     }
     let caller = Caller { gateway, policy, key, record };
-    if streams { stream(caller, asked, deadline).await } else { whole::answer(caller, asked, deadline).await }
+    if streams { stream(caller, asked, deadline).await } else { unary::answer(caller, asked, deadline).await }
 }
 
 async fn stream(caller: Caller<'_>, asked: Asked, deadline: Instant) -> Result<Response<Body>, Refusal> {

@@ -7,7 +7,7 @@ use translate::{outbound, relay};
 use wire::{ApiError, Path, Splice};
 
 use super::text::TextEndpoint;
-use crate::routes::Server;
+use crate::targets::Server;
 
 impl TextEndpoint for Messages {
     const PROTOCOL: Protocol = Protocol::Messages;

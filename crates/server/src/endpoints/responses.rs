@@ -7,7 +7,7 @@ use translate::{outbound, relay};
 use wire::{ApiError, Path, Splice};
 
 use super::text::TextEndpoint;
-use crate::routes::Server;
+use crate::targets::Server;
 
 impl TextEndpoint for Responses {
     const PROTOCOL: Protocol = Protocol::Responses;

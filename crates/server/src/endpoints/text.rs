@@ -1,7 +1,7 @@
 //! What the three text endpoints share: everything but how a request is read and validated.
 
-mod asking;
-mod whole;
+mod dispatch;
+mod unary;
 
 use std::error::Error;
 use std::sync::Arc;
@@ -17,21 +17,21 @@ use translate::inbound::{Answer, Dialect, Reply, Stamp};
 use translate::relay::{End, Speech};
 use wire::{ApiError, Path, Splice};
 
-use self::asking::Text;
+use self::dispatch::Text;
 use super::json_body;
 use crate::attempt;
 use crate::body::Body;
 use crate::body::events;
-use crate::body::manner::Manner;
+use crate::body::format::Manner;
 use crate::body::upload::Upload;
 use crate::body::voice;
 use crate::clock;
 use crate::gateway::Caller;
+use crate::image_urls;
 use crate::outcome::{Ending, Outcome};
 use crate::record::Record;
-use crate::references;
 use crate::refusal::Refusal;
-use crate::routes::Server;
+use crate::targets::Server;
 
 /// A text endpoint: how its requests are read, judged and refused, and how they are relayed.
 pub(crate) trait TextEndpoint: Dialect<Request: Send + Sync> + Send + Sync + 'static {
@@ -100,7 +100,7 @@ where
     if !key.may_use(&id) {
         return Err(Refusal::model(&id));
     }
-    references::judge_all(gateway, |tell| D::addresses(&valid, tell))?;
+    image_urls::judge_all(gateway, |tell| D::addresses(&valid, tell))?;
     if let Some(record) = record {
         (record.model, record.stream) = (Some(id.clone()), streams);
     }
@@ -114,7 +114,7 @@ where
     if !streams {
         let reply = Reply::<D>::new(&valid, &stamp);
         let asked = Asked { valid: Some(valid), upload, model: id, thinks, headers, streams, deadline };
-        return whole::answer::<D>(asked, reply, gateway, policy, &key.name, record.as_mut()).await;
+        return unary::answer::<D>(asked, reply, gateway, policy, &key.name, record.as_mut()).await;
     }
     let answer = Answer::<D>::new(&valid, &stamp);
     let asked = Asked { valid: Some(valid), upload, model: id, thinks, headers, streams, deadline };

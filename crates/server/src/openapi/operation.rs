@@ -7,7 +7,7 @@ use wire::ErrorKind;
 use super::exchange::Exchange;
 use super::failures;
 use crate::refusal::Style;
-use crate::route::{Endpoint, style};
+use crate::routing::{Endpoint, style};
 
 /// An endpoint and what is to be said of it.
 pub(super) struct Operation {

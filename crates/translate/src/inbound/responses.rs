@@ -11,8 +11,8 @@ use wire::{ApiError, TextOr, WordOr};
 
 use super::{Dialect, Inbound, Stamp, shared};
 use crate::envelope::is_envelope;
-use crate::ledger::NEEDED;
-use crate::outbound::say::call_id;
+use crate::field_map::NEEDED;
+use crate::outbound::encode::call_id;
 
 /// Responses as a client speaks it.
 pub struct Responses;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sluicegate_translate::inbound::{Chat, Dialect, Inbound, Messages, Responses};
 use sluicegate_translate::outbound::Protocol;
-use sluicegate_translate::outbound::say::Settings;
+use sluicegate_translate::outbound::encode::Settings;
 use wire::{ApiError, Violations};
 
 /// A client's request in neutral words; nothing when it breaks a rule of its protocol.

@@ -4,7 +4,7 @@ use engine::{EngineError, TextRequest};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use sluicegate_translate::outbound::Protocol::{self, Chat, Messages, Responses};
-use sluicegate_translate::outbound::say::{self, Lost, Settings};
+use sluicegate_translate::outbound::encode::{self, Lost, Settings};
 use wire::Violations;
 
 use crate::clients::{SETTINGS, neutral, read_chat, read_messages, read_responses, requests};
@@ -15,13 +15,13 @@ fn request(client: Protocol, body: &Value) -> TextRequest {
 }
 
 fn say(client: Protocol, upstream: Protocol, body: &Value) -> (Value, Vec<Lost>) {
-    let spoken = say::request(upstream, &request(client, body), &SETTINGS).unwrap();
+    let spoken = encode::request(upstream, &request(client, body), &SETTINGS).unwrap();
     (serde_json::from_slice(&spoken.body).unwrap(), spoken.dropped)
 }
 
 #[track_caller]
 fn assert_refused(client: Protocol, upstream: Protocol, body: &Value, told: &str) {
-    match say::request(upstream, &request(client, body), &SETTINGS) {
+    match encode::request(upstream, &request(client, body), &SETTINGS) {
         Err(EngineError::Unsupported { reason, .. }) => assert!(reason.contains(told), "{reason}"),
         other => panic!("{other:?}"),
     }
@@ -72,7 +72,7 @@ fn messages_to_chat() {
 fn a_stream_is_asked_for_with_its_usage() {
     let request = request(Chat, &chat(json!([{ "role": "user", "content": "Hi." }])));
     let streams = |upstream| {
-        let spoken = say::request(upstream, &request, &Settings { stream: true, ..SETTINGS }).unwrap();
+        let spoken = encode::request(upstream, &request, &Settings { stream: true, ..SETTINGS }).unwrap();
         serde_json::from_slice::<Value>(&spoken.body).unwrap()
     };
     let body = streams(Chat);
@@ -224,7 +224,7 @@ fn sampling_is_bent_or_left_out() {
         json!({ "model": "m", "messages": [{ "role": "user", "content": "Hi." }], "temperature": 1.5, "top_p": 0.5 });
     let (said, dropped) = say(Chat, Messages, &body);
     assert_eq!((&said["temperature"], &said["top_p"], dropped), (&json!(1.0), &json!(0.5), vec![Lost::Temperature]));
-    let spoken = say::request(Messages, &request(Chat, &body), &Settings { sampling: false, ..SETTINGS }).unwrap();
+    let spoken = encode::request(Messages, &request(Chat, &body), &Settings { sampling: false, ..SETTINGS }).unwrap();
     let said: Value = serde_json::from_slice(&spoken.body).unwrap();
     assert_eq!((said.get("temperature"), said.get("top_p"), &said["max_tokens"]), (None, None, &json!(4096)));
     assert_eq!(spoken.dropped, [Lost::Temperature, Lost::TopP]);
@@ -298,7 +298,7 @@ proptest! {
     ) {
         let Some(Ok(inbound)) = neutral(client, body.to_string().as_bytes()) else { return Ok(()) };
         for upstream in Protocol::ALL {
-            match say::request(upstream, &inbound.request, &Settings { stream, sampling, ..SETTINGS }) {
+            match encode::request(upstream, &inbound.request, &Settings { stream, sampling, ..SETTINGS }) {
                 Ok(spoken) => prop_assert_eq!(read(upstream, &spoken.body), Ok(()), "{} {:?}", body, upstream),
                 Err(EngineError::Unsupported { reason, .. }) => prop_assert!(!reason.is_empty()),
                 Err(error) => prop_assert!(false, "{}", error),

@@ -9,7 +9,7 @@ use proptest::option;
 use proptest::prelude::*;
 use serde_json::json;
 use sluicegate_translate::outbound::Protocol::{self, Chat, Messages, Responses};
-use sluicegate_translate::outbound::say;
+use sluicegate_translate::outbound::encode;
 
 use crate::clients::{SETTINGS, neutral};
 
@@ -183,7 +183,7 @@ fn enrich(protocol: Protocol, turn: &mut Turn, more: &More) {
 }
 
 fn comes_back(protocol: Protocol, request: &TextRequest) {
-    let spoken = say::request(protocol, request, &SETTINGS).unwrap();
+    let spoken = encode::request(protocol, request, &SETTINGS).unwrap();
     assert_eq!(spoken.dropped, []);
     let inbound = neutral(protocol, &spoken.body).unwrap().unwrap();
     assert_eq!((&inbound.request, inbound.dropped), (request, Vec::new()), "{protocol:?}");

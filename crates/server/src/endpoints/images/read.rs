@@ -15,7 +15,7 @@ use crate::body::upload::{Incoming, Share};
 use crate::config::Limits;
 use crate::endpoints::{bytes, check_length, is_json, json_body, media_type};
 use crate::gateway::{Caller, Gateway};
-use crate::references;
+use crate::image_urls;
 use crate::refusal::Refusal;
 
 /// A request that keeps every rule.
@@ -101,7 +101,7 @@ where
     let (generation, references, mask) = valid.into_inner().into_sources();
     if let Some(Source::Url(url)) = single {
         // Beside `images` it means nothing here, and an upstream that the document goes to may read it.
-        references::judge(&Path::ROOT.key("image"), &url, gateway)?;
+        image_urls::judge(&Path::ROOT.key("image"), &url, gateway)?;
     }
     judge_addresses(&references, gateway)?;
     let start = Start { references, mask: mask.and_then(inline) };
@@ -148,7 +148,7 @@ fn judge_addresses(references: &[Source], gateway: &Gateway) -> Result<(), Refus
     let images = Path::ROOT.key("images");
     for (i, source) in references.iter().enumerate() {
         if let Source::Url(url) = source {
-            references::judge(&images.index(i).key("image_url"), url, gateway)?;
+            image_urls::judge(&images.index(i).key("image_url"), url, gateway)?;
         }
     }
     Ok(())

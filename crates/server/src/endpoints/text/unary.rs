@@ -1,0 +1,69 @@
+//! Answering with one reply.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::TextStream;
+use http::Response;
+use tokio::time::timeout_at;
+use translate::inbound::{Dialect, Reply};
+use wire::ApiError;
+
+use super::dispatch::Text;
+use super::{Asked, TextEndpoint, ending};
+use crate::attempt::{self, Begun, Coming};
+use crate::body::{Body, name_dropped, plain};
+use crate::clock;
+use crate::endpoints::{json, json_bytes};
+use crate::gateway::Gateway;
+use crate::policy::Policy;
+use crate::record::Record;
+use crate::refusal::Refusal;
+
+/// The reply: an upstream's own, or the fold of the stream that would have been.
+pub(super) async fn answer<D: TextEndpoint>(
+    asked: Asked<D>,
+    reply: Reply<D>,
+    gateway: &Arc<Gateway>,
+    policy: &Arc<Policy>,
+    key: &str,
+    record: Option<&mut Record>,
+) -> Result<Response<Body>, Refusal> {
+    let deadline = asked.deadline;
+    let served = record.as_ref().map(|record| Arc::clone(&record.served)).unwrap_or_default();
+    let targets = policy.routes.of(&asked.model);
+    let text = Text::new(asked, gateway, key);
+    let begun = attempt::begin(text, targets, Arc::clone(gateway), served, deadline).await?;
+    let Begun { dropped, answer, patience } = begun;
+    let mut response = match answer {
+        Coming::Neutral(events, ()) => {
+            let reply = timeout_at(deadline, fold(events, patience, reply, record)).await;
+            json(&reply.map_err(|_| Refusal::timeout())??)?
+        }
+        Coming::Whole((body, end)) => {
+            if let Some(record) = record {
+                record.finish(end.into());
+            }
+            json_bytes(body)
+        }
+        // Streams are for those who asked for one.
+        Coming::Relay(_) | Coming::Told(..) => return Err(ApiError::server_error().into()),
+    };
+    name_dropped(response.headers_mut(), &dropped);
+    Ok(response)
+}
+
+async fn fold<D: Dialect>(
+    events: TextStream,
+    patience: Option<Duration>,
+    mut reply: Reply<D>,
+    record: Option<&mut Record>,
+) -> Result<D::Reply, Refusal> {
+    let take = |event| {
+        let ending = ending(&event);
+        reply.event(event, clock::unix_seconds());
+        ending
+    };
+    plain::gather(events, patience, record, take).await?;
+    reply.finish().ok_or_else(|| ApiError::server_error().into())
+}

@@ -1,0 +1,283 @@
+//! Chat Completions as servers speak it (wire-reference §2.4, §2.5).
+
+use engine::{EngineError, Stop, TextEvent, Usage};
+use serde::Deserialize;
+use wire::Json;
+
+use super::call_sequencer::{Key, Order};
+use super::json::{Signs, arguments, bounded, count, lenient, malformed, read};
+use super::{DONE, MAX_INDEX};
+
+wire::read_objects!(Chunk, Choice, Delta, Piece, Function, Counts, PromptDetails, CompletionDetails);
+
+/// Listens to a stream. A whole completion is a stream of one chunk.
+#[derive(Debug, Default)]
+pub(super) struct Ear {
+    order: Order,
+    calls: Vec<Known>,
+    finish_reason: Option<String>,
+    usage: Option<Usage>,
+}
+
+/// A call that was named in some piece.
+#[derive(Debug)]
+struct Known {
+    index: Option<u32>,
+    id: String,
+    key: Key,
+}
+
+/// Reads a whole completion.
+pub(super) fn reply(body: &[u8]) -> Result<Vec<TextEvent>, EngineError> {
+    let (mut ear, mut out) = (Ear::default(), Vec::new());
+    let mut completion: Chunk = read(body)?;
+    for choice in completion.choices.iter_mut().flatten() {
+        choice.number_calls();
+    }
+    ear.chunk(completion, &mut out)?;
+    match ear.finish_reason {
+        Some(_) => ear.end(&mut out).map(|()| out),
+        None => Err(malformed("a completion without a finish reason")),
+    }
+}
+
+impl Ear {
+    pub(super) fn event(&mut self, data: &[u8], out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
+        if data != DONE {
+            return self.chunk(chunk(data)?, out);
+        }
+        if self.finish_reason.is_none() {
+            return Err(EngineError::Truncated("[DONE] before a finish reason".to_owned()));
+        }
+        self.end(out)
+    }
+
+    pub(super) fn end(&mut self, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
+        let Some(reason) = self.finish_reason.take() else { return Ok(()) };
+        out.push(TextEvent::Finished { stop: self.stop(&reason), usage: self.usage });
+        Ok(())
+    }
+
+    fn chunk(&mut self, chunk: Chunk, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
+        if chunk.choices.is_none() && chunk.usage.is_none() {
+            return Err(malformed("a chunk without 'choices'"));
+        }
+        self.order.is_of(chunk.id.as_deref().unwrap_or_default());
+        // Usage may come with any chunk, and the last one counts.
+        self.usage = chunk.usage.and_then(Counts::neutral).or(self.usage);
+        for choice in chunk.choices.into_iter().flatten() {
+            // One answer was asked for.
+            if bounded(choice.index.unwrap_or_default())? == 0 && self.finish_reason.is_none() {
+                self.choice(choice, out)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn choice(&mut self, choice: Choice, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
+        if let Some(delta) = choice.delta {
+            self.delta(delta, out)?;
+        }
+        let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) else { return Ok(()) };
+        check_finish(&reason)?;
+        self.order.end(is_cut(&self.stop(&reason)), out)?;
+        self.finish_reason = Some(reason);
+        Ok(())
+    }
+
+    fn delta(&mut self, delta: Delta, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
+        let said = [
+            delta.reasoning_content.filter(|text| !text.is_empty()).or(delta.reasoning).map(TextEvent::Reasoning),
+            delta.content.map(TextEvent::Text),
+            delta.refusal.map(TextEvent::Refusal),
+        ];
+        for event in said.into_iter().flatten().filter(|event| !is_empty(event)) {
+            self.order.say(event, out);
+        }
+        let pieces = delta.tool_calls.unwrap_or_default();
+        let alone = pieces.len() == 1;
+        for (position, piece) in pieces.into_iter().enumerate() {
+            self.piece(piece, position, alone, out)?;
+        }
+        Ok(())
+    }
+
+    /// Takes a piece of a call, the only one of its chunk or the one at that position.
+    fn piece(
+        &mut self,
+        piece: Piece,
+        position: usize,
+        alone: bool,
+        out: &mut Vec<TextEvent>,
+    ) -> Result<(), EngineError> {
+        let index = piece.index.map(bounded).transpose()?;
+        let id = piece.id.unwrap_or_default();
+        let Function { name, arguments: text } = piece.function.unwrap_or_default();
+        let name = name.unwrap_or_default();
+        let known = self.known(index, &id, !name.is_empty(), position, alone);
+        let key = match known {
+            Some(at) => self.calls[at].key,
+            None => self.remember(index, &id)?,
+        };
+        self.order.call(key, &id, &name, out);
+        let text = text.as_ref().map(arguments).transpose()?.unwrap_or_default();
+        self.order.arguments(key, &text, out);
+        Ok(())
+    }
+
+    /// Which of the known calls a piece belongs to: told by the index, else by the id, else by the position.
+    fn known(&self, index: Option<u32>, id: &str, is_named: bool, position: usize, alone: bool) -> Option<usize> {
+        let same = |known: &Known| known.id == id;
+        if index.is_some() {
+            let numbered = |known: &Known| known.index == index;
+            let exactly = self.calls.iter().rposition(|known| numbered(known) && same(known));
+            // Some servers number every call 0: another id with a name is another call.
+            let is_other = is_named && !id.is_empty();
+            return exactly.or_else(|| self.calls.iter().rposition(numbered).filter(|_| !is_other));
+        }
+        if !id.is_empty() {
+            return self.calls.iter().rposition(same);
+        }
+        let at = if alone { self.calls.len().checked_sub(1)? } else { position };
+        (!is_named && at < self.calls.len()).then_some(at)
+    }
+
+    fn remember(&mut self, index: Option<u32>, id: &str) -> Result<Key, EngineError> {
+        let slot = bounded(self.calls.len() as u64)?;
+        let key = (index.unwrap_or(slot), slot);
+        self.calls.push(Known { index, id: id.to_owned(), key });
+        Ok(key)
+    }
+
+    fn stop(&self, reason: &str) -> Stop {
+        match reason {
+            "length" | "max_tokens" => Stop::MaxTokens,
+            "content_filter" => Stop::Refused,
+            "tool_calls" | "function_call" => Stop::ToolCalls,
+            _ if self.order.has_called() => Stop::ToolCalls,
+            _ => Stop::End,
+        }
+    }
+}
+
+/// Refuses the finish reasons by which servers say that the model did not finish at all.
+pub(crate) fn check_finish(reason: &str) -> Result<(), EngineError> {
+    match reason {
+        "error" | "abort" | "insufficient_system_resource" => {
+            Err(EngineError::Upstream(format!("the model ended with '{reason}'")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn is_cut(stop: &Stop) -> bool {
+    matches!(stop, Stop::MaxTokens | Stop::Refused)
+}
+
+fn is_empty(event: &TextEvent) -> bool {
+    matches!(event, TextEvent::Text(text) | TextEvent::Reasoning(text) | TextEvent::Refusal(text) if text.is_empty())
+}
+
+fn chunk(data: &[u8]) -> Result<Chunk, EngineError> {
+    Signs::read(data)?;
+    read(data)
+}
+
+/// A chunk of a stream, or a whole completion.
+#[derive(Deserialize)]
+#[serde(remote = "Self")]
+struct Chunk {
+    #[serde(default, deserialize_with = "lenient")]
+    id: Option<String>,
+    choices: Option<Vec<Choice>>,
+    #[serde(default, deserialize_with = "lenient")]
+    usage: Option<Counts>,
+}
+
+#[derive(Deserialize)]
+#[serde(remote = "Self")]
+struct Choice {
+    index: Option<u64>,
+    #[serde(alias = "message")]
+    delta: Option<Delta>,
+    finish_reason: Option<String>,
+}
+
+impl Choice {
+    /// In a whole completion every entry is a call of its own.
+    fn number_calls(&mut self) {
+        let calls = self.delta.iter_mut().flat_map(|message| message.tool_calls.iter_mut().flatten());
+        calls.zip(0..=MAX_INDEX + 1).for_each(|(call, position)| call.index = Some(position));
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(remote = "Self")]
+struct Delta {
+    content: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    reasoning_content: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    reasoning: Option<String>,
+    refusal: Option<String>,
+    tool_calls: Option<Vec<Piece>>,
+}
+
+#[derive(Deserialize)]
+#[serde(remote = "Self")]
+struct Piece {
+    index: Option<u64>,
+    id: Option<String>,
+    function: Option<Function>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(remote = "Self")]
+struct Function {
+    name: Option<String>,
+    arguments: Option<Json>,
+}
+
+#[derive(Deserialize)]
+#[serde(remote = "Self")]
+struct Counts {
+    #[serde(default, deserialize_with = "count")]
+    prompt_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    completion_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "lenient")]
+    prompt_tokens_details: Option<PromptDetails>,
+    #[serde(default, deserialize_with = "lenient")]
+    completion_tokens_details: Option<CompletionDetails>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(remote = "Self")]
+struct PromptDetails {
+    #[serde(default, deserialize_with = "count")]
+    cached_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "count")]
+    cache_write_tokens: Option<u64>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(remote = "Self")]
+struct CompletionDetails {
+    #[serde(default, deserialize_with = "count")]
+    reasoning_tokens: Option<u64>,
+}
+
+impl Counts {
+    fn neutral(self) -> Option<Usage> {
+        self.prompt_tokens.or(self.completion_tokens)?;
+        let prompt = self.prompt_tokens_details.unwrap_or_default();
+        let completion = self.completion_tokens_details.unwrap_or_default();
+        Some(Usage {
+            input: self.prompt_tokens.unwrap_or_default(),
+            cache_read: prompt.cached_tokens.unwrap_or_default(),
+            cache_write: prompt.cache_write_tokens.unwrap_or_default(),
+            output: self.completion_tokens.unwrap_or_default(),
+            reasoning: completion.reasoning_tokens.unwrap_or_default(),
+        })
+    }
+}

@@ -1,0 +1,307 @@
+//! The ledger against the types of the protocols, against what is said, and against its page.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use engine::{EngineError, Format, TextRequest, Turn, UserPart};
+use proptest::prelude::*;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Value, json};
+use sluicegate_translate::field_map::{Fate, is_open, losses, markdown, rows};
+use sluicegate_translate::outbound::Protocol::{self, Chat, Messages, Responses};
+use sluicegate_translate::outbound::encode;
+
+use crate::clients::{SETTINGS, full, neutral, requests};
+
+/// The fields of a type as the ledger names them: as far down as it looks.
+struct Fields {
+    client: Protocol,
+    document: Value,
+    found: BTreeSet<String>,
+}
+
+impl Fields {
+    fn of<T: JsonSchema>(client: Protocol) -> BTreeSet<String> {
+        let document = SchemaGenerator::default().into_root_schema_for::<T>().to_value();
+        let mut fields = Self { client, document: document.clone(), found: BTreeSet::new() };
+        fields.inside(&document, "");
+        fields.found
+    }
+
+    /// What the schema says of a value at `field`: of its members, its entries, its alternatives.
+    fn inside(&mut self, schema: &Value, field: &str) {
+        if let Some(place) = schema["$ref"].as_str().and_then(|place| place.strip_prefix('#')) {
+            let target = self.document.pointer(place).unwrap().clone();
+            self.inside(&target, field);
+        }
+        for branches in ["anyOf", "oneOf", "allOf"].map(|word| &schema[word]) {
+            branches.as_array().into_iter().flatten().for_each(|branch| self.inside(branch, field));
+        }
+        if schema["items"].is_object() && is_open(self.client, field) {
+            self.inside(&schema["items"], &format!("{field}[]"));
+        }
+        if !field.is_empty() && !is_open(self.client, field) {
+            return;
+        }
+        for (name, member) in schema["properties"].as_object().into_iter().flatten() {
+            let dot = if field.is_empty() { "" } else { "." };
+            let field = format!("{field}{dot}{name}");
+            self.found.insert(field.clone());
+            self.inside(member, &field);
+        }
+    }
+}
+
+fn fields(client: Protocol) -> BTreeSet<String> {
+    match client {
+        Responses => Fields::of::<responses::Request>(client),
+        Chat => Fields::of::<chat::Request>(client),
+        Messages => Fields::of::<messages::Request>(client),
+    }
+}
+
+#[test]
+fn every_field_of_the_types_is_in_the_ledger() {
+    for client in Protocol::ALL {
+        let fields = fields(client);
+        let known =
+            |field: &str| is_open(client, field) || rows().iter().any(|row| (row.client, row.field) == (client, field));
+        let missing: Vec<_> = fields.iter().filter(|field| !known(field)).collect();
+        assert!(fields.len() > 40 && missing.is_empty(), "{client:?}: {missing:?}");
+    }
+}
+
+#[test]
+fn every_row_is_about_a_field() {
+    for row in rows() {
+        let field = row.field.strip_suffix("[]").unwrap_or(row.field);
+        assert!(fields(row.client).contains(field) || UNTYPED.contains(&field), "{:?}: {field}", row.client);
+        assert!(row.towards.iter().all(|(upstream, fate)| *upstream != row.client && row.fate(*upstream) == *fate));
+    }
+}
+
+#[test]
+fn the_page_is_current() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("LEDGER.md");
+    let (page, kept) = (markdown(), fs::read_to_string(&path).unwrap_or_default());
+    if page != kept {
+        fs::write(&path, page).unwrap();
+        panic!("LEDGER.md was behind the table and has been written anew: look at it and keep it");
+    }
+}
+
+#[test]
+fn what_is_lost_is_told_by_name() {
+    let lost = |client, upstream| losses(client, upstream, &full(client)).unwrap();
+    assert_eq!(lost(Responses, Chat), ["tools[]", "reasoning.summary"],);
+    assert_eq!(
+        lost(Responses, Messages),
+        [
+            "input[].content[].detail",
+            "tools[].strict",
+            "tools[]",
+            "presence_penalty",
+            "frequency_penalty",
+            "text.verbosity",
+            "text.format.name",
+        ],
+    );
+    assert_eq!(lost(Chat, Responses), Vec::<String>::new());
+    assert_eq!(
+        lost(Chat, Messages),
+        ["messages[].content[].image_url.detail", "verbosity", "response_format.json_schema.name"],
+    );
+    let lost = |upstream| losses(Messages, upstream, &full(Messages)).unwrap();
+    let common = [
+        "messages[].content[].signature",
+        "messages[].content[]",
+        "messages[].content[].cache_control",
+        "tools[]",
+        "top_k",
+    ];
+    assert_eq!(lost(Responses), common);
+    assert_eq!(lost(Chat), [&common[..], &["thinking.display"]].concat());
+    // Said anew in its own protocol, a request keeps what has a neutral word.
+    assert_eq!(lost(Messages), ["messages[].content[]", "messages[].content[].cache_control", "tools[]"]);
+}
+
+#[test]
+fn nothing_is_lost_with_what_means_nothing() {
+    let chat =
+        json!({ "n": 1.0, "stop": null, "logprobs": false, "store": false, "presence_penalty": 0, "logit_bias": {} });
+    let responses =
+        json!({ "background": false, "truncation": "disabled", "include": [], "top_logprobs": 0, "text": null });
+    let messages = json!({ "stop_sequences": [], "mcp_servers": [], "tools": [{ "name": "f", "input_schema": {} }] });
+    for (client, body) in [(Chat, chat), (Responses, responses), (Messages, messages)] {
+        for upstream in Protocol::ALL {
+            assert_eq!(losses(client, upstream, &body), Ok(Vec::new()), "{client:?} {upstream:?}");
+        }
+    }
+}
+
+#[test]
+fn what_nobody_knows_is_lost() {
+    let body = json!({ "new": 1, "nothing": null, "not a name": 1, "text": { "new": 1 }, "metadata": { "a": "b" } });
+    assert_eq!(losses(Responses, Chat, &body).unwrap(), ["new", "text.new"]);
+    let odd = json!({ "text.format": { "type": "json_object" }, "tools[]": {}, "": 1, "b\r\nc": 1 });
+    assert_eq!(losses(Responses, Messages, &odd), Ok(Vec::new()));
+    let many: serde_json::Map<_, _> = (0..1000).map(|i| (format!("a{i}"), json!(i))).collect();
+    assert_eq!(losses(Chat, Messages, &many.into()).unwrap().len(), 16);
+}
+
+/// A field that is refused: whose, towards whom, its value, where, and whether it has a neutral word.
+type Refusal = (Protocol, Protocol, Value, &'static str, bool);
+
+fn refusals() -> Vec<Refusal> {
+    let picture = "https://pictures.example/a.png";
+    let item = json!([
+        { "role": "user", "content": "Hi." },
+        { "type": "function_call", "call_id": "c", "name": "f", "arguments": "{}" },
+        { "type": "function_call_output", "call_id": "c", "output": [{ "type": "input_image", "image_url": picture }] },
+    ]);
+    let block = json!([{ "role": "user", "content": [
+        { "type": "tool_result", "tool_use_id": "c", "content": [
+            { "type": "image", "source": { "type": "url", "url": picture } },
+        ] },
+    ] }]);
+    let schema = json!({ "type": "json_schema", "json_schema": { "name": "n" } });
+    let custom = json!([
+        { "role": "user", "content": "Hi." },
+        { "type": "custom_tool_call", "call_id": "c", "name": "n", "input": "x" },
+    ]);
+    vec![
+        (Chat, Responses, json!({ "stop": ["END"] }), "stop", true),
+        (Messages, Responses, json!({ "stop_sequences": ["END"] }), "stop_sequences", true),
+        (Chat, Messages, json!({ "response_format": { "type": "json_object" } }), "response_format.type", true),
+        (Chat, Messages, json!({ "response_format": schema }), "response_format.json_schema", true),
+        (Responses, Messages, json!({ "text": { "format": { "type": "json_object" } } }), "text.format.type", true),
+        (Responses, Chat, json!({ "input": item }), "input[2].output[0].type", true),
+        (Messages, Chat, json!({ "messages": block }), "messages[0].content[0].content[0].type", true),
+        (Responses, Chat, json!({ "input": custom }), "input[1].type", true),
+        (
+            Responses,
+            Chat,
+            json!({ "tools": [{ "type": "mcp" }], "tool_choice": { "type": "mcp" } }),
+            "tool_choice.type",
+            true,
+        ),
+        (Chat, Messages, json!({ "logprobs": true }), "logprobs", false),
+        (Responses, Messages, json!({ "top_logprobs": 2 }), "top_logprobs", false),
+        (Responses, Messages, json!({ "include": ["message.output_text.logprobs"] }), "include[0]", false),
+    ]
+}
+
+fn with(client: Protocol, fields: &Value) -> Value {
+    let mut body = json!({ "model": "m" });
+    let user = json!([{ "role": "user", "content": "Hi." }]);
+    body[if client == Responses { "input" } else { "messages" }] = user;
+    body["max_tokens"] = if client == Messages { json!(9) } else { Value::Null };
+    for (name, value) in fields.as_object().unwrap() {
+        body[name] = value.clone();
+    }
+    body
+}
+
+#[test]
+fn what_the_ledger_refuses_is_not_said_either() {
+    for (client, upstream, fields, param, has_word) in refusals() {
+        let body = with(client, &fields);
+        let error = losses(client, upstream, &body).unwrap_err();
+        assert_eq!((error.kind.status(), error.code, error.param.as_deref()), (400, "unsupported_value", Some(param)));
+        let inbound = neutral(client, body.to_string().as_bytes()).unwrap();
+        let said = inbound.map(|inbound| encode::request(upstream, &inbound.request, &SETTINGS));
+        assert_eq!(!matches!(said, Ok(Ok(_))), has_word, "{body}");
+    }
+    let n = json!({ "n": 2 });
+    assert_eq!(losses(Chat, Messages, &n).unwrap_err().param.as_deref(), Some("n"));
+}
+
+/// Whether an upstream has no word for something that a client says in one field.
+fn has_no_word(upstream: Protocol, request: &TextRequest) -> bool {
+    let shows = |turn: &Turn| match turn {
+        Turn::Tool(result) => result.content.iter().any(|part| matches!(part, UserPart::Image { .. })),
+        _ => false,
+    };
+    match upstream {
+        Responses => !request.stop.is_empty(),
+        Messages => request.format == Format::JsonObject,
+        Chat => request.turns.iter().any(shows),
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_the_ledger_lets_pass_is_refused_for_its_value_alone(
+        (client, body) in prop::sample::select(Protocol::ALL.to_vec())
+            .prop_flat_map(|client| (Just(client), strategies::changed(requests(client)))),
+    ) {
+        let Some(Ok(inbound)) = neutral(client, body.to_string().as_bytes()) else { return Ok(()) };
+        for upstream in Protocol::ALL.into_iter().filter(|upstream| *upstream != client) {
+            let lost = losses(client, upstream, &body);
+            let said = encode::request(upstream, &inbound.request, &SETTINGS);
+            if has_no_word(upstream, &inbound.request) {
+                prop_assert!(lost.is_err(), "{} {:?}", body, upstream);
+                prop_assert!(matches!(said, Err(EngineError::Unsupported { .. })), "{} {:?}", body, upstream);
+            }
+        }
+    }
+
+    #[test]
+    fn the_ledger_takes_any_document(
+        body in strategies::json_value(),
+        client in prop::sample::select(Protocol::ALL.to_vec()),
+    ) {
+        let own = losses(client, client, &body).unwrap_or_default();
+        for upstream in Protocol::ALL {
+            let Ok(lost) = losses(client, upstream, &body) else { continue };
+            prop_assert!(own.iter().all(|name| lost.contains(name)), "{:?} is not all of {:?}", lost, own);
+        }
+    }
+}
+
+#[test]
+fn the_ledger_holds_each_fate() {
+    let has = |fate: fn(Fate) -> bool| rows().iter().any(|row| row.towards.iter().any(|(_, one)| fate(*one)));
+    assert!(
+        has(|fate| matches!(fate, Fate::Mapped(_)))
+            && has(|fate| fate == Fate::Dropped)
+            && has(|fate| fate == Fate::Refused)
+    );
+}
+
+/// Fields that the papers name and the types keep among their other fields.
+const UNTYPED: [&str; 32] = [
+    "access_programs",
+    "cache_control",
+    "chat_template_kwargs",
+    "client_metadata",
+    "container",
+    "context_management",
+    "diagnostics",
+    "enable_thinking",
+    "image",
+    "inference_geo",
+    "input[].content[].annotations",
+    "input[].content[].logprobs",
+    "logit_bias",
+    "mcp_servers",
+    "messages[].content[].cache_control",
+    "messages[].content[].citations",
+    "messages[].function_call",
+    "messages[].name",
+    "metadata",
+    "moderation",
+    "prediction",
+    "prompt_cache_key",
+    "prompt_cache_options",
+    "prompt_cache_retention",
+    "safety_identifier",
+    "service_tier",
+    "speed",
+    "store",
+    "stream_options.include_obfuscation",
+    "thinking",
+    "tools[].cache_control",
+    "verbosity",
+];
