@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use server::Inside;
+use server::EmbeddedGateway;
 use tokio::time::{sleep, timeout};
 
 use crate::client::{self, Response};
@@ -30,7 +30,7 @@ impl Client {
 }
 
 /// Asks over `pipe`, and reads the answer as far as the fault lets it.
-pub(crate) async fn visit(pipe: Pipe, fault: &Fault, inside: &Inside) -> Client {
+pub(crate) async fn visit(pipe: Pipe, fault: &Fault, inside: &EmbeddedGateway) -> Client {
     let request = client::request(fault);
     match fault.kind {
         Kind::Upload(spot, how) => upload(pipe, &request, spot.of(request.len()), how, fault.pace.at_once).await,
@@ -61,7 +61,7 @@ async fn upload(mut pipe: Pipe, request: &[u8], end: usize, how: Leave, at_once:
 }
 
 /// Sends the whole request, and reads.
-async fn ask(mut pipe: Pipe, request: &[u8], fault: &Fault, inside: &Inside) -> Client {
+async fn ask(mut pipe: Pipe, request: &[u8], fault: &Fault, inside: &EmbeddedGateway) -> Client {
     let at_once = fault.pace.at_once;
     // The gateway may have answered and closed before.
     let _ = client::write(&mut pipe, request, at_once).await;

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use server::Inside;
+use server::EmbeddedGateway;
 use simulator::{Detached, Play, Request};
 use tokio::runtime::Handle;
 use tokio::time::{sleep, timeout};
@@ -23,7 +23,7 @@ use crate::visit::{Client, SETTLED, visit};
 
 /// A gateway with its upstreams.
 pub(crate) struct World {
-    inside: Inside,
+    inside: EmbeddedGateway,
     stage: Arc<Stage>,
     /// The sides of connections that the gateway holds.
     held: Count,
@@ -109,7 +109,8 @@ impl World {
             }
         });
         let network = Network { dialer: Arc::new(Dialer(Arc::clone(&stage))), ..Network::default() };
-        let inside = Inside::new(&config(key), network).unwrap_or_else(|error| panic!("the configuration: {error}"));
+        let inside =
+            EmbeddedGateway::new(&config(key), network).unwrap_or_else(|error| panic!("the configuration: {error}"));
         Self { inside, stage, held, metrics: Metrics::default() }
     }
 

@@ -55,14 +55,14 @@ pub trait ImageEngine: Send + Sync {
     ///
     /// It resolves when the request is known to be one that can be answered: its pictures to start from are decoded,
     /// its size is settled.
-    fn start(&self, request: ImageRequest) -> BoxFuture<'_, Result<Making, EngineError>>;
+    fn start(&self, request: ImageRequest) -> BoxFuture<'_, Result<ImageGeneration, EngineError>>;
 
     /// The most pictures that one request may start from. More need not be fetched.
     fn most_references(&self) -> usize;
 }
 
 /// A request for pictures that was accepted.
-pub struct Making {
+pub struct ImageGeneration {
     /// What all its pictures have in common.
     pub traits: ImageTraits,
     /// What the engine does, pulled one event at a time.

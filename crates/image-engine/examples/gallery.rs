@@ -9,13 +9,13 @@ use bytes::Bytes;
 use engine::{ImageEdit, ImageEngine, ImageEvent, ImageFormat, ImageRequest, Pixels, Quality, Size};
 use futures_util::StreamExt;
 use image::{DynamicImage, Rgb, RgbImage, Rgba, RgbaImage, imageops};
-use sluicegate_image_engine::{Easel, Options};
+use sluicegate_image_engine::{EmbeddedImageEngine, Options};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::args_os().nth(1).map(PathBuf::from).ok_or("name the folder to write to")?;
     std::fs::create_dir_all(&folder)?;
-    let easel = Easel::new(Options::default());
+    let easel = EmbeddedImageEngine::new(Options::default());
     let (mut page, mut sheet) = (HEAD.to_owned(), Sheet::new());
     for (i, prompt) in PROMPTS.iter().enumerate() {
         let picture = draw(&easel, request(prompt, None)).await?;
@@ -51,7 +51,7 @@ fn request(prompt: &str, start: Option<Bytes>) -> ImageRequest {
     }
 }
 
-async fn draw(easel: &Easel, request: ImageRequest) -> Result<Bytes, Box<dyn Error>> {
+async fn draw(easel: &EmbeddedImageEngine, request: ImageRequest) -> Result<Bytes, Box<dyn Error>> {
     let mut events = easel.start(request).await?.events;
     while let Some(event) = events.next().await {
         if let ImageEvent::Finished { picture, .. } = event? {

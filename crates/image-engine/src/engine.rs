@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use engine::{EngineError, ImageEngine, ImageEvent, ImageRequest, Making};
+use engine::{EngineError, ImageEngine, ImageEvent, ImageGeneration, ImageRequest};
 use futures_core::Stream;
 use futures_core::future::BoxFuture;
 use tokio::sync::mpsc::{self, Receiver, Sender};
@@ -33,7 +33,7 @@ impl Default for Options {
 ///
 /// It draws on the blocking threads of the tokio runtime that it is called on. A thread is held for one picture or
 /// preview at a time, never while a reader is slow.
-pub struct Easel {
+pub struct EmbeddedImageEngine {
     places: Places,
 }
 
@@ -47,7 +47,7 @@ struct Places {
     threads: Arc<Semaphore>,
 }
 
-impl Easel {
+impl EmbeddedImageEngine {
     /// An engine that has nothing to do yet.
     #[must_use]
     pub fn new(options: Options) -> Self {
@@ -62,12 +62,12 @@ impl Easel {
     }
 }
 
-impl ImageEngine for Easel {
+impl ImageEngine for EmbeddedImageEngine {
     fn most_references(&self) -> usize {
         MOST_REFERENCES
     }
 
-    fn start(&self, request: ImageRequest) -> BoxFuture<'_, Result<Making, EngineError>> {
+    fn start(&self, request: ImageRequest) -> BoxFuture<'_, Result<ImageGeneration, EngineError>> {
         Box::pin(async move {
             let admission = Arc::clone(&self.places.admission).try_acquire_owned().map_err(|_| EngineError::Busy)?;
             // A request without pictures holds next to nothing while it waits.
@@ -82,7 +82,7 @@ impl ImageEngine for Easel {
             let (traits, left) = (studio.traits(), studio.steps());
             let threads = Arc::clone(&self.places.threads);
             tokio::spawn(draw(studio, threads, events, permits));
-            Ok(Making { traits, events: Box::pin(Events { told: Some(told), left }) })
+            Ok(ImageGeneration { traits, events: Box::pin(Events { told: Some(told), left }) })
         })
     }
 }

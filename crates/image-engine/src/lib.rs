@@ -13,4 +13,4 @@ mod scene;
 mod studio;
 mod usage;
 
-pub use crate::engine::{Easel, Options};
+pub use crate::engine::{EmbeddedImageEngine, Options};

@@ -9,7 +9,7 @@ use engine::{Background, ImageEdit, ImageEngine, ImageEvent, ImageFormat, ImageR
 use futures_util::StreamExt;
 use image::{DynamicImage, Rgba, RgbaImage};
 use peak_alloc::PeakAlloc;
-use sluicegate_image_engine::{Easel, Options};
+use sluicegate_image_engine::{EmbeddedImageEngine, Options};
 
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
@@ -22,7 +22,7 @@ const SPARE: usize = 4 << 20;
 /// The one test of its binary, for what it counts is the whole process.
 #[tokio::test]
 async fn a_request_keeps_its_budget() {
-    let easel = Easel::new(Options { threads: 1, waiting: 0 });
+    let easel = EmbeddedImageEngine::new(Options { threads: 1, waiting: 0 });
     let photo = encoded(photo(), image::ImageFormat::Jpeg);
     let drawing = encoded(self::photo(), image::ImageFormat::Png);
     let mask = encoded(mask(), image::ImageFormat::Png);
@@ -44,7 +44,7 @@ async fn a_request_keeps_its_budget() {
 }
 
 /// Makes a request's pictures, which start from so many as large as the output.
-async fn check(easel: &Easel, inputs: usize, request: ImageRequest) {
+async fn check(easel: &EmbeddedImageEngine, inputs: usize, request: ImageRequest) {
     let told = format!("{} as {:?}", request.prompt, request.format);
     let before = MEMORY.current_usage();
     MEMORY.reset_peak_usage();

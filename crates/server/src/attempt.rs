@@ -17,24 +17,24 @@ use crate::body::plain::{self, Steps};
 use crate::gateway::Gateway;
 use crate::outcome::Outcome;
 use crate::refusal::Refusal;
-use crate::targets::{Chosen, Place, Server};
+use crate::targets::{Backend, SelectedTarget, UpstreamTarget};
 
 /// A request that can be put to whoever serves its model. It owns all it needs, so that asking can go on within the
 /// body of the answer.
-pub(crate) trait Asking: Send + 'static {
+pub(crate) trait Dispatch: Send + 'static {
     /// How the answer is told.
     type Manner: Manner;
 
     /// Asks the embedded engine.
-    fn embedded(&mut self, turn: Turn) -> impl Future<Output = Begins<Self::Manner>> + Send;
+    fn embedded(&mut self, turn: Turn) -> impl Future<Output = StartResult<Self::Manner>> + Send;
 
     /// Asks an upstream, which calls the model what `target` says.
     fn upstream(
         &mut self,
-        server: &Server,
-        target: &Chosen,
+        server: &UpstreamTarget,
+        target: &SelectedTarget,
         turn: Turn,
-    ) -> impl Future<Output = Begins<Self::Manner>> + Send;
+    ) -> impl Future<Output = StartResult<Self::Manner>> + Send;
 }
 
 /// Whose turn it is among the targets of a request.
@@ -47,10 +47,10 @@ pub(crate) struct Turn {
 }
 
 /// An answer that has begun, or why this target gives none.
-pub(crate) type Begins<M> = Result<Begun<M>, Fallen>;
+pub(crate) type StartResult<M> = Result<Started<M>, TargetFailure>;
 
 /// An answer that has begun.
-pub(crate) struct Begun<M: Manner> {
+pub(crate) struct Started<M: Manner> {
     /// What of the request is lost on the way.
     pub(crate) dropped: Vec<String>,
     /// What comes.
@@ -62,7 +62,7 @@ pub(crate) struct Begun<M: Manner> {
 /// What comes of an answer.
 pub(crate) enum Coming<M: Manner> {
     /// What a model does, step by step.
-    Neutral(Steps<M::Event>, M::Settled),
+    Neutral(Steps<M::Event>, M::Traits),
     /// A stream of an upstream that speaks the client's own protocol.
     Relay(Box<Relay<M::Relay>>),
     /// All of a stream that such an upstream told at once.
@@ -72,14 +72,14 @@ pub(crate) enum Coming<M: Manner> {
 }
 
 /// A target that gave no answer.
-pub(crate) struct Fallen {
+pub(crate) struct TargetFailure {
     /// What the client would be told.
     pub(crate) refusal: Box<Refusal>,
     /// Whether the next target is asked.
     pub(crate) may_fall_back: bool,
 }
 
-impl Fallen {
+impl TargetFailure {
     /// The failure of an engine or upstream: the next one is asked, unless it is the request that is wrong.
     pub(crate) fn of(error: EngineError) -> Self {
         let is_callers = Outcome::of_failure(&error) == Outcome::Refused;
@@ -110,19 +110,19 @@ impl Fallen {
 ///
 /// # Errors
 /// The failure of the last one that was asked: the others are not asked when it is the request that is wrong.
-pub(crate) async fn begin<A: Asking>(
+pub(crate) async fn begin<A: Dispatch>(
     mut asking: A,
-    targets: Vec<Chosen>,
+    targets: Vec<SelectedTarget>,
     gateway: Arc<Gateway>,
     served: Arc<OnceLock<String>>,
     deadline: Instant,
-) -> Result<Begun<A::Manner>, Refusal> {
+) -> Result<Started<A::Manner>, Refusal> {
     let mut failure = None;
     let count = targets.len();
     for (place, target) in targets.into_iter().enumerate() {
         let turn = Turn { first: failure.is_none(), last: place + 1 == count };
         let asked = timeout_at(deadline, ask(&mut asking, &target, turn)).await;
-        match asked.unwrap_or_else(|_| Err(Fallen::finally(Refusal::timeout()))) {
+        match asked.unwrap_or_else(|_| Err(TargetFailure::finally(Refusal::timeout()))) {
             Ok(begun) => {
                 // Set once: a request is answered by one target.
                 let _ = served.set(target.label().to_owned());
@@ -140,11 +140,11 @@ pub(crate) async fn begin<A: Asking>(
     Err(failure.unwrap_or_else(Refusal::no_engine))
 }
 
-async fn ask<A: Asking>(asking: &mut A, target: &Chosen, turn: Turn) -> Begins<A::Manner> {
+async fn ask<A: Dispatch>(asking: &mut A, target: &SelectedTarget, turn: Turn) -> StartResult<A::Manner> {
     match &target.place {
         // Boxed, because it is large with the fetching of pictures in it: every request would have room for it.
-        Place::Embedded => Box::pin(asking.embedded(turn)).await,
-        Place::Upstream(server) => {
+        Backend::Embedded => Box::pin(asking.embedded(turn)).await,
+        Backend::Upstream(server) => {
             let begins = asking.upstream(server, target, turn).await;
             begins.map_err(|fallen| fallen.without_key(&server.upstream))
         }
@@ -152,9 +152,9 @@ async fn ask<A: Asking>(asking: &mut A, target: &Chosen, turn: Turn) -> Begins<A
 }
 
 /// Tells operators of an upstream that gave no answer; a wrong request is nothing that they could mend.
-pub(crate) fn note(gateway: &Gateway, target: &Chosen, refusal: &Refusal) {
+pub(crate) fn note(gateway: &Gateway, target: &SelectedTarget, refusal: &Refusal) {
     let is_callers = Outcome::of_refusal(&refusal.error) == Outcome::Refused;
-    if matches!(target.place, Place::Upstream(_)) && !is_callers {
+    if matches!(target.place, Backend::Upstream(_)) && !is_callers {
         let (upstream, code) = (target.label(), refusal.error.code);
         gateway.metrics.upstream_failed(upstream, code);
         let cause = refusal.cause.as_deref();

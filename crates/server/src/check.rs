@@ -6,7 +6,7 @@ use catalog::Model;
 
 use crate::config::{Config, ConfigError};
 use crate::policy::Policy;
-use crate::targets::{Place, Road, Routes, Target};
+use crate::targets::{Backend, Handling, Routes, Target};
 
 /// What would happen to a request for each model.
 ///
@@ -53,7 +53,7 @@ fn write_model(out: &mut String, model: &Model, routes: &Routes) -> std::fmt::Re
 
 fn write_target(out: &mut String, place: usize, model: &Model, target: &Target) -> std::fmt::Result {
     let weight = target.weight.map(|weight| format!(", weight {weight}")).unwrap_or_default();
-    let Place::Upstream(server) = &target.place else {
+    let Backend::Upstream(server) = &target.place else {
         return writeln!(out, "  {place}. the embedded engine{weight}");
     };
     let stated = &server.stated;
@@ -61,7 +61,7 @@ fn write_target(out: &mut String, place: usize, model: &Model, target: &Target) 
     writeln!(out, "  {place}. '{name}' at upstream {} ({}){weight}", stated.name, stated.describe())?;
     let roads = [(true, "relayed"), (false, "translated")];
     for (relayed, word) in roads {
-        let paths = paths(model, |protocol| (server.road(protocol) == Road::Relay) == relayed);
+        let paths = paths(model, |protocol| (server.road(protocol) == Handling::Relay) == relayed);
         if !paths.is_empty() {
             writeln!(
                 out,
@@ -73,7 +73,7 @@ fn write_target(out: &mut String, place: usize, model: &Model, target: &Target) 
     Ok(())
 }
 
-fn to(relayed: bool, server: &crate::targets::Server) -> &'static str {
+fn to(relayed: bool, server: &crate::targets::UpstreamTarget) -> &'static str {
     if relayed { "" } else { server.stated.protocol.as_str() }
 }
 

@@ -13,15 +13,15 @@ use crate::outcome::Outcome;
 
 /// How far a client has been heard out, shared by all that serve its connection.
 #[derive(Debug, Default)]
-pub(crate) struct Line {
+pub(crate) struct ConnectionState {
     /// Whether bytes came that belong to no request which was read to its end.
     midway: AtomicBool,
-    given_up: OnceLock<Parting>,
+    given_up: OnceLock<CloseReason>,
 }
 
 /// Why a connection ended, from a closed list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Parting {
+pub(crate) enum CloseReason {
     /// One side was done.
     Done,
     /// Nothing was asked for a while.
@@ -38,12 +38,12 @@ pub(crate) enum Parting {
 
 /// The body of a request, which tells when it was read to its end.
 #[derive(Debug)]
-pub(crate) struct Heard<B> {
+pub(crate) struct TrackedBody<B> {
     body: B,
-    line: Arc<Line>,
+    line: Arc<ConnectionState>,
 }
 
-impl Line {
+impl ConnectionState {
     /// Notes that something came.
     pub(crate) fn hear(&self) {
         self.midway.store(true, Ordering::Relaxed);
@@ -55,31 +55,31 @@ impl Line {
     }
 
     /// Notes why the client is given up.
-    pub(crate) fn give_up(&self, why: Parting) {
+    pub(crate) fn give_up(&self, why: CloseReason) {
         self.given_up.get_or_init(|| why);
     }
 
     /// How an answer ended that was not taken to its end.
     pub(crate) fn outcome(&self) -> Outcome {
         match self.given_up.get() {
-            Some(Parting::SlowReader) => Outcome::SlowReader,
+            Some(CloseReason::SlowReader) => Outcome::SlowReader,
             _ => Outcome::ClientGone,
         }
     }
 
     /// Why the connection ended that was served so.
-    pub(crate) fn parting(&self, served: &hyper::Result<()>) -> Parting {
+    pub(crate) fn parting(&self, served: &hyper::Result<()>) -> CloseReason {
         match (self.given_up.get(), served) {
             (Some(why), _) => *why,
-            (None, Err(error)) if error.is_parse() => Parting::BadHead,
-            (None, Err(error)) if error.is_timeout() && self.is_midway() => Parting::SlowHead,
-            (None, Err(error)) if error.is_timeout() => Parting::Idle,
-            (None, _) => Parting::Done,
+            (None, Err(error)) if error.is_parse() => CloseReason::BadHead,
+            (None, Err(error)) if error.is_timeout() && self.is_midway() => CloseReason::SlowHead,
+            (None, Err(error)) if error.is_timeout() => CloseReason::Idle,
+            (None, _) => CloseReason::Done,
         }
     }
 }
 
-impl Parting {
+impl CloseReason {
     /// The word for logs and metrics.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
@@ -93,9 +93,9 @@ impl Parting {
     }
 }
 
-impl<B: Body> Heard<B> {
+impl<B: Body> TrackedBody<B> {
     /// A body that comes on `line`.
-    pub(crate) fn new(body: B, line: Arc<Line>) -> Self {
+    pub(crate) fn new(body: B, line: Arc<ConnectionState>) -> Self {
         // Its head may have come with what came before it.
         line.midway.store(!body.is_end_stream(), Ordering::Relaxed);
         Self { body, line }
@@ -108,7 +108,7 @@ impl<B: Body> Heard<B> {
     }
 }
 
-impl<B: Body<Data = Bytes> + Unpin> Body for Heard<B> {
+impl<B: Body<Data = Bytes> + Unpin> Body for TrackedBody<B> {
     type Data = Bytes;
     type Error = B::Error;
 
@@ -135,24 +135,24 @@ mod tests {
 
     #[tokio::test]
     async fn a_client_is_heard_out_at_the_end_of_its_request() {
-        let line = Arc::<Line>::default();
+        let line = Arc::<ConnectionState>::default();
         line.hear();
-        let mut body = Heard::new(Full::new(Bytes::from_static(b"Hello.")), Arc::clone(&line));
+        let mut body = TrackedBody::new(Full::new(Bytes::from_static(b"Hello.")), Arc::clone(&line));
         assert!(line.is_midway());
         body.frame().await.unwrap().unwrap();
         assert!(!line.is_midway());
         line.hear();
         assert!(line.is_midway(), "the next request has begun");
-        drop(Heard::new(Empty::<Bytes>::new(), Arc::clone(&line)));
+        drop(TrackedBody::new(Empty::<Bytes>::new(), Arc::clone(&line)));
         assert!(!line.is_midway(), "it has no body");
     }
 
     #[test]
     fn what_the_socket_knows_is_why_a_connection_ended() {
-        let line = Line::default();
-        assert_eq!((line.parting(&Ok(())), line.outcome()), (Parting::Done, Outcome::ClientGone));
-        line.give_up(Parting::SlowReader);
-        line.give_up(Parting::NoFirstByte);
-        assert_eq!((line.parting(&Ok(())), line.outcome()), (Parting::SlowReader, Outcome::SlowReader));
+        let line = ConnectionState::default();
+        assert_eq!((line.parting(&Ok(())), line.outcome()), (CloseReason::Done, Outcome::ClientGone));
+        line.give_up(CloseReason::SlowReader);
+        line.give_up(CloseReason::NoFirstByte);
+        assert_eq!((line.parting(&Ok(())), line.outcome()), (CloseReason::SlowReader, Outcome::SlowReader));
     }
 }

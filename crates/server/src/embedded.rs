@@ -17,11 +17,11 @@ use crate::start::{Engines, assemble};
 
 /// A gateway inside another process.
 #[derive(Clone)]
-pub struct Inside {
+pub struct EmbeddedGateway {
     gateway: Arc<Gateway>,
 }
 
-impl Inside {
+impl EmbeddedGateway {
     /// A gateway as the text of a configuration file wants it, whose upstreams are reached over `network`.
     ///
     /// # Errors
@@ -38,14 +38,14 @@ impl Inside {
         attend(&self.gateway, &line, connection(&self.gateway, socket, &line, |_| {})).await;
     }
 
-    /// Begins to leave: each answer closes its connection.
+    /// StartResult to leave: each answer closes its connection.
     pub fn leave(&self) {
         self.gateway.lifecycle.enter(Phase::LameDuck);
     }
 
     /// Ends all streams that are still open, as at the end of a drain.
     pub fn cut(&self) {
-        self.gateway.lifecycle.enter(Phase::Cut);
+        self.gateway.lifecycle.enter(Phase::Aborting);
     }
 
     /// Requests that are being answered.

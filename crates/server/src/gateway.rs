@@ -25,7 +25,7 @@ use crate::body::upload::Budget;
 use crate::body::{Body, whole};
 use crate::clock;
 use crate::config::Limits;
-use crate::connection_state::Line;
+use crate::connection_state::ConnectionState;
 use crate::endpoints::{count_tokens, images, models, text};
 use crate::head;
 use crate::lifecycle::Lifecycle;
@@ -65,7 +65,7 @@ pub(crate) struct Caller<'a> {
 
 impl Gateway {
     /// Answers one request that came on `line`. There is always an answer; every refusal is one.
-    async fn answer<B>(self: &Arc<Self>, request: Request<B>, line: &Arc<Line>, id: &str) -> Response<Body>
+    async fn answer<B>(self: &Arc<Self>, request: Request<B>, line: &Arc<ConnectionState>, id: &str) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes, Error: Error> + Send,
     {
@@ -105,7 +105,11 @@ impl Gateway {
     }
 
     /// As [`Gateway::answer`], with a panic turned into a 500: the process and the connection live on.
-    pub(crate) async fn answer_guarded<B>(self: &Arc<Self>, request: Request<B>, line: &Arc<Line>) -> Response<Body>
+    pub(crate) async fn answer_guarded<B>(
+        self: &Arc<Self>,
+        request: Request<B>,
+        line: &Arc<ConnectionState>,
+    ) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes, Error: Error> + Send,
     {

@@ -18,12 +18,12 @@ const VARIABLES: [(Scope, &str); 3] = [
 pub(crate) struct Keys {
     /// All of them.
     pub(crate) ring: KeyRing,
-    /// Made for this run: to be shown once.
-    pub(crate) made: Vec<Made>,
+    /// GeneratedKey for this run: to be shown once.
+    pub(crate) made: Vec<GeneratedKey>,
 }
 
 /// A key that was made for this run.
-pub(crate) struct Made {
+pub(crate) struct GeneratedKey {
     /// What it opens.
     pub(crate) scope: Scope,
     /// The variable by which it can be kept across runs.
@@ -44,7 +44,7 @@ pub(crate) fn gather(config: &Config, from_file: bool) -> Result<Keys, ConfigErr
             None => {
                 let key = make()?;
                 add(&mut entries, scope, &key);
-                made.push(Made { scope, variable, key });
+                made.push(GeneratedKey { scope, variable, key });
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The gateway: configuration, listeners, routing, limits, bodies, metrics, log, stop.
 //!
-//! The binary `sluicegate` is [`main`]; [`Inside`] is a gateway without a process of its own.
+//! The binary `sluicegate` is [`main`]; [`EmbeddedGateway`] is a gateway without a process of its own.
 
 mod accept;
 mod admin;
@@ -40,4 +40,4 @@ mod timeout_io;
 
 pub use crate::cli::main;
 pub use crate::config::ConfigError;
-pub use crate::embedded::Inside;
+pub use crate::embedded::EmbeddedGateway;

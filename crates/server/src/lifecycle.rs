@@ -14,7 +14,7 @@ pub(crate) enum Phase {
     /// It accepts no more; open answers go on.
     Draining,
     /// Everything that is still open must end.
-    Cut,
+    Aborting,
 }
 
 /// Tells everything that answers how far the process is on its way out.
@@ -23,7 +23,7 @@ pub(crate) struct Lifecycle(watch::Sender<Phase>);
 
 /// Comes when whatever is still open must end.
 #[derive(Debug)]
-pub(crate) struct Cut(watch::Receiver<Phase>);
+pub(crate) struct AbortSignal(watch::Receiver<Phase>);
 
 impl Lifecycle {
     /// A process that serves.
@@ -37,8 +37,8 @@ impl Lifecycle {
     }
 
     /// What comes when whatever is open must end.
-    pub(crate) fn cut(&self) -> Cut {
-        Cut(self.0.subscribe())
+    pub(crate) fn cut(&self) -> AbortSignal {
+        AbortSignal(self.0.subscribe())
     }
 
     /// Waits until no newcomer is accepted any more.
@@ -62,10 +62,10 @@ impl Lifecycle {
     }
 }
 
-impl Cut {
+impl AbortSignal {
     /// Waits for it.
     pub(crate) async fn wait(mut self) {
         // An error means that the whole process is being taken down, which is a cut too.
-        let _ = self.0.wait_for(|phase| *phase == Phase::Cut).await;
+        let _ = self.0.wait_for(|phase| *phase == Phase::Aborting).await;
     }
 }

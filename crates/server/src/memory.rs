@@ -19,7 +19,7 @@ use peak_alloc::PeakAlloc;
 
 use crate::config::Config;
 use crate::gateway::Gateway;
-use crate::keys::Made;
+use crate::keys::GeneratedKey;
 use crate::policy::Policy;
 use crate::start::{Engines, assemble};
 
@@ -29,7 +29,7 @@ static MEMORY: PeakAlloc = PeakAlloc;
 /// A gateway, and a key for each capability.
 struct Scene {
     gateway: Arc<Gateway>,
-    keys: Vec<Made>,
+    keys: Vec<GeneratedKey>,
 }
 
 /// What answering a request took.

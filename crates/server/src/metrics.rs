@@ -12,7 +12,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::connection_state::Parting;
+use crate::connection_state::CloseReason;
 use crate::log;
 use crate::outcome::Outcome;
 
@@ -143,7 +143,7 @@ impl Metrics {
         self.connections.inc();
     }
 
-    pub(crate) fn connection_closed(&self, why: Parting) {
+    pub(crate) fn connection_closed(&self, why: CloseReason) {
         self.connections.dec();
         self.connections_ended.get_or_create(&ConnectionLabels { reason: why.as_str() }).inc();
     }

@@ -1,4 +1,4 @@
-//! Asking an upstream, whatever it is asked for.
+//! Dispatch an upstream, whatever it is asked for.
 
 use bytes::Bytes;
 use tokio::time::Instant;
@@ -6,8 +6,8 @@ use translate::outbound::Protocol;
 use upstream::{Answer, Outgoing};
 use wire::{Piece, Splice};
 
-use crate::attempt::Fallen;
-use crate::targets::Server;
+use crate::attempt::TargetFailure;
+use crate::targets::UpstreamTarget;
 
 /// Asks a text upstream, with the one retry when this is the `first` target of a request, and reads what kind of an
 /// answer it is.
@@ -15,14 +15,14 @@ use crate::targets::Server;
 /// # Errors
 /// When there is none, or it is an error.
 pub(crate) async fn ask(
-    server: &Server,
+    server: &UpstreamTarget,
     outgoing: &Outgoing,
     deadline: Instant,
     first: bool,
-) -> Result<Answer, Fallen> {
+) -> Result<Answer, TargetFailure> {
     let incoming = server.upstream.ask(outgoing, deadline, first).await;
-    let incoming = incoming.map_err(|failure| Fallen::of(failure.error))?;
-    Answer::read(incoming, &server.upstream, MAX_REPLY).await.map_err(Fallen::of)
+    let incoming = incoming.map_err(|failure| TargetFailure::of(failure.error))?;
+    Answer::read(incoming, &server.upstream, MAX_REPLY).await.map_err(TargetFailure::of)
 }
 
 /// The path of a text protocol, behind the base URL.

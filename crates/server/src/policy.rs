@@ -16,7 +16,7 @@ use tokio::time::sleep;
 use upstream::Network;
 
 use crate::config::{Config, ConfigError};
-use crate::keys::{self, Keys, Made};
+use crate::keys::{self, GeneratedKey, Keys};
 use crate::metrics::Metrics;
 use crate::targets::Routes;
 
@@ -32,7 +32,11 @@ pub(crate) struct Policies(RwLock<Arc<Policy>>);
 
 impl Policy {
     /// The policy of a configuration, and the keys that were made for it. Its upstreams are reached over `network`.
-    pub(crate) fn read(config: &Config, from_file: bool, network: Network) -> Result<(Self, Vec<Made>), ConfigError> {
+    pub(crate) fn read(
+        config: &Config,
+        from_file: bool,
+        network: Network,
+    ) -> Result<(Self, Vec<GeneratedKey>), ConfigError> {
         let Keys { ring, made } = keys::gather(config, from_file)?;
         let catalog = config.catalog()?;
         let routes = Routes::new(config, &catalog, network)?;

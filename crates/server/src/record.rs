@@ -6,7 +6,7 @@ use std::time::Duration;
 use engine::Usage;
 use tokio::time::Instant;
 
-use crate::connection_state::Line;
+use crate::connection_state::ConnectionState;
 use crate::limit::Permit;
 use crate::metrics::Metrics;
 use crate::outcome::{Ending, Outcome};
@@ -16,7 +16,7 @@ use crate::outcome::{Ending, Outcome};
 pub(crate) struct Record {
     metrics: Arc<Metrics>,
     /// What it came on.
-    line: Arc<Line>,
+    line: Arc<ConnectionState>,
     started: Instant,
     /// Our id of the request.
     pub(crate) id: String,
@@ -52,7 +52,7 @@ pub(crate) struct Record {
 
 impl Record {
     /// A request that has just come.
-    pub(crate) fn new(metrics: Arc<Metrics>, line: Arc<Line>, id: String) -> Self {
+    pub(crate) fn new(metrics: Arc<Metrics>, line: Arc<ConnectionState>, id: String) -> Self {
         Self {
             metrics,
             line,

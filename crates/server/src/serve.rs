@@ -23,21 +23,21 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
-use upstream::Bell;
+use upstream::CoalescingWaker;
 
-use crate::connection_state::{Heard, Line};
+use crate::connection_state::{ConnectionState, TrackedBody};
 use crate::gateway::Gateway;
 use crate::lifecycle::Phase;
-use crate::timeout_io::Guarded;
+use crate::timeout_io::TimeoutIo;
 use crate::{accept, admin};
 
 /// How a process is asked to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
     /// By whoever balances load onto it: it stays a while for those who have not heard yet.
-    Polite,
+    Graceful,
     /// By the person in front of it.
-    Prompt,
+    Immediate,
 }
 
 /// Serves until `stop` comes, then stops in order.
@@ -62,11 +62,11 @@ pub(crate) async fn serve(
 
     let how = stop.await;
     gateway.lifecycle.enter(Phase::LameDuck);
-    if how == Stop::Polite {
+    if how == Stop::Graceful {
         sleep(gateway.limits.lame_duck).await;
     }
     let deadline = Instant::now() + gateway.limits.drain;
-    if how == Stop::Polite {
+    if how == Stop::Graceful {
         gateway.lifecycle.enter(Phase::Closing);
         sleep_until(deadline.min(Instant::now() + ON_ITS_WAY)).await;
     }
@@ -88,7 +88,7 @@ pub(crate) async fn serve(
 async fn drain(gateway: &Gateway, graceful: GracefulShutdown, deadline: Instant) {
     let mut closed = pin!(graceful.shutdown());
     if timeout_at(deadline, &mut closed).await.is_err() {
-        gateway.lifecycle.enter(Phase::Cut);
+        gateway.lifecycle.enter(Phase::Aborting);
         // The failure events are written at once; this is for their way through the sockets.
         let _ = timeout(LAST_WORDS, closed).await;
     }
@@ -97,7 +97,7 @@ async fn drain(gateway: &Gateway, graceful: GracefulShutdown, deadline: Instant)
 /// Serves a connection in a task of its own.
 fn admit(socket: TcpStream, place: OwnedSemaphorePermit, gateway: &Arc<Gateway>, graceful: &GracefulShutdown) {
     let _ = socket.set_nodelay(true);
-    let (gateway, line) = (Arc::clone(gateway), Arc::<Line>::default());
+    let (gateway, line) = (Arc::clone(gateway), Arc::<ConnectionState>::default());
     // Boxed, since each future that it is handed through would keep a place of its size.
     let served = Box::pin(graceful.watch(connection(&gateway, socket, &line, reset)));
     tokio::spawn(async move {
@@ -112,7 +112,11 @@ fn reset(socket: &TcpStream) {
 }
 
 /// Serves a connection to its end.
-pub(crate) async fn attend(gateway: &Gateway, line: &Line, served: impl Future<Output = hyper::Result<()>> + Unpin) {
+pub(crate) async fn attend(
+    gateway: &Gateway,
+    line: &ConnectionState,
+    served: impl Future<Output = hyper::Result<()>> + Unpin,
+) {
     gateway.metrics.connection_opened();
     let served = at_once(served).await;
     let parting = line.parting(&served);
@@ -127,17 +131,17 @@ pub(crate) async fn attend(gateway: &Gateway, line: &Line, served: impl Future<O
 pub(crate) fn connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
     gateway: &Arc<Gateway>,
     socket: S,
-    line: &Arc<Line>,
+    line: &Arc<ConnectionState>,
     reset: fn(&S),
 ) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> + Send + 'static {
     let limits = &gateway.limits;
     let (head, buffer) = (limits.head_timeout, limits.head_bytes());
-    let socket = Guarded::new(socket, Arc::clone(line), limits.first_byte, limits.write_stall, reset);
+    let socket = TimeoutIo::new(socket, Arc::clone(line), limits.first_byte, limits.write_stall, reset);
     let (gateway, line) = (Arc::clone(gateway), Arc::clone(line));
     let service = service_fn(move |request: Request<Incoming>| {
         let gateway = Arc::clone(&gateway);
         let line = Arc::clone(&line);
-        let request = request.map(|body| Heard::new(body, Arc::clone(&line)));
+        let request = request.map(|body| TrackedBody::new(body, Arc::clone(&line)));
         // Boxed, so that it is gone once there is an answer: the connection would keep its place for as long as it lives.
         Box::pin(async move { Ok::<_, Infallible>(gateway.answer_guarded(request, &line).await) })
     });
@@ -151,7 +155,7 @@ pub(crate) fn connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
 
 /// Awaits `work`, whose parts wake each other, without a turn of the scheduler for each time that they do.
 async fn at_once<F: Future + Unpin>(mut work: F) -> F::Output {
-    let bell = Bell::new();
+    let bell = CoalescingWaker::new();
     poll_fn(|cx| bell.poll(cx, |cx| Pin::new(&mut work).poll(cx))).await
 }
 

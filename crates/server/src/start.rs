@@ -21,7 +21,7 @@ use crate::body::upload::Budget;
 use crate::config::{Config, ConfigError, Limits};
 use crate::fd_limit;
 use crate::gateway::Gateway;
-use crate::keys::Made;
+use crate::keys::GeneratedKey;
 use crate::lifecycle::Lifecycle;
 use crate::limit::Limiter;
 use crate::metrics::Metrics;
@@ -101,7 +101,7 @@ async fn load_local(config: &Config) -> Result<Option<Arc<dyn TextEngine>>, Conf
         // Whoever is let in may wait: the limit of the gateway is the one that is told.
         waiting: config.limits.concurrency,
     };
-    let loaded = tokio::task::spawn_blocking(move || text_engine::Local::load(options)).await;
+    let loaded = tokio::task::spawn_blocking(move || text_engine::EmbeddedTextEngine::load(options)).await;
     match loaded {
         Ok(Ok(engine)) => Ok(Some(Arc::new(engine))),
         Ok(Err(error)) => Err(ConfigError::one(error.to_string())),
@@ -118,7 +118,7 @@ async fn load_local(_: &Config) -> Result<Option<Arc<dyn TextEngine>>, ConfigErr
 fn open_easel(config: &Config) -> Option<Arc<dyn ImageEngine>> {
     let usual = image_engine::Options::default();
     let options = image_engine::Options { threads: config.easel.threads.unwrap_or(usual.threads), ..usual };
-    Some(Arc::new(image_engine::Easel::new(options)))
+    Some(Arc::new(image_engine::EmbeddedImageEngine::new(options)))
 }
 
 #[cfg(not(feature = "easel"))]
@@ -178,19 +178,19 @@ impl Signals {
             self.next().await;
             std::process::exit(SECOND_SIGNAL);
         });
-        async { told.await.unwrap_or(Stop::Prompt) }
+        async { told.await.unwrap_or(Stop::Immediate) }
     }
 
     async fn next(&mut self) -> Stop {
         tokio::select! {
-            _ = self.terminate.recv() => Stop::Polite,
-            _ = self.interrupt.recv() => Stop::Prompt,
+            _ = self.terminate.recv() => Stop::Graceful,
+            _ = self.interrupt.recv() => Stop::Immediate,
         }
     }
 }
 
 /// Tells a person what to do next.
-fn greet(addresses: &[SocketAddr], admin: Option<SocketAddr>, made: &[Made]) {
+fn greet(addresses: &[SocketAddr], admin: Option<SocketAddr>, made: &[GeneratedKey]) {
     let mut out = io::stdout().lock();
     // A closed standard output is no reason not to serve.
     let _ = write_greeting(&mut out, addresses, admin, made);
@@ -201,7 +201,7 @@ fn write_greeting(
     out: &mut impl io::Write,
     addresses: &[SocketAddr],
     admin: Option<SocketAddr>,
-    made: &[Made],
+    made: &[GeneratedKey],
 ) -> io::Result<()> {
     for address in addresses {
         writeln!(out, "sluicegate listens on http://{address}")?;
@@ -210,7 +210,7 @@ fn write_greeting(
         writeln!(out, "admin: http://{admin}/metrics /livez /readyz")?;
     }
     let Some(address) = addresses.first() else { return Ok(()) };
-    for Made { scope, variable, key } in made {
+    for GeneratedKey { scope, variable, key } in made {
         let key = key.expose();
         writeln!(out, "\n# A key for {}, made for this run. To keep it, set it before the start.", scope.as_str())?;
         writeln!(out, "export {variable}={key}")?;

@@ -8,21 +8,21 @@ use translate::envelope::Envelope;
 use upstream::{Network, Options, Upstream, targets};
 
 use crate::clock;
-use crate::config::upstream::{EngineName, Protocol, Refers};
+use crate::config::upstream::{EngineName, Protocol, TargetRef};
 use crate::config::{Config, ConfigError, upstream as stated};
 
 /// The targets of every model.
 pub(crate) struct Routes {
     /// What new upstreams are reached over.
     network: Network,
-    upstreams: BTreeMap<String, Arc<Server>>,
+    upstreams: BTreeMap<String, Arc<UpstreamTarget>>,
     targets: BTreeMap<String, Arc<[Target]>>,
 }
 
 /// One that may serve a model.
 pub(crate) struct Target {
     /// Who it is.
-    pub(crate) place: Place,
+    pub(crate) place: Backend,
     /// What it calls the model; nothing: as the client does.
     pub(crate) model: Option<String>,
     /// How often it is asked first, in proportion.
@@ -31,15 +31,15 @@ pub(crate) struct Target {
 
 /// Who serves.
 #[derive(Clone)]
-pub(crate) enum Place {
+pub(crate) enum Backend {
     /// An embedded engine: of text or of images, as the model is.
     Embedded,
     /// An upstream.
-    Upstream(Arc<Server>),
+    Upstream(Arc<UpstreamTarget>),
 }
 
 /// An upstream and how to talk with it.
-pub(crate) struct Server {
+pub(crate) struct UpstreamTarget {
     /// What the operator says of it.
     pub(crate) stated: stated::Upstream,
     /// Its connections.
@@ -51,7 +51,7 @@ pub(crate) struct Server {
 
 /// How a request gets to an upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Road {
+pub(crate) enum Handling {
     /// Bytes through.
     Relay,
     /// By neutral words.
@@ -68,7 +68,7 @@ impl Routes {
     pub(crate) fn follow(config: &Config, catalog: &Catalog, before: &Self) -> Result<Self, ConfigError> {
         let (mut upstreams, mut problems) = (BTreeMap::new(), Vec::new());
         for stated in &config.upstreams {
-            match Server::new(stated, before) {
+            match UpstreamTarget::new(stated, before) {
                 Ok(server) => {
                     if upstreams.insert(stated.name.clone(), server).is_some() {
                         problems.push(format!("upstream '{}': there are two of that name", stated.name));
@@ -99,8 +99,8 @@ impl Routes {
     }
 
     /// The targets of a model, in the order in which this request asks them. A model without any is embedded.
-    pub(crate) fn of(&self, model: &str) -> Vec<Chosen> {
-        let Some(targets) = self.targets.get(model) else { return vec![Chosen::embedded()] };
+    pub(crate) fn of(&self, model: &str) -> Vec<SelectedTarget> {
+        let Some(targets) = self.targets.get(model) else { return vec![SelectedTarget::embedded()] };
         let order = match &targets[..] {
             [_] => vec![0],
             targets => {
@@ -110,18 +110,18 @@ impl Routes {
             }
         };
         let chosen = order.into_iter().filter_map(|at| targets.get(at));
-        chosen.map(|target| Chosen { place: target.place.clone(), model: target.model.clone() }).collect()
+        chosen.map(|target| SelectedTarget { place: target.place.clone(), model: target.model.clone() }).collect()
     }
 
     /// Whether the embedded engine may be asked for a model: a target of it, or that it has none.
     pub(crate) fn stay(&self, model: &str) -> bool {
         let stated = self.stated(model);
-        stated.is_empty() || stated.iter().any(|target| matches!(target.place, Place::Embedded))
+        stated.is_empty() || stated.iter().any(|target| matches!(target.place, Backend::Embedded))
     }
 
     /// Whether requests for a model may leave the house.
     pub(crate) fn leave(&self, model: &str) -> bool {
-        self.stated(model).iter().any(|target| matches!(target.place, Place::Upstream(_)))
+        self.stated(model).iter().any(|target| matches!(target.place, Backend::Upstream(_)))
     }
 
     /// The targets of a model as they are stated.
@@ -134,24 +134,24 @@ impl Routes {
         let places = catalog.iter().flat_map(|model| self.stated(&model.id)).map(|target| &target.place);
         let used: Vec<_> = places
             .filter_map(|place| match place {
-                Place::Upstream(server) => Some(server.stated.name.as_str()),
-                Place::Embedded => None,
+                Backend::Upstream(server) => Some(server.stated.name.as_str()),
+                Backend::Embedded => None,
             })
             .collect();
         self.upstreams.keys().map(String::as_str).filter(move |name| !used.contains(name))
     }
 
     /// Who a target is; nothing when the upstream it names is wrong, which was told already.
-    fn place(&self, stated: &stated::Target, model: &Model, known: &[&str]) -> Result<Option<Place>, String> {
+    fn place(&self, stated: &stated::Target, model: &Model, known: &[&str]) -> Result<Option<Backend>, String> {
         let embedded = match model.family {
             Family::Images => EngineName::Easel,
             _ => EngineName::Local,
         };
         match stated.refers()? {
-            Refers::Engine(engine) if engine == embedded => Ok(Some(Place::Embedded)),
-            Refers::Engine(_) => Err(format!("this engine does not serve the family '{}'", model.family.as_str())),
-            Refers::Upstream(name) => match self.upstreams.get(name) {
-                Some(server) if server.serves(model) => Ok(Some(Place::Upstream(Arc::clone(server)))),
+            TargetRef::Engine(engine) if engine == embedded => Ok(Some(Backend::Embedded)),
+            TargetRef::Engine(_) => Err(format!("this engine does not serve the family '{}'", model.family.as_str())),
+            TargetRef::Upstream(name) => match self.upstreams.get(name) {
+                Some(server) if server.serves(model) => Ok(Some(Backend::Upstream(Arc::clone(server)))),
                 Some(server) => Err(format!(
                     "upstream '{name}' speaks {}, which does not serve the family '{}'",
                     server.stated.protocol.as_str(),
@@ -166,34 +166,34 @@ impl Routes {
 
 /// A target as one request asks it.
 #[derive(Clone)]
-pub(crate) struct Chosen {
+pub(crate) struct SelectedTarget {
     /// Who it is.
-    pub(crate) place: Place,
+    pub(crate) place: Backend,
     /// What it calls the model; nothing: as the client does.
     pub(crate) model: Option<String>,
 }
 
-impl Chosen {
+impl SelectedTarget {
     fn embedded() -> Self {
-        Self { place: Place::Embedded, model: None }
+        Self { place: Backend::Embedded, model: None }
     }
 
     /// Who it is, for the log.
     pub(crate) fn label(&self) -> &str {
         match &self.place {
-            Place::Embedded => "embedded",
-            Place::Upstream(server) => &server.stated.name,
+            Backend::Embedded => "embedded",
+            Backend::Upstream(server) => &server.stated.name,
         }
     }
 }
 
 impl Target {
-    fn new(place: Place, stated: &stated::Target) -> Self {
+    fn new(place: Backend, stated: &stated::Target) -> Self {
         Self { place, model: stated.model.clone(), weight: stated.weight }
     }
 }
 
-impl Server {
+impl UpstreamTarget {
     fn new(stated: &stated::Upstream, before: &Routes) -> Result<Arc<Self>, Vec<String>> {
         let options = stated.options()?;
         let same = before.upstreams.get(&stated.name);
@@ -211,15 +211,15 @@ impl Server {
     }
 
     /// The road from a protocol of clients to this upstream.
-    pub(crate) fn road(&self, client: catalog::Protocol) -> Road {
+    pub(crate) fn road(&self, client: catalog::Protocol) -> Handling {
         use translate::outbound::Protocol as Outbound;
         let (own, outbound) = match self.stated.protocol {
             Protocol::Responses => (catalog::Protocol::Responses, Outbound::Responses),
             Protocol::Chat => (catalog::Protocol::Chat, Outbound::Chat),
             Protocol::Messages => (catalog::Protocol::Messages, Outbound::Messages),
-            Protocol::Images => return Road::Relay,
+            Protocol::Images => return Handling::Relay,
         };
-        if own == client && !self.stated.repair { Road::Relay } else { Road::Translate(outbound) }
+        if own == client && !self.stated.repair { Handling::Relay } else { Handling::Translate(outbound) }
     }
 }
 

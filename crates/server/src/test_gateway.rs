@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use engine::{
-    Background, EngineError, Generation, ImageEngine, ImageEvent, ImageFormat, ImageRequest, ImageTraits, Making,
-    Pixels, Quality, TextEngine, TextEvent, TextRequest,
+    Background, EngineError, Generation, ImageEngine, ImageEvent, ImageFormat, ImageGeneration, ImageRequest,
+    ImageTraits, Pixels, Quality, TextEngine, TextEvent, TextRequest,
 };
 use futures_util::future::BoxFuture;
 use futures_util::{Stream, StreamExt, stream};
@@ -132,7 +132,7 @@ impl TextEngine for Engine {
 }
 
 impl ImageEngine for Engine {
-    fn start(&self, _: ImageRequest) -> BoxFuture<'_, Result<Making, EngineError>> {
+    fn start(&self, _: ImageRequest) -> BoxFuture<'_, Result<ImageGeneration, EngineError>> {
         let traits = ImageTraits {
             size: Pixels::new(16, 16),
             quality: Quality::Low,
@@ -140,7 +140,7 @@ impl ImageEngine for Engine {
             format: ImageFormat::Png,
         };
         let events = self.steps(&self.pictures);
-        Box::pin(async move { Ok(Making { traits, events: Box::pin(events) }) })
+        Box::pin(async move { Ok(ImageGeneration { traits, events: Box::pin(events) }) })
     }
 
     fn most_references(&self) -> usize {

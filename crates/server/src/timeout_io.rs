@@ -11,15 +11,15 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-use crate::connection_state::{Line, Parting};
+use crate::connection_state::{CloseReason, ConnectionState};
 
 /// A socket whose first byte has to come in time, and whose writes fail once none of them made progress for a while.
 ///
 /// A client that is answered in the midst of what it sends is heard out for a moment after the last byte of the answer:
 /// to close at once would reset the connection, and the answer would be lost on its way (RFC 9112 §9.6).
-pub(crate) struct Guarded<S> {
+pub(crate) struct TimeoutIo<S> {
     socket: S,
-    line: Arc<Line>,
+    line: Arc<ConnectionState>,
     stall: Duration,
     /// Takes the socket away from its client without a goodbye.
     reset: fn(&S),
@@ -37,10 +37,16 @@ enum Timed {
     HearingOut,
 }
 
-impl<S> Guarded<S> {
+impl<S> TimeoutIo<S> {
     /// Guards `socket`: for its first byte it waits as long as `first_byte`, for a write as long as `stall`. After
     /// that the system would keep what was not read for as long as the client is there: `reset` lets it go.
-    pub(crate) fn new(socket: S, line: Arc<Line>, first_byte: Duration, stall: Duration, reset: fn(&S)) -> Self {
+    pub(crate) fn new(
+        socket: S,
+        line: Arc<ConnectionState>,
+        first_byte: Duration,
+        stall: Duration,
+        reset: fn(&S),
+    ) -> Self {
         Self { socket, line, stall, reset, timer: Box::pin(sleep(first_byte)), timed: Timed::FirstByte }
     }
 
@@ -62,13 +68,13 @@ impl<S> Guarded<S> {
             self.time(Timed::Write, self.stall);
         }
         ready!(self.timer.as_mut().poll(cx));
-        self.line.give_up(Parting::SlowReader);
+        self.line.give_up(CloseReason::SlowReader);
         (self.reset)(&self.socket);
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read")))
     }
 }
 
-impl<S: AsyncRead + Unpin> Guarded<S> {
+impl<S: AsyncRead + Unpin> TimeoutIo<S> {
     /// Waits until the client sends no more, or the time for that is over.
     fn hear_out(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut space = [MaybeUninit::uninit(); 8 * 1024];
@@ -85,7 +91,7 @@ impl<S: AsyncRead + Unpin> Guarded<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TimeoutIo<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.socket).poll_write(cx, bytes);
         self.judge(cx, written)
@@ -122,7 +128,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for TimeoutIo<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = into.filled().len();
         let read = Pin::new(&mut self.socket).poll_read(cx, into);
@@ -135,7 +141,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
                 return read;
             }
             ready!(self.timer.as_mut().poll(cx));
-            self.line.give_up(Parting::NoFirstByte);
+            self.line.give_up(CloseReason::NoFirstByte);
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client says nothing")));
         }
         read
@@ -155,9 +161,9 @@ mod tests {
     const FIRST: Duration = Duration::from_secs(10);
 
     /// A guarded socket with room for eight bytes on their way, what is known of its line, and the client's end.
-    fn guarded() -> (Guarded<DuplexStream>, Arc<Line>, DuplexStream) {
-        let ((ours, theirs), line) = (duplex(8), Arc::<Line>::default());
-        (Guarded::new(ours, Arc::clone(&line), FIRST, LIMIT, |_| {}), line, theirs)
+    fn guarded() -> (TimeoutIo<DuplexStream>, Arc<ConnectionState>, DuplexStream) {
+        let ((ours, theirs), line) = (duplex(8), Arc::<ConnectionState>::default());
+        (TimeoutIo::new(ours, Arc::clone(&line), FIRST, LIMIT, |_| {}), line, theirs)
     }
 
     #[tokio::test(start_paused = true)]
@@ -167,7 +173,7 @@ mod tests {
         guarded.flush().await.unwrap();
         let error = guarded.read_u8().await.unwrap_err();
         assert_eq!((error.kind(), begun.elapsed()), (io::ErrorKind::TimedOut, FIRST));
-        assert_eq!(line.parting(&Ok(())), Parting::NoFirstByte);
+        assert_eq!(line.parting(&Ok(())), CloseReason::NoFirstByte);
     }
 
     #[tokio::test(start_paused = true)]
@@ -215,7 +221,7 @@ mod tests {
         let begun = Instant::now();
         let error = guarded.write_all(&[0; 100]).await.unwrap_err();
         assert_eq!((error.kind(), begun.elapsed()), (io::ErrorKind::TimedOut, LIMIT));
-        assert_eq!(line.parting(&Ok(())), Parting::SlowReader);
+        assert_eq!(line.parting(&Ok(())), CloseReason::SlowReader);
     }
 
     #[tokio::test(start_paused = true)]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use engine::{Sampling, TextEngine, TextEvent, TextRequest, Turn, Usage, UserPart};
 use futures_util::StreamExt;
-use sluicegate_text_engine::{Local, Options};
+use sluicegate_text_engine::{EmbeddedTextEngine, Options};
 
 fn main() {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -21,7 +21,7 @@ fn main() {
 
 /// Tokens per second of a prompt and of an answer.
 fn speeds(threads: usize) -> (f64, f64) {
-    let local = Local::load(Options { threads, generations: 1, ..Options::default() });
+    let local = EmbeddedTextEngine::load(Options { threads, generations: 1, ..Options::default() });
     let local = local.expect("the weights are there: `cargo xtask fetch-model` brings them");
     let story = "The quick brown fox jumps over the lazy dog. ".repeat(40);
     let (first, _, usage) = time(&local, &format!("{story} How many foxes are there?"), 1);
@@ -31,7 +31,7 @@ fn speeds(threads: usize) -> (f64, f64) {
 }
 
 /// The time to the first event, to the last, and what it took.
-fn time(local: &Local, question: &str, cap: u64) -> (Duration, Duration, Usage) {
+fn time(local: &EmbeddedTextEngine, question: &str, cap: u64) -> (Duration, Duration, Usage) {
     let request = TextRequest {
         turns: vec![Turn::User(vec![UserPart::Text(question.to_owned())])],
         max_output_tokens: Some(cap),

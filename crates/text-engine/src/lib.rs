@@ -64,7 +64,7 @@ impl Default for Options {
 /// The embedded text engine.
 ///
 /// Dropping it ends its threads within a token; what they were at ends as [`EngineError::Unavailable`].
-pub struct Local {
+pub struct EmbeddedTextEngine {
     engine: Arc<Engine>,
     /// Where requests are read: apart from the generations, which take long.
     readers: Pool,
@@ -80,7 +80,7 @@ pub(crate) struct Engine {
     pub(crate) grammars: Grammars,
 }
 
-impl Local {
+impl EmbeddedTextEngine {
     /// Loads the weights and starts the threads. It takes a second or so, and blocks.
     ///
     /// # Errors
@@ -116,7 +116,7 @@ impl Local {
     }
 }
 
-impl TextEngine for Local {
+impl TextEngine for EmbeddedTextEngine {
     fn start(&self, request: TextRequest) -> BoxFuture<'_, Result<Generation, EngineError>> {
         Box::pin(async move {
             let mut prepared = self.prepare(request).await?;
@@ -133,7 +133,7 @@ impl TextEngine for Local {
     }
 }
 
-impl Drop for Local {
+impl Drop for EmbeddedTextEngine {
     fn drop(&mut self) {
         self.closed.store(true, Ordering::Relaxed);
     }

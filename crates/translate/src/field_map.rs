@@ -23,7 +23,7 @@ use crate::outbound::Protocol;
 
 /// What becomes of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum Disposition {
     /// It is said as this, or done by the gateway itself.
     Mapped(&'static str),
     /// It is left out, and the client is told.
@@ -56,25 +56,25 @@ pub struct Row {
     /// For which of its values. Of several rows for a field the first that fits is the one.
     pub when: When,
     /// Its fate towards the two other protocols.
-    pub towards: [(Protocol, Fate); 2],
+    pub towards: [(Protocol, Disposition); 2],
 }
 
 impl Row {
     /// The fate of the field towards `upstream`. Towards the client's own protocol it is that of a request which is not
     /// relayed but said anew: what has no place in either of the others has no neutral word, but for a few.
     #[must_use]
-    pub fn fate(&self, upstream: Protocol) -> Fate {
+    pub fn fate(&self, upstream: Protocol) -> Disposition {
         let stated = self.towards.iter().find(|(protocol, _)| *protocol == upstream);
         stated.map_or_else(|| self.said_anew(), |(_, fate)| *fate)
     }
 
-    fn said_anew(&self) -> Fate {
+    fn said_anew(&self) -> Disposition {
         let [(_, one), (_, other)] = self.towards;
         match (one, other) {
-            _ if OWN_WORDS.contains(&(self.client, self.field)) => Fate::Mapped("the same"),
-            (Fate::Refused, Fate::Refused) => Fate::Refused,
-            (Fate::Mapped(_), _) | (_, Fate::Mapped(_)) => Fate::Mapped("the same"),
-            _ => Fate::Dropped,
+            _ if OWN_WORDS.contains(&(self.client, self.field)) => Disposition::Mapped("the same"),
+            (Disposition::Refused, Disposition::Refused) => Disposition::Refused,
+            (Disposition::Mapped(_), _) | (_, Disposition::Mapped(_)) => Disposition::Mapped("the same"),
+            _ => Disposition::Dropped,
         }
     }
 
@@ -88,7 +88,7 @@ impl Row {
     }
 
     /// A row for any value; towards the other protocols in the order of [`Protocol::ALL`].
-    const fn new(client: Protocol, field: &'static str, first: Fate, second: Fate) -> Self {
+    const fn new(client: Protocol, field: &'static str, first: Disposition, second: Disposition) -> Self {
         use Protocol::{Chat, Messages, Responses};
         let (one, other) = match client {
             Responses => (Chat, Messages),
@@ -151,12 +151,12 @@ impl Walk {
             return Ok(());
         }
         match self.fate(value) {
-            Some(Fate::Refused) => Err(refusal(value, path)),
-            Some(Fate::Dropped) => {
+            Some(Disposition::Refused) => Err(refusal(value, path)),
+            Some(Disposition::Dropped) => {
                 self.drop();
                 Ok(())
             }
-            Some(Fate::Mapped(_)) | None => self.inside(value, path),
+            Some(Disposition::Mapped(_)) | None => self.inside(value, path),
         }
     }
 
@@ -199,7 +199,7 @@ impl Walk {
         done
     }
 
-    fn fate(&self, value: &Value) -> Option<Fate> {
+    fn fate(&self, value: &Value) -> Option<Disposition> {
         let rows = TABLE.of.get(&(self.client, self.field.as_str()))?;
         Some(rows.iter().find(|row| row.fits(value))?.fate(self.upstream))
     }
@@ -285,6 +285,6 @@ const MAX_NAME: usize = 64;
 const MAX_UNKNOWN: usize = 16;
 
 /// What the gateway does itself.
-const HERE: Fate = Fate::Mapped("(by the gateway)");
+const HERE: Disposition = Disposition::Mapped("(by the gateway)");
 /// What is only about the reply that it came in.
-const SPENT: Fate = Fate::Mapped("(not needed)");
+const SPENT: Disposition = Disposition::Mapped("(not needed)");

@@ -35,7 +35,7 @@ pub struct Stamp {
 }
 
 /// A protocol in which clients talk about text.
-pub trait Dialect: Sized {
+pub trait ClientProtocol: Sized {
     /// A request that keeps every rule.
     type Request;
     /// What turns the doings of a model into events.
@@ -81,12 +81,12 @@ pub trait Dialect: Sized {
 /// One answer in the client's protocol, as it grows.
 ///
 /// A stream and a plain reply come from the same events: a stream writes them out, a reply is their fold.
-pub struct Answer<D: Dialect> {
+pub struct Answer<D: ClientProtocol> {
     encoder: D::Encoder,
     scratch: Vec<D::Event>,
 }
 
-impl<D: Dialect> Answer<D> {
+impl<D: ClientProtocol> Answer<D> {
     /// The answer to `request`, before anything was said.
     #[must_use]
     pub fn new(request: &D::Request, stamp: &Stamp) -> Self {
@@ -122,14 +122,14 @@ impl<D: Dialect> Answer<D> {
 }
 
 /// The plain reply as the fold of the stream that would have been.
-pub struct Reply<D: Dialect> {
+pub struct Reply<D: ClientProtocol> {
     encoder: D::Encoder,
     scratch: Vec<D::Event>,
     fold: D::Fold,
     whole: bool,
 }
 
-impl<D: Dialect> Reply<D> {
+impl<D: ClientProtocol> Reply<D> {
     /// The reply to `request`, before anything was said.
     #[must_use]
     pub fn new(request: &D::Request, stamp: &Stamp) -> Self {

@@ -26,7 +26,7 @@ use crate::error::in_stream;
 use crate::outbound;
 
 /// A protocol that is relayed: its grammar, and what of it is not passed on as it came.
-pub trait Speech: Send {
+pub trait RelayProtocol: Send {
     /// The longest event that is taken, in bytes.
     const MAX_EVENT: usize = MAX_TEXT_EVENT;
     /// Whether events are named, as their `type` says, or not at all: some clients go by the one, some by the other.
@@ -36,7 +36,7 @@ pub trait Speech: Send {
     ///
     /// # Errors
     /// When it leaves the grammar, or tells of a failure.
-    fn event(&mut self, data: &str) -> Result<Heard, EngineError>;
+    fn event(&mut self, data: &str) -> Result<EventAction, EngineError>;
 
     /// Reads the end of the bytes; what is still missing for a success may be added to `out`.
     ///
@@ -61,7 +61,7 @@ pub trait Speech: Send {
 
 /// What an event is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Heard {
+pub struct EventAction {
     /// Whether it is let out at all.
     pub passes: bool,
     /// Where it names the model, as a chain of members.
@@ -72,7 +72,7 @@ pub struct Heard {
     pub end: Option<End>,
 }
 
-impl Heard {
+impl EventAction {
     /// An event that goes out as it came.
     const PLAIN: Self = Self { passes: true, model: None, without: None, end: None };
     /// An event that nobody misses.
@@ -98,7 +98,7 @@ pub struct Guard<S> {
     ended: bool,
 }
 
-impl<S: Speech> Guard<S> {
+impl<S: RelayProtocol> Guard<S> {
     /// A guard before the first byte; clients are told that the model is `model`.
     #[must_use]
     pub fn new(speech: S, model: String) -> Self {
@@ -167,7 +167,7 @@ impl<S: Speech> Guard<S> {
 ///
 /// # Errors
 /// When it is no reply of this protocol, or tells of a failure.
-pub fn reply<S: Speech>(body: &[u8], model: &str) -> Result<(Vec<u8>, End), EngineError> {
+pub fn reply<S: RelayProtocol>(body: &[u8], model: &str) -> Result<(Vec<u8>, End), EngineError> {
     let mut splice = Splice::new(body);
     let end = S::reply(body, model, &mut splice)?;
     Ok((splice.to_vec(), end))
@@ -196,7 +196,7 @@ fn misnamed(name: &str, data: &str, named: bool) -> Option<String> {
 fn write(
     event: &sse::Event<'_>,
     data: &str,
-    heard: &Heard,
+    heard: &EventAction,
     (model, renamed): (&[u8], Option<String>),
     out: &mut Vec<u8>,
 ) {

@@ -25,7 +25,7 @@ pub enum Outcome {
     Unknown,
 }
 
-/// Leave to ask, for one request. It is given back by [`Breaker::settle`].
+/// HostAttempt to ask, for one request. It is given back by [`Breaker::settle`].
 #[derive(Debug)]
 #[must_use = "a probe that is never settled keeps everybody out"]
 pub struct Ticket {
@@ -62,7 +62,7 @@ impl Breaker {
         Self { options, state: State::Closed { failures: 0 }, era: 0 }
     }
 
-    /// Leave to ask the host at `now`, if there is any.
+    /// HostAttempt to ask the host at `now`, if there is any.
     pub fn admit(&mut self, now: Instant) -> Option<Ticket> {
         let is_probe = match self.state {
             State::Closed { .. } => false,

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 use crate::budget::Budget;
 use crate::connect::Connector;
 use crate::host::Host;
-use crate::host_attempt::{Answer, Leave};
+use crate::host_attempt::{Answer, HostAttempt};
 use crate::origin::Origin;
 use crate::{Failure, Incoming, Network, Options, OptionsError, Outgoing, Stage};
 
@@ -30,7 +30,7 @@ struct Inner {
 }
 
 /// What one try came to, and which host it asked.
-struct Try {
+struct Attempted {
     outcome: Result<Answer, Failure>,
     host: usize,
 }
@@ -124,15 +124,15 @@ impl Upstream {
 }
 
 impl Inner {
-    async fn first(&self, request: &Outgoing, deadline: Instant) -> Try {
+    async fn first(&self, request: &Outgoing, deadline: Instant) -> Attempted {
         match self.admit(0..self.hosts.len()) {
-            Some((host, leave)) => Try { outcome: leave.ask(request, deadline).await, host },
-            None => Try { outcome: Err(left_alone()), host: 0 },
+            Some((host, leave)) => Attempted { outcome: leave.ask(request, deadline).await, host },
+            None => Attempted { outcome: Err(left_alone()), host: 0 },
         }
     }
 
     /// The one retry, if a host and the budget let it be.
-    async fn again(&self, first: Try, request: &Outgoing, deadline: Instant, pause: Duration) -> Try {
+    async fn again(&self, first: Attempted, request: &Outgoing, deadline: Instant, pause: Duration) -> Attempted {
         let count = self.hosts.len();
         let others = first.host + 1..first.host + count;
         // Where nobody came to the door in time, nobody would come now.
@@ -146,10 +146,10 @@ impl Inner {
             answer.incoming.body.drain();
         }
         sleep(pause).await;
-        Try { outcome: leave.ask(request, deadline).await, host }
+        Attempted { outcome: leave.ask(request, deadline).await, host }
     }
 
-    fn admit(&self, order: impl IntoIterator<Item = usize>) -> Option<(usize, Leave)> {
+    fn admit(&self, order: impl IntoIterator<Item = usize>) -> Option<(usize, HostAttempt)> {
         order.into_iter().find_map(|at| Some((at, self.hosts[at].admit()?)))
     }
 
@@ -159,7 +159,7 @@ impl Inner {
     }
 }
 
-impl Try {
+impl Attempted {
     fn was_late(&self) -> bool {
         matches!(&self.outcome, Err(Failure { error: EngineError::Timeout(_), .. }))
     }

@@ -11,7 +11,7 @@ use futures_util::task::AtomicWaker;
 
 /// What futures are polled with that talk to each other within one task.
 #[derive(Debug)]
-pub struct Bell {
+pub struct CoalescingWaker {
     inner: Arc<Inner>,
     waker: Waker,
 }
@@ -23,7 +23,7 @@ struct Inner {
     rung: AtomicBool,
 }
 
-impl Bell {
+impl CoalescingWaker {
     /// A bell that nobody has heard yet.
     #[must_use]
     pub fn new() -> Self {
@@ -52,7 +52,7 @@ impl Bell {
     }
 }
 
-impl Default for Bell {
+impl Default for CoalescingWaker {
     fn default() -> Self {
         Self::new()
     }
@@ -97,7 +97,7 @@ mod tests {
 
     /// What a bell that rings in the first `rings` polls comes to, in how many polls, and how often the task was woken.
     fn polled(rings: usize) -> (Poll<()>, usize, usize) {
-        let (bell, task) = (Bell::new(), Arc::<Task>::default());
+        let (bell, task) = (CoalescingWaker::new(), Arc::<Task>::default());
         let mut polls = 0;
         let polled = bell.poll(&mut Context::from_waker(&Waker::from(Arc::clone(&task))), |cx| {
             polls += 1;
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn what_rings_later_wakes_the_task_that_polled_last() {
-        let (bell, [first, last]) = (Bell::new(), [Arc::<Task>::default(), Arc::default()]);
+        let (bell, [first, last]) = (CoalescingWaker::new(), [Arc::<Task>::default(), Arc::default()]);
         let mut kept = None;
         for task in [&first, &last] {
             let waker = Waker::from(Arc::clone(task));
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn what_is_there_is_handed_out() {
-        let bell = Bell::new();
+        let bell = CoalescingWaker::new();
         assert_eq!(bell.poll(&mut Context::from_waker(Waker::noop()), |_| Poll::Ready(7)), Poll::Ready(7));
     }
 }

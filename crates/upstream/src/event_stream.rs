@@ -23,7 +23,7 @@ use crate::{Answer, IncomingBody};
 pub async fn listen(answer: Answer, protocol: Protocol, patience: Duration) -> Result<TextStream, EngineError> {
     let mut hearing = match answer {
         Answer::Json(body) => return Ok(said(outbound::reply(protocol, &body)?)),
-        Answer::Events(first, body) => Hearing::new(protocol, first, body),
+        Answer::Events(first, body) => EventStream::new(protocol, first, body),
     };
     within(patience, poll_fn(|cx| hearing.poll_heard(cx))).await?;
     Ok(Box::pin(hearing))
@@ -32,7 +32,7 @@ pub async fn listen(answer: Answer, protocol: Protocol, patience: Duration) -> R
 /// Events that are all there.
 #[must_use]
 pub fn said(events: Vec<TextEvent>) -> TextStream {
-    Box::pin(Said(events.into()))
+    Box::pin(BufferedEvents(events.into()))
 }
 
 /// Reads a stream to its end.
@@ -45,7 +45,7 @@ pub(crate) async fn gather(
     body: IncomingBody,
     patience: Duration,
 ) -> Result<Vec<TextEvent>, EngineError> {
-    let mut hearing = Hearing::new(protocol, first, body);
+    let mut hearing = EventStream::new(protocol, first, body);
     let mut events = Vec::new();
     loop {
         within(patience, poll_fn(|cx| hearing.poll_heard(cx))).await?;
@@ -57,9 +57,9 @@ pub(crate) async fn gather(
 }
 
 /// Events that are all there.
-struct Said(VecDeque<TextEvent>);
+struct BufferedEvents(VecDeque<TextEvent>);
 
-impl Stream for Said {
+impl Stream for BufferedEvents {
     type Item = Result<TextEvent, EngineError>;
 
     fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -68,7 +68,7 @@ impl Stream for Said {
 }
 
 /// An event stream that is being read.
-struct Hearing {
+struct EventStream {
     decoder: Decoder,
     reader: Reader,
     /// What was heard and not yet handed out, and the failure that comes after it.
@@ -79,7 +79,7 @@ struct Hearing {
     body: Option<IncomingBody>,
 }
 
-impl Hearing {
+impl EventStream {
     fn new(protocol: Protocol, first: Bytes, body: IncomingBody) -> Self {
         let mut decoder = Decoder::with_limits(Limits { line: MAX_EVENT, event: MAX_EVENT });
         decoder.feed(first);
@@ -160,7 +160,7 @@ impl Hearing {
     }
 }
 
-impl Stream for Hearing {
+impl Stream for EventStream {
     type Item = Result<TextEvent, EngineError>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {

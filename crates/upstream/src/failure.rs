@@ -22,7 +22,7 @@ pub enum Stage {
     Breaker,
     /// Finding the host and connecting to it.
     Connect,
-    /// Making the connection a safe one.
+    /// ImageGeneration the connection a safe one.
     Tls,
     /// Sending the request, and waiting for the head of its answer.
     Head,

@@ -10,8 +10,8 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::breaker::Breaker;
 use crate::connect::Connector;
-use crate::host_attempt::Leave;
-use crate::http1::{Link, describe};
+use crate::host_attempt::HostAttempt;
+use crate::http1::{Http1Connection, describe};
 use crate::origin::Origin;
 use crate::outgoing::{Outgoing, Sending};
 use crate::pool::Pool;
@@ -51,9 +51,9 @@ impl Host {
         }
     }
 
-    /// Leave to ask, if the breaker gives it.
-    pub(crate) fn admit(self: &Arc<Self>) -> Option<Leave> {
-        Some(Leave::new(Arc::clone(self), self.breaker(Breaker::admit)?))
+    /// HostAttempt to ask, if the breaker gives it.
+    pub(crate) fn admit(self: &Arc<Self>) -> Option<HostAttempt> {
+        Some(HostAttempt::new(Arc::clone(self), self.breaker(Breaker::admit)?))
     }
 
     pub(crate) fn is_open(&self, now: Instant) -> bool {
@@ -72,7 +72,7 @@ impl Host {
     }
 
     /// Keeps a connection for the next request.
-    pub(crate) fn keep(&self, link: Link) {
+    pub(crate) fn keep(&self, link: Http1Connection) {
         self.pool.put(link);
     }
 
@@ -85,7 +85,7 @@ impl Host {
         &self,
         outgoing: &Outgoing,
         deadline: Instant,
-    ) -> Result<(Link, Response<Incoming>), Failure> {
+    ) -> Result<(Http1Connection, Response<Incoming>), Failure> {
         if let Some(link) = self.pool.take() {
             match self.send(link, outgoing, deadline).await {
                 Ok(answer) => return Ok(answer),
@@ -100,19 +100,19 @@ impl Host {
         })
     }
 
-    async fn connect(&self, deadline: Instant) -> Result<Link, Failure> {
+    async fn connect(&self, deadline: Instant) -> Result<Http1Connection, Failure> {
         let deadline = deadline.min(Instant::now() + self.connect);
         let io = self.connector.connect(&self.origin, deadline).await?;
         let no_http = |error| Failure::unsent(Stage::Connect, EngineError::Upstream(describe(&error)));
-        Link::open(io).await.map_err(no_http)
+        Http1Connection::open(io).await.map_err(no_http)
     }
 
     async fn send(
         &self,
-        mut link: Link,
+        mut link: Http1Connection,
         outgoing: &Outgoing,
         deadline: Instant,
-    ) -> Result<(Link, Response<Incoming>), Unanswered> {
+    ) -> Result<(Http1Connection, Response<Incoming>), Unanswered> {
         let request = self.request(outgoing).map_err(Unanswered::Failed)?;
         let begun = Instant::now();
         let deadline = deadline.min(begun + self.head);

@@ -11,13 +11,13 @@ use tokio::time::Instant;
 use crate::breaker::{Breaker, Outcome, Ticket};
 use crate::headers::IDENTITY;
 use crate::host::Host;
-use crate::http1::Link;
+use crate::http1::Http1Connection;
 use crate::incoming::{Incoming, IncomingBody, MediaKind};
 use crate::outgoing::Outgoing;
 use crate::{Failure, retry_after};
 
-/// Leave to ask a host once. Dropped, it tells the breaker that nobody waited.
-pub(crate) struct Leave {
+/// HostAttempt to ask a host once. Dropped, it tells the breaker that nobody waited.
+pub(crate) struct HostAttempt {
     host: Arc<Host>,
     ticket: Option<Ticket>,
 }
@@ -28,7 +28,7 @@ pub(crate) struct Answer {
     pub(crate) pause: Option<Duration>,
 }
 
-impl Leave {
+impl HostAttempt {
     pub(crate) fn new(host: Arc<Host>, ticket: Ticket) -> Self {
         Self { host, ticket: Some(ticket) }
     }
@@ -47,7 +47,7 @@ impl Leave {
         }
     }
 
-    fn answered(mut self, link: Link, response: Response<hyper::body::Incoming>) -> Answer {
+    fn answered(mut self, link: Http1Connection, response: Response<hyper::body::Incoming>) -> Answer {
         let (head, body) = response.into_parts();
         self.judge(head.status);
         // Two framings are one too many to know where a next answer would begin.
@@ -88,7 +88,7 @@ impl Leave {
     }
 }
 
-impl Drop for Leave {
+impl Drop for HostAttempt {
     fn drop(&mut self) {
         self.settle(Outcome::Unknown);
     }

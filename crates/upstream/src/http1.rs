@@ -14,19 +14,19 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::coalescing_waker::Bell;
+use crate::coalescing_waker::CoalescingWaker;
 use crate::dial::Connection;
 use crate::outgoing::Sending;
 
-pub(crate) struct Link {
+pub(crate) struct Http1Connection {
     sender: SendRequest<Sending>,
     /// None when it is over. Only by dropping it do those learn of it who wait.
     connection: Option<Http>,
-    bell: Bell,
+    bell: CoalescingWaker,
     heard: Arc<AtomicBool>,
 }
 
-type Http = Pin<Box<http1::Connection<TokioIo<Wire>, Sending>>>;
+type Http = Pin<Box<http1::Connection<TokioIo<CountingIo>, Sending>>>;
 
 /// The connection ended where an answer should have been.
 pub(crate) struct Ended {
@@ -35,15 +35,15 @@ pub(crate) struct Ended {
     pub(crate) was_written: bool,
 }
 
-impl Link {
+impl Http1Connection {
     pub(crate) async fn open(io: Box<dyn Connection>) -> hyper::Result<Self> {
         let heard = Arc::default();
-        let wire = Wire { io, heard: Arc::clone(&heard) };
+        let wire = CountingIo { io, heard: Arc::clone(&heard) };
         // More than 100 headers are refused by default.
         let mut builder = http1::Builder::new();
         builder.max_header_size(MAX_HEAD).max_buf_size(MAX_HEAD);
         let (sender, connection) = builder.handshake(TokioIo::new(wire)).await?;
-        Ok(Self { sender, connection: Some(Box::pin(connection)), bell: Bell::new(), heard })
+        Ok(Self { sender, connection: Some(Box::pin(connection)), bell: CoalescingWaker::new(), heard })
     }
 
     /// Sends a request; is there when the head of the answer is.
@@ -102,12 +102,12 @@ fn drive<T>(
 }
 
 /// A connection that notes that it was read from.
-struct Wire {
+struct CountingIo {
     io: Box<dyn Connection>,
     heard: Arc<AtomicBool>,
 }
 
-impl AsyncRead for Wire {
+impl AsyncRead for CountingIo {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         let read = Pin::new(&mut self.io).poll_read(cx, buf);
@@ -118,7 +118,7 @@ impl AsyncRead for Wire {
     }
 }
 
-impl AsyncWrite for Wire {
+impl AsyncWrite for CountingIo {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.io).poll_write(cx, buf)
     }
@@ -208,7 +208,7 @@ mod tests {
     async fn second(before: Option<&'static [u8]>, after: &'static [u8]) -> (Ended, bool) {
         let inbox = Inbox::default();
         let script = Script { inbox: Arc::clone(&inbox), answers: VecDeque::from([ANSWER, after]) };
-        let mut link = Link::open(Box::new(script)).await.unwrap();
+        let mut link = Http1Connection::open(Box::new(script)).await.unwrap();
         assert_eq!(link.send(request()).await.ok().unwrap().status(), 200);
         assert!(link.is_idle());
         inbox.lock().unwrap().extend(before);

@@ -10,13 +10,13 @@ use tokio::time::{Instant, Sleep, sleep_until};
 /// upstream's fault.
 ///
 /// The timer is set once and looks at the deadline when it fires, because pieces are many and timeouts are few.
-pub(crate) struct Patience {
+pub(crate) struct IdleTimeout {
     limit: Duration,
     deadline: Option<Instant>,
     timer: Option<Pin<Box<Sleep>>>,
 }
 
-impl Patience {
+impl IdleTimeout {
     pub(crate) fn new(limit: Duration) -> Self {
         Self { limit, deadline: None, timer: None }
     }

@@ -11,31 +11,31 @@ use translate::outbound::failure;
 use translate::relay::{self, End, Images};
 
 use crate::answer::{next, said_of_failure};
-use crate::top_level::Members;
+use crate::top_level::TopLevelScanner;
 use crate::{Incoming, IncomingBody, Upstream};
 
 /// A whole reply with pictures.
 #[derive(Debug)]
-pub enum Pictures {
+pub enum ImageReply {
     /// A short one, which was read.
     Whole(Bytes, End),
     /// A long one, which is on its way.
-    Passing(Passing),
+    StreamingReply(StreamingReply),
 }
 
 /// A long reply on its way. It fails when it breaks off, also where its framing does not tell, when an `error` comes
 /// after its pictures, and when it ends without any.
 #[derive(Debug)]
-pub struct Passing {
+pub struct StreamingReply {
     /// What came first, in reverse.
     begun: Vec<Bytes>,
     body: IncomingBody,
     left: Option<u64>,
-    members: Members,
+    members: TopLevelScanner,
     usage: Arc<OnceLock<Usage>>,
 }
 
-impl Pictures {
+impl ImageReply {
     /// Reads as much of an answer as tells whether it is one of success: a long one as far as its pictures, if these
     /// begin within what is read of an error.
     ///
@@ -47,8 +47,8 @@ impl Pictures {
             return Err(failure(status.as_u16(), &said_of_failure(body, upstream).await, retry_after));
         }
         let length = body.size_hint().exact();
-        let (mut begun, mut read, mut members) = (Vec::new(), 0, Members::default());
-        let is_success = |members: &Members| members.has_pictures() && !members.has_error();
+        let (mut begun, mut read, mut members) = (Vec::new(), 0, TopLevelScanner::default());
+        let is_success = |members: &TopLevelScanner| members.has_pictures() && !members.has_error();
         let most = upstream.error_body() as u64;
         // One that is here to its last byte is judged as a whole, however long.
         while read < SHORT || length == Some(read) || (read < most && !is_success(&members)) {
@@ -68,12 +68,12 @@ impl Pictures {
             return Err(EngineError::Upstream("a reply that is no JSON object".to_owned()));
         }
         begun.reverse();
-        let (members, usage) = (Members::default(), Arc::default());
-        Ok(Self::Passing(Passing { begun, body, left: length, members, usage }))
+        let (members, usage) = (TopLevelScanner::default(), Arc::default());
+        Ok(Self::StreamingReply(StreamingReply { begun, body, left: length, members, usage }))
     }
 }
 
-impl Passing {
+impl StreamingReply {
     /// Whether all of it was handed out.
     #[must_use]
     pub fn is_at_end(&self) -> bool {
@@ -101,7 +101,7 @@ impl Passing {
     }
 }
 
-impl Body for Passing {
+impl Body for StreamingReply {
     type Data = Bytes;
     type Error = EngineError;
 

@@ -13,9 +13,9 @@ use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use crate::breaker::Outcome;
-use crate::host_attempt::Leave;
-use crate::http1::{Link, describe};
-use crate::idle_timeout::Patience;
+use crate::host_attempt::HostAttempt;
+use crate::http1::{Http1Connection, describe};
+use crate::idle_timeout::IdleTimeout;
 
 /// An answer, of which the head is there.
 #[derive(Debug)]
@@ -48,10 +48,10 @@ pub enum MediaKind {
 pub struct IncomingBody {
     body: hyper::body::Incoming,
     /// None when the end was seen.
-    link: Option<Link>,
+    link: Option<Http1Connection>,
     may_keep: bool,
-    leave: Leave,
-    patience: Patience,
+    leave: HostAttempt,
+    patience: IdleTimeout,
     /// How many bytes may still come.
     left: usize,
 }
@@ -70,8 +70,8 @@ impl MediaKind {
 }
 
 impl IncomingBody {
-    pub(crate) fn new(body: hyper::body::Incoming, link: Link, may_keep: bool, leave: Leave) -> Self {
-        let patience = Patience::new(leave.host().idle());
+    pub(crate) fn new(body: hyper::body::Incoming, link: Http1Connection, may_keep: bool, leave: HostAttempt) -> Self {
+        let patience = IdleTimeout::new(leave.host().idle());
         let mut this = Self { body, link: Some(link), may_keep, leave, patience, left: usize::MAX };
         if this.body.is_end_stream() {
             this.finish();

@@ -54,7 +54,7 @@ pub use answer::Answer;
 #[cfg(feature = "client")]
 pub use client::Upstream;
 #[cfg(feature = "client")]
-pub use coalescing_waker::Bell;
+pub use coalescing_waker::CoalescingWaker;
 #[cfg(feature = "client")]
 pub use dial::{Connection, Dial};
 #[cfg(feature = "client")]
@@ -62,7 +62,7 @@ pub use event_stream::{listen, said};
 #[cfg(feature = "client")]
 pub use failure::{Failure, Stage};
 #[cfg(feature = "client")]
-pub use image_reply::{Passing, Pictures};
+pub use image_reply::{ImageReply, StreamingReply};
 #[cfg(feature = "client")]
 pub use incoming::{Incoming, IncomingBody, MediaKind};
 #[cfg(feature = "client")]

@@ -9,29 +9,29 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep};
 
-use crate::http1::Link;
+use crate::http1::Http1Connection;
 
 /// The idle connections to one host.
 #[derive(Default)]
 pub(crate) struct Pool {
-    shelf: Mutex<Shelf>,
+    shelf: Mutex<HostConnections>,
 }
 
 #[derive(Default)]
-struct Shelf {
+struct HostConnections {
     /// The one that waits longest is the first.
     idle: VecDeque<Idle>,
     has_sweeper: bool,
 }
 
 struct Idle {
-    link: Link,
+    link: Http1Connection,
     since: Instant,
 }
 
 impl Pool {
     /// The connection that was used last, if it still stands.
-    pub(crate) fn take(&self) -> Option<Link> {
+    pub(crate) fn take(&self) -> Option<Http1Connection> {
         loop {
             let mut idle = self.shelf().idle.pop_back()?;
             if idle.since.elapsed() < MAX_AGE && idle.link.is_idle() {
@@ -41,7 +41,7 @@ impl Pool {
     }
 
     /// Keeps a connection, if a next request can be sent over it.
-    pub(crate) fn put(self: &Arc<Self>, mut link: Link) {
+    pub(crate) fn put(self: &Arc<Self>, mut link: Http1Connection) {
         if !link.is_idle() {
             return;
         }
@@ -67,7 +67,7 @@ impl Pool {
     }
 
     /// No panic leaves the shelf half changed.
-    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+    fn shelf(&self) -> MutexGuard<'_, HostConnections> {
         self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

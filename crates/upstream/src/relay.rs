@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use engine::{EngineError, TextEvent};
 use translate::outbound::{self, Protocol};
-use translate::relay::{self, End, Guard, Speech};
+use translate::relay::{self, End, Guard, RelayProtocol};
 
 use crate::answer::{next, within};
 use crate::event_stream::gather;
@@ -39,7 +39,7 @@ pub struct Relay<S> {
 ///
 /// # Errors
 /// When the upstream failed before anything was said, or says nothing for as long as `patience`.
-pub async fn stream<S: Speech>(
+pub async fn stream<S: RelayProtocol>(
     answer: Answer,
     speech: S,
     protocol: Protocol,
@@ -58,7 +58,7 @@ pub async fn stream<S: Speech>(
 ///
 /// # Errors
 /// When the upstream failed.
-pub async fn whole<S: Speech>(
+pub async fn whole<S: RelayProtocol>(
     answer: Answer,
     protocol: Protocol,
     model: &str,
@@ -73,7 +73,7 @@ pub async fn whole<S: Speech>(
     }
 }
 
-impl<S: Speech> Relay<S> {
+impl<S: RelayProtocol> Relay<S> {
     /// Reads a stream up to its first event.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use memchr::memchr2;
 
 /// Reads along with a JSON object without holding it. Whether it is JSON at all is not judged.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Members {
+pub(crate) struct TopLevelScanner {
     depth: u64,
     within: Within,
     /// Where in an outermost member.
@@ -39,7 +39,7 @@ enum Place {
     Value,
 }
 
-impl Members {
+impl TopLevelScanner {
     /// Reads on.
     pub(crate) fn read(&mut self, mut bytes: &[u8]) {
         while let Some((&first, rest)) = bytes.split_first() {
@@ -186,8 +186,8 @@ mod tests {
 
     use super::*;
 
-    fn read(object: &str, size: usize) -> Members {
-        let mut members = Members::default();
+    fn read(object: &str, size: usize) -> TopLevelScanner {
+        let mut members = TopLevelScanner::default();
         object.as_bytes().chunks(size).for_each(|piece| members.read(piece));
         members
     }
@@ -251,7 +251,7 @@ mod tests {
         fn texts_of_any_kind_are_no_structure(text: String, key: String, at: prop::sample::Index) {
             let object = serde_json::json!({ key: [text] }).to_string();
             let (first, second) = object.as_bytes().split_at(at.index(object.len()));
-            let mut members = Members::default();
+            let mut members = TopLevelScanner::default();
             members.read(first);
             prop_assert!(!members.is_closed());
             members.read(second);

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use sse::Decoder;
 use translate::api_error;
-use translate::relay::{Chat, Guard, Images, Messages, Responses, Speech};
+use translate::relay::{Chat, Guard, Images, Messages, RelayProtocol, Responses};
 
 macro_rules! check {
     ($protocol:ident, $grammar:expr, $failure:pat, $relayed:expr) => {{
@@ -52,7 +52,7 @@ pub fn check(input: &[u8]) {
 }
 
 /// What a client gets of a stream that comes in pieces of `size`, and whether it ended well.
-fn relayed<S: Speech>(speech: S, stream: &[u8], size: usize) -> (Vec<u8>, bool) {
+fn relayed<S: RelayProtocol>(speech: S, stream: &[u8], size: usize) -> (Vec<u8>, bool) {
     let (mut guard, mut out) = (Guard::new(speech, "m".to_owned()), Vec::new());
     let fed = stream.chunks(size).find_map(|piece| guard.feed(Bytes::copy_from_slice(piece), &mut out).transpose());
     let ended = fed.unwrap_or_else(|| guard.finish(&mut out));

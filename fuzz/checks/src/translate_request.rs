@@ -2,7 +2,7 @@
 
 use engine::TextRequest;
 use translate::field_map;
-use translate::inbound::{Chat, Dialect, Inbound, Messages, Responses};
+use translate::inbound::{Chat, ClientProtocol, Inbound, Messages, Responses};
 use translate::outbound::Protocol;
 use translate::outbound::encode::{self, Settings};
 

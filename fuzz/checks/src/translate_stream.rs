@@ -3,7 +3,7 @@
 use engine::{EngineError, TextEvent};
 use sse::Decoder;
 use translate::api_error;
-use translate::inbound::{Answer, Chat, Dialect, Messages, Responses, Stamp};
+use translate::inbound::{Answer, Chat, ClientProtocol, Messages, Responses, Stamp};
 use translate::outbound::{Protocol, Reader};
 
 /// The stream of a client is within its grammar and has one end, whatever the upstream said.
@@ -46,7 +46,7 @@ fn listen(protocol: Protocol, stream: &[u8]) -> (Vec<TextEvent>, Result<(), Engi
 }
 
 /// The data of the events that a client gets.
-fn told<D: Dialect>(request: &D::Request, events: &[TextEvent], heard: &Result<(), EngineError>) -> Vec<String> {
+fn told<D: ClientProtocol>(request: &D::Request, events: &[TextEvent], heard: &Result<(), EngineError>) -> Vec<String> {
     let (mut answer, mut out) = (Answer::<D>::new(request, &Stamp { bits: 7, created_at: NOW }), Vec::new());
     answer.open(&mut out);
     events.iter().for_each(|event| answer.event(event.clone(), NOW, &mut out));

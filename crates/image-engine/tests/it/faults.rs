@@ -6,7 +6,7 @@ use crate::*;
 
 /// The field that is refused, and the reason.
 async fn refused(request: ImageRequest) -> (String, String) {
-    match make_on(&Easel::new(Options::default()), request).await {
+    match make_on(&EmbeddedImageEngine::new(Options::default()), request).await {
         Err(EngineError::Unsupported { param, reason }) => (param.unwrap(), reason),
         other => panic!("{other:?}"),
     }

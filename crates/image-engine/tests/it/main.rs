@@ -18,7 +18,7 @@ use engine::{
 };
 use futures_util::StreamExt;
 use image::{DynamicImage, Rgba, RgbaImage};
-use sluicegate_image_engine::{Easel, Options};
+use sluicegate_image_engine::{EmbeddedImageEngine, Options};
 
 /// All that came of a request.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,7 +59,7 @@ fn edit(prompt: &str, references: &[&RgbaImage], mask: Option<&RgbaImage>) -> Im
     ImageRequest { size: Size::Auto, edit, ..request(prompt) }
 }
 
-async fn make_on(easel: &Easel, request: ImageRequest) -> Result<Made, EngineError> {
+async fn make_on(easel: &EmbeddedImageEngine, request: ImageRequest) -> Result<Made, EngineError> {
     let mut making = easel.start(request).await?;
     let mut made = Made { traits: making.traits, previews: vec![], pictures: vec![], usage: vec![] };
     while let Some(event) = making.events.next().await {
@@ -76,7 +76,7 @@ async fn make_on(easel: &Easel, request: ImageRequest) -> Result<Made, EngineErr
 }
 
 async fn make(request: ImageRequest) -> Made {
-    make_on(&Easel::new(Options::default()), request).await.unwrap()
+    make_on(&EmbeddedImageEngine::new(Options::default()), request).await.unwrap()
 }
 
 /// The one picture of an edit.

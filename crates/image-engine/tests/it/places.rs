@@ -7,8 +7,8 @@ use tokio::time::timeout;
 
 use crate::*;
 
-fn easel(waiting: usize) -> Easel {
-    Easel::new(Options { threads: 1, waiting })
+fn easel(waiting: usize) -> EmbeddedImageEngine {
+    EmbeddedImageEngine::new(Options { threads: 1, waiting })
 }
 
 /// No more pictures wait than may; more are turned away at once.

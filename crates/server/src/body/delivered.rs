@@ -10,13 +10,13 @@ use http_body_util::BodyExt;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::{Aborted, Body};
-use crate::lifecycle::Cut;
+use crate::lifecycle::AbortSignal;
 use crate::outcome::Outcome;
 use crate::record::Record;
 
 /// Lets the record of a request end when its reply has been handed to the socket, with the permit that it holds. A
 /// reply that is not taken whole by the deadline, or until the process ends, breaks off.
-pub(crate) fn delivered(body: Body, record: Record, deadline: Instant, cut: Cut) -> Body {
+pub(crate) fn delivered(body: Body, record: Record, deadline: Instant, cut: AbortSignal) -> Body {
     Delivered { body, record: Some(record), deadline: Box::pin(sleep_until(deadline)), cut: Box::pin(cut.wait()) }
         .boxed_unsync()
 }
@@ -160,7 +160,7 @@ mod tests {
             let mut scene = Scene::new();
             assert_eq!(scene.next().await, Some(Ok(AT_ONCE)));
             match outcome {
-                Outcome::Shutdown => scene.lifecycle.enter(Phase::Cut),
+                Outcome::Shutdown => scene.lifecycle.enter(Phase::Aborting),
                 _ => tokio::time::advance(SPAN).await,
             }
             assert_eq!(scene.next().await, Some(Err(outcome)));

@@ -23,7 +23,7 @@ use wire::ApiError;
 
 use super::buffered::AT_ONCE;
 use super::{Aborted, plain};
-use crate::lifecycle::Cut;
+use crate::lifecycle::AbortSignal;
 use crate::outcome::{Ending, Outcome};
 use crate::record::Record;
 use crate::refusal::Refusal;
@@ -142,7 +142,7 @@ pub(crate) struct Timing {
 
 impl<T: Telling> Events<T> {
     /// The stream of an answer that was begun.
-    pub(crate) fn new(source: T::Source, answer: T, timing: &Timing, cut: Cut, record: Record) -> Self {
+    pub(crate) fn new(source: T::Source, answer: T, timing: &Timing, cut: AbortSignal, record: Record) -> Self {
         let now = Instant::now();
         let first = answer.patience().map_or(timing.silence, |patience| patience.min(timing.silence));
         Self {

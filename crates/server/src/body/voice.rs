@@ -20,14 +20,14 @@ use super::events::{self, Events, Fault, Telling, Timing, Told};
 use super::format::Manner;
 use super::plain::Steps;
 use super::{Body, name_dropped};
-use crate::attempt::{Begun, Coming};
+use crate::attempt::{Coming, Started};
 use crate::gateway::Gateway;
 use crate::outcome::Ending;
 use crate::record::Record;
 use crate::refusal::Refusal;
 
 /// Getting an answer, which goes on until one has begun.
-pub(crate) type Attempt<M> = Pin<Box<dyn Future<Output = Result<Begun<M>, Refusal>> + Send>>;
+pub(crate) type Attempt<M> = Pin<Box<dyn Future<Output = Result<Started<M>, Refusal>> + Send>>;
 
 /// Streams the answer that an attempt comes to. Until something is known to come a failure is still a status; then,
 /// and after a while in any case, the status is 200.
@@ -46,7 +46,7 @@ pub(crate) async fn stream<M: Manner>(
         Ok(begun) => {
             let mut begun = Box::new(begun?);
             let dropped = std::mem::take(&mut begun.dropped);
-            (Source::Begun(begun), dropped)
+            (Source::Started(begun), dropped)
         }
         Err(_) => (Source::Waiting(attempt), Vec::new()),
     };
@@ -62,7 +62,7 @@ pub(crate) async fn stream<M: Manner>(
 /// Where an answer comes from.
 pub(crate) enum Source<M: Manner> {
     /// It has begun, and was not told of yet.
-    Begun(Box<Begun<M>>),
+    Started(Box<Started<M>>),
     /// It has not begun yet.
     Waiting(Attempt<M>),
     /// What a model does.
@@ -76,7 +76,7 @@ pub(crate) enum Source<M: Manner> {
 /// One step of an answer.
 pub(crate) enum Step<M: Manner> {
     /// A model begins to answer.
-    Neutral(M::Settled, Option<Duration>),
+    Neutral(M::Traits, Option<Duration>),
     /// An upstream begins to answer.
     Relay(Box<Opening<M::Relay>>),
     /// What a model does.
@@ -97,8 +97,8 @@ pub(crate) struct Opening<S> {
 
 impl<M: Manner> Source<M> {
     /// Goes on to what a begun answer has to say, and tells how it begins.
-    fn begin(&mut self, begun: Begun<M>) -> Option<Step<M>> {
-        let Begun { answer, patience, .. } = begun;
+    fn begin(&mut self, begun: Started<M>) -> Option<Step<M>> {
+        let Started { answer, patience, .. } = begun;
         match answer {
             Coming::Neutral(steps, settled) => {
                 *self = Self::Neutral(steps);
@@ -140,8 +140,8 @@ impl<M: Manner> Stream for Source<M> {
                 let begun = ready!(attempt.as_mut().poll(cx))?;
                 Poll::Ready(self.begin(begun).map(Ok))
             }
-            Self::Begun(_) => {
-                let Self::Begun(begun) = std::mem::replace(&mut *self, Self::Ended) else { return Poll::Ready(None) };
+            Self::Started(_) => {
+                let Self::Started(begun) = std::mem::replace(&mut *self, Self::Ended) else { return Poll::Ready(None) };
                 Poll::Ready(self.begin(*begun).map(Ok))
             }
             Self::Ended => Poll::Ready(None),
@@ -162,7 +162,7 @@ pub(crate) enum Voice<M: Manner> {
 }
 
 impl<M: Manner> Voice<M> {
-    fn open(&mut self, settled: M::Settled, patience: Option<Duration>, out: &mut Vec<u8>) -> Told {
+    fn open(&mut self, settled: M::Traits, patience: Option<Duration>, out: &mut Vec<u8>) -> Told {
         if let Self::Waiting(waiting) = std::mem::replace(self, Self::Changing) {
             *self = Self::Neutral(M::open(waiting, settled, out), patience);
         }

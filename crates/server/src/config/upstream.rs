@@ -232,18 +232,18 @@ impl Target {
     ///
     /// # Errors
     /// When it names neither or both, or something that goes with the other.
-    pub(crate) fn refers(&self) -> Result<Refers<'_>, String> {
+    pub(crate) fn refers(&self) -> Result<TargetRef<'_>, String> {
         match (&self.upstream, self.engine) {
-            (Some(name), None) => Ok(Refers::Upstream(name)),
+            (Some(name), None) => Ok(TargetRef::Upstream(name)),
             (None, Some(_)) if self.model.is_some() => Err("'model' goes with 'upstream' alone".to_owned()),
-            (None, Some(engine)) => Ok(Refers::Engine(engine)),
+            (None, Some(engine)) => Ok(TargetRef::Engine(engine)),
             _ => Err("one of 'upstream' and 'engine' is needed".to_owned()),
         }
     }
 }
 
 /// What a target refers to.
-pub(crate) enum Refers<'a> {
+pub(crate) enum TargetRef<'a> {
     /// The upstream of that name.
     Upstream(&'a str),
     /// An embedded engine.

@@ -13,12 +13,12 @@ use wire::{ApiError, ErrorKind, Splice};
 
 use super::text::forwarded;
 use super::{json, json_body, json_bytes};
-use crate::attempt::Fallen;
+use crate::attempt::TargetFailure;
 use crate::body::upload::Share;
 use crate::body::{Body, plain};
 use crate::gateway::{Caller, Gateway};
 use crate::refusal::Refusal;
-use crate::targets::{Chosen, Place, Road, Server};
+use crate::targets::{Backend, Handling, SelectedTarget, UpstreamTarget};
 use crate::{attempt, image_urls, outgoing};
 
 /// Counts the tokens of a prompt, as the answer's usage would: by whoever would answer.
@@ -43,15 +43,15 @@ where
     let mut last = None;
     for target in policy.routes.of(&model) {
         match &target.place {
-            Place::Embedded => {
+            Backend::Embedded => {
                 let counted = embedded(valid.clone(), &key.name, gateway, upload.share());
                 match timeout_at(deadline, counted).await.map_err(|_| Refusal::timeout())? {
                     Ok(reply) => return Ok(reply),
-                    Err(Fallen { refusal, may_fall_back: true }) => last = Some(*refusal),
-                    Err(Fallen { refusal, .. }) => return Err(*refusal),
+                    Err(TargetFailure { refusal, may_fall_back: true }) => last = Some(*refusal),
+                    Err(TargetFailure { refusal, .. }) => return Err(*refusal),
                 }
             }
-            Place::Upstream(server) if server.road(Protocol::Messages) == Road::Relay => {
+            Backend::Upstream(server) if server.road(Protocol::Messages) == Handling::Relay => {
                 let outgoing = outgoing(&upload.bytes, &headers, &model, &target);
                 let counted = timeout_at(deadline, counted(server, &outgoing, deadline, last.is_none())).await;
                 let fallen = match counted.map_err(|_| Refusal::timeout())? {
@@ -60,27 +60,32 @@ where
                 };
                 attempt::note(gateway, &target, &fallen.refusal);
                 match fallen {
-                    Fallen { refusal, may_fall_back: true } => last = Some(*refusal),
-                    Fallen { refusal, .. } => return Err(*refusal),
+                    TargetFailure { refusal, may_fall_back: true } => last = Some(*refusal),
+                    TargetFailure { refusal, .. } => return Err(*refusal),
                 }
             }
             // Its protocol has no such question.
-            Place::Upstream(_) => {}
+            Backend::Upstream(_) => {}
         }
     }
     Err(last.unwrap_or_else(|| not_countable(&model)))
 }
 
-async fn embedded(valid: ValidCount, key: &str, gateway: &Gateway, share: &Share) -> Result<Response<Body>, Fallen> {
-    let engine = gateway.local.as_ref().ok_or_else(|| Fallen::here(Refusal::no_engine()))?;
-    let mut inbound = Messages::count(valid).map_err(Fallen::here)?;
-    image_urls::inline(&mut inbound.request, key, gateway, share).await.map_err(Fallen::finally)?;
+async fn embedded(
+    valid: ValidCount,
+    key: &str,
+    gateway: &Gateway,
+    share: &Share,
+) -> Result<Response<Body>, TargetFailure> {
+    let engine = gateway.local.as_ref().ok_or_else(|| TargetFailure::here(Refusal::no_engine()))?;
+    let mut inbound = Messages::count(valid).map_err(TargetFailure::here)?;
+    image_urls::inline(&mut inbound.request, key, gateway, share).await.map_err(TargetFailure::finally)?;
     let counted = engine.count_tokens(inbound.request).await;
-    let input_tokens = counted.map_err(|error| Fallen::here(plain::refuse(&error)))?;
-    json(&TokenCount { input_tokens, ..TokenCount::default() }).map_err(Fallen::finally)
+    let input_tokens = counted.map_err(|error| TargetFailure::here(plain::refuse(&error)))?;
+    json(&TokenCount { input_tokens, ..TokenCount::default() }).map_err(TargetFailure::finally)
 }
 
-fn outgoing(body: &Bytes, headers: &HeaderMap, model: &str, target: &Chosen) -> Outgoing {
+fn outgoing(body: &Bytes, headers: &HeaderMap, model: &str, target: &SelectedTarget) -> Outgoing {
     let mut splice = Splice::new(body);
     outgoing::rename(&mut splice, model, target.model.as_deref().unwrap_or(model));
     Outgoing {
@@ -93,8 +98,13 @@ fn outgoing(body: &Bytes, headers: &HeaderMap, model: &str, target: &Chosen) -> 
 }
 
 /// The count of an upstream, as it said it.
-async fn counted(server: &Server, outgoing: &Outgoing, deadline: Instant, first: bool) -> Result<Bytes, Fallen> {
-    let nonsense = |why: &str| Fallen::of(engine::EngineError::Upstream(format!("no count of tokens: {why}")));
+async fn counted(
+    server: &UpstreamTarget,
+    outgoing: &Outgoing,
+    deadline: Instant,
+    first: bool,
+) -> Result<Bytes, TargetFailure> {
+    let nonsense = |why: &str| TargetFailure::of(engine::EngineError::Upstream(format!("no count of tokens: {why}")));
     match outgoing::ask(server, outgoing, deadline, first).await? {
         Answer::Json(body) => match serde_json::from_slice::<TokenCount>(&body) {
             Ok(_) => Ok(body),

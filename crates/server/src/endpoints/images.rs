@@ -13,9 +13,9 @@ use http::{Request, Response};
 use tokio::time::Instant;
 use wire::ApiError;
 
-use self::dispatch::ForPictures;
+use self::dispatch::ImageDispatch;
 use self::encode::Drawing;
-use self::read::Asked;
+use self::read::ParsedRequest;
 use crate::attempt;
 use crate::body::{Body, voice};
 use crate::gateway::Caller;
@@ -54,7 +54,7 @@ fn in_form(mut refusal: Refusal) -> Refusal {
 }
 
 /// Answers either: looks the model up, takes a permit, asks the targets in order, and streams or folds what comes.
-async fn answer(caller: Caller<'_>, asked: Asked, deadline: Instant) -> Result<Response<Body>, Refusal> {
+async fn answer(caller: Caller<'_>, asked: ParsedRequest, deadline: Instant) -> Result<Response<Body>, Refusal> {
     let Caller { gateway, policy, key, record } = caller;
     policy.catalog.serves(&asked.model, read::protocol(asked.operation))?;
     if !key.may_use(&asked.model) {
@@ -69,11 +69,11 @@ async fn answer(caller: Caller<'_>, asked: Asked, deadline: Instant) -> Result<R
     if streams { stream(caller, asked, deadline).await } else { unary::answer(caller, asked, deadline).await }
 }
 
-async fn stream(caller: Caller<'_>, asked: Asked, deadline: Instant) -> Result<Response<Body>, Refusal> {
+async fn stream(caller: Caller<'_>, asked: ParsedRequest, deadline: Instant) -> Result<Response<Body>, Refusal> {
     let Caller { gateway, policy, key, record } = caller;
     let served = record.as_ref().map(|record| Arc::clone(&record.served)).unwrap_or_default();
     let targets = policy.routes.of(&asked.model);
-    let asking = ForPictures::new(asked, gateway, &key.name, deadline);
+    let asking = ImageDispatch::new(asked, gateway, &key.name, deadline);
     let attempt = Box::pin(attempt::begin(asking, targets, Arc::clone(gateway), served, deadline));
     voice::stream::<Drawing>(attempt, (), gateway, record, deadline).await
 }

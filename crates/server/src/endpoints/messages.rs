@@ -7,7 +7,7 @@ use translate::{outbound, relay};
 use wire::{ApiError, Path, Splice};
 
 use super::text::TextEndpoint;
-use crate::targets::Server;
+use crate::targets::UpstreamTarget;
 
 impl TextEndpoint for Messages {
     const PROTOCOL: Protocol = Protocol::Messages;
@@ -35,7 +35,7 @@ impl TextEndpoint for Messages {
     }
 
     /// Some versions refuse to be told how to draw.
-    fn edit(server: &Server, splice: &mut Splice<'_>) {
+    fn edit(server: &UpstreamTarget, splice: &mut Splice<'_>) {
         if !server.stated.sampling {
             splice.remove(&[], &["temperature", "top_p", "top_k"]);
         }

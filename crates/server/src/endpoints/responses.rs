@@ -7,7 +7,7 @@ use translate::{outbound, relay};
 use wire::{ApiError, Path, Splice};
 
 use super::text::TextEndpoint;
-use crate::targets::Server;
+use crate::targets::UpstreamTarget;
 
 impl TextEndpoint for Responses {
     const PROTOCOL: Protocol = Protocol::Responses;
@@ -35,7 +35,7 @@ impl TextEndpoint for Responses {
     }
 
     /// Notes of a client are its own.
-    fn edit(_: &Server, splice: &mut Splice<'_>) {
+    fn edit(_: &UpstreamTarget, splice: &mut Splice<'_>) {
         splice.remove(&[], &["metadata"]);
     }
 }

@@ -13,11 +13,11 @@ use http::{HeaderMap, Request, Response};
 use http_body::Frame;
 use http_body_util::StreamBody;
 use tokio::time::Instant;
-use translate::inbound::{Answer, Dialect, Reply, Stamp};
-use translate::relay::{End, Speech};
+use translate::inbound::{Answer, ClientProtocol, Reply, Stamp};
+use translate::relay::{End, RelayProtocol};
 use wire::{ApiError, Path, Splice};
 
-use self::dispatch::Text;
+use self::dispatch::TextDispatch;
 use super::json_body;
 use crate::attempt;
 use crate::body::Body;
@@ -31,10 +31,10 @@ use crate::image_urls;
 use crate::outcome::{Ending, Outcome};
 use crate::record::Record;
 use crate::refusal::Refusal;
-use crate::targets::Server;
+use crate::targets::UpstreamTarget;
 
 /// A text endpoint: how its requests are read, judged and refused, and how they are relayed.
-pub(crate) trait TextEndpoint: Dialect<Request: Send + Sync> + Send + Sync + 'static {
+pub(crate) trait TextEndpoint: ClientProtocol<Request: Send + Sync> + Send + Sync + 'static {
     /// What the catalog calls it.
     const PROTOCOL: Protocol;
     /// The same among the protocols of upstreams.
@@ -50,7 +50,7 @@ pub(crate) trait TextEndpoint: Dialect<Request: Send + Sync> + Send + Sync + 'st
     /// A request that was read and not yet judged.
     type Unchecked;
     /// What reads along when an answer is relayed.
-    type Relay: Speech + Default + Unpin + 'static;
+    type Relay: RelayProtocol + Default + Unpin + 'static;
 
     /// Reads a body.
     fn read(body: &[u8]) -> Result<Self::Unchecked, ApiError>;
@@ -65,11 +65,11 @@ pub(crate) trait TextEndpoint: Dialect<Request: Send + Sync> + Send + Sync + 'st
     fn addresses(request: &Self::Request, tell: &mut dyn FnMut(&Path<'_>, &str));
 
     /// Marks what is taken out of a request that is relayed, beside the change of its model.
-    fn edit(_: &Server, _: &mut Splice<'_>) {}
+    fn edit(_: &UpstreamTarget, _: &mut Splice<'_>) {}
 }
 
 /// A request that keeps every rule, and all that it takes to ask for an answer to it.
-pub(crate) struct Asked<D: TextEndpoint> {
+pub(crate) struct ParsedRequest<D: TextEndpoint> {
     /// Until it is said in neutral words. Boxed, because it is large and handed on from one future to the next.
     valid: Option<Box<D::Request>>,
     upload: Upload,
@@ -113,14 +113,14 @@ where
     }
     if !streams {
         let reply = Reply::<D>::new(&valid, &stamp);
-        let asked = Asked { valid: Some(valid), upload, model: id, thinks, headers, streams, deadline };
+        let asked = ParsedRequest { valid: Some(valid), upload, model: id, thinks, headers, streams, deadline };
         return unary::answer::<D>(asked, reply, gateway, policy, &key.name, record.as_mut()).await;
     }
     let answer = Answer::<D>::new(&valid, &stamp);
-    let asked = Asked { valid: Some(valid), upload, model: id, thinks, headers, streams, deadline };
+    let asked = ParsedRequest { valid: Some(valid), upload, model: id, thinks, headers, streams, deadline };
     let served = record.as_ref().map(|record| Arc::clone(&record.served)).unwrap_or_default();
     let targets = policy.routes.of(&asked.model);
-    let text = Text::new(asked, gateway, &key.name);
+    let text = TextDispatch::new(asked, gateway, &key.name);
     let attempt = Box::pin(attempt::begin(text, targets, Arc::clone(gateway), served, deadline));
     voice::stream::<D>(attempt, answer, gateway, record, deadline).await
 }
@@ -160,7 +160,7 @@ pub(crate) fn forwarded<D: TextEndpoint>(headers: &HeaderMap) -> HeaderMap {
 
 impl<D: TextEndpoint> Manner for D {
     type Event = TextEvent;
-    type Settled = ();
+    type Traits = ();
     type Waiting = Answer<D>;
     type Teller = Answer<D>;
     type Relay = <D as TextEndpoint>::Relay;

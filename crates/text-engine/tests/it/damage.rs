@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use sluicegate_text_engine::{LoadError, Local, Options, weights};
+use sluicegate_text_engine::{EmbeddedTextEngine, LoadError, Options, weights};
 
 /// A file of these bytes in the folder of this test run.
 fn file(name: &str, bytes: &[u8]) -> PathBuf {
@@ -14,7 +14,7 @@ fn file(name: &str, bytes: &[u8]) -> PathBuf {
 
 fn refused(path: PathBuf) -> LoadError {
     let model = Some(path.clone());
-    let error = Local::load(Options { model, ..Options::default() }).err().unwrap();
+    let error = EmbeddedTextEngine::load(Options { model, ..Options::default() }).err().unwrap();
     let told = error.to_string();
     assert!(told.contains(&path.display().to_string()) && told.contains("`cargo xtask fetch-model`"), "{told}");
     assert!(!told.contains('\n'), "{told}");
@@ -90,6 +90,6 @@ fn e01_flipped_bytes_of_the_header_never_panic() {
         let mut flipped = header.clone();
         flipped[at] ^= 0xff;
         let path = file("flipped", &flipped);
-        assert!(Local::load(Options { model: Some(path), ..Options::default() }).is_err(), "byte {at}");
+        assert!(EmbeddedTextEngine::load(Options { model: Some(path), ..Options::default() }).is_err(), "byte {at}");
     }
 }

@@ -12,13 +12,13 @@ use std::sync::LazyLock;
 
 use engine::{EngineError, Sampling, Stop, TextEngine, TextEvent, TextRequest, Turn, Usage, UserPart};
 use futures_util::StreamExt;
-use sluicegate_text_engine::{Local, Options};
+use sluicegate_text_engine::{EmbeddedTextEngine, Options};
 
-static LOCAL: LazyLock<Local> = LazyLock::new(|| load(Options { threads: 2, ..Options::default() }));
+static LOCAL: LazyLock<EmbeddedTextEngine> = LazyLock::new(|| load(Options { threads: 2, ..Options::default() }));
 
 /// The engine, or a failure that says how to get its weights.
-fn load(options: Options) -> Local {
-    Local::load(options).unwrap_or_else(|why| panic!("{why}"))
+fn load(options: Options) -> EmbeddedTextEngine {
+    EmbeddedTextEngine::load(options).unwrap_or_else(|why| panic!("{why}"))
 }
 
 /// What a generation amounts to.

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use engine::{EngineError, Stop, TextEngine, TextEvent, TextRequest};
 use futures_util::StreamExt;
-use sluicegate_text_engine::{Local, Options};
+use sluicegate_text_engine::{EmbeddedTextEngine, Options};
 
 use super::{ask, load};
 
-fn narrow() -> Local {
+fn narrow() -> EmbeddedTextEngine {
     load(Options { generations: 1, waiting: 1, ..Options::default() })
 }
 

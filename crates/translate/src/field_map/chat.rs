@@ -1,11 +1,11 @@
 //! What becomes of the fields of a Chat Completions request.
 
-use super::Fate::{Dropped, Mapped, Refused};
-use super::{Fate, HERE, Row, SPENT};
+use super::Disposition::{Dropped, Mapped, Refused};
+use super::{Disposition, HERE, Row, SPENT};
 use crate::outbound::Protocol;
 
 /// A field, its fate towards Responses and towards Messages.
-const fn row(field: &'static str, responses: Fate, messages: Fate) -> Row {
+const fn row(field: &'static str, responses: Disposition, messages: Disposition) -> Row {
     Row::new(Protocol::Chat, field, responses, messages)
 }
 

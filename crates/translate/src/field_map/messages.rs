@@ -1,11 +1,11 @@
 //! What becomes of the fields of a Messages request.
 
-use super::Fate::{Dropped, Mapped, Refused};
-use super::{Fate, Row, SPENT};
+use super::Disposition::{Dropped, Mapped, Refused};
+use super::{Disposition, Row, SPENT};
 use crate::outbound::Protocol;
 
 /// A field, its fate towards Responses and towards Chat Completions.
-const fn row(field: &'static str, responses: Fate, chat: Fate) -> Row {
+const fn row(field: &'static str, responses: Disposition, chat: Disposition) -> Row {
     Row::new(Protocol::Messages, field, responses, chat)
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Fate, Row, When, rows};
+use super::{Disposition, Row, When, rows};
 use crate::outbound::Protocol;
 
 /// The ledger as a page in Markdown.
@@ -37,11 +37,11 @@ fn list(words: &[&str]) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-fn fate(fate: Fate) -> String {
+fn fate(fate: Disposition) -> String {
     match fate {
-        Fate::Mapped(to) => to.to_owned(),
-        Fate::Dropped => "**dropped**".to_owned(),
-        Fate::Refused => "**refused**".to_owned(),
+        Disposition::Mapped(to) => to.to_owned(),
+        Disposition::Dropped => "**dropped**".to_owned(),
+        Disposition::Refused => "**refused**".to_owned(),
     }
 }
 

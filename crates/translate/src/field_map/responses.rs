@@ -1,11 +1,11 @@
 //! What becomes of the fields of a Responses request.
 
-use super::Fate::{Dropped, Mapped, Refused};
-use super::{Fate, HERE, Row, SPENT};
+use super::Disposition::{Dropped, Mapped, Refused};
+use super::{Disposition, HERE, Row, SPENT};
 use crate::outbound::Protocol;
 
 /// A field, its fate towards Chat Completions and towards Messages.
-const fn row(field: &'static str, chat: Fate, messages: Fate) -> Row {
+const fn row(field: &'static str, chat: Disposition, messages: Disposition) -> Row {
     Row::new(Protocol::Responses, field, chat, messages)
 }
 

@@ -9,12 +9,12 @@ use engine::{
 };
 use wire::{ApiError, TextOr, WordOr};
 
-use super::{Dialect, Inbound, Stamp, shared};
+use super::{ClientProtocol, Inbound, Stamp, shared};
 
 /// Chat Completions as a client speaks it.
 pub struct Chat;
 
-impl Dialect for Chat {
+impl ClientProtocol for Chat {
     type Request = ValidRequest;
     type Encoder = Encoder;
     type Event = Event;

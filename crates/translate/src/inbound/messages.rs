@@ -10,12 +10,12 @@ use messages::{
 };
 use wire::{ApiError, TextOr};
 
-use super::{Dialect, Inbound, Stamp, shared};
+use super::{ClientProtocol, Inbound, Stamp, shared};
 
 /// Messages as a client speaks it.
 pub struct Messages;
 
-impl Dialect for Messages {
+impl ClientProtocol for Messages {
     type Request = ValidRequest;
     type Encoder = Encoder;
     type Event = Event;
@@ -81,7 +81,7 @@ impl Messages {
     /// Says in neutral words whose tokens are to be counted.
     ///
     /// # Errors
-    /// As [`Dialect::request`].
+    /// As [`ClientProtocol::request`].
     pub fn count(request: ValidCount) -> Result<Inbound, ApiError> {
         neutral(request.into_inner())
     }

@@ -9,7 +9,7 @@ use responses::{
 };
 use wire::{ApiError, TextOr, WordOr};
 
-use super::{Dialect, Inbound, Stamp, shared};
+use super::{ClientProtocol, Inbound, Stamp, shared};
 use crate::envelope::is_envelope;
 use crate::field_map::NEEDED;
 use crate::outbound::encode::call_id;
@@ -17,7 +17,7 @@ use crate::outbound::encode::call_id;
 /// Responses as a client speaks it.
 pub struct Responses;
 
-impl Dialect for Responses {
+impl ClientProtocol for Responses {
     type Request = ValidRequest;
     type Encoder = Encoder;
     type Event = Event;

@@ -28,17 +28,17 @@ pub struct Settings {
 
 /// A request as an upstream reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Spoken {
+pub struct EncodedRequest {
     /// The body: a JSON object.
     pub body: Vec<u8>,
     /// What had no place because of its value or of the upstream, each told once.
-    pub dropped: Vec<Lost>,
+    pub dropped: Vec<DroppedField>,
 }
 
 /// Something that an upstream's protocol has no place for, though it has one for the field as such.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
-pub enum Lost {
+pub enum DroppedField {
     /// A temperature that was left out, or lowered to the greatest that is taken.
     Temperature,
     /// The share of likely tokens to draw from.
@@ -51,7 +51,7 @@ pub enum Lost {
     SystemPosition,
 }
 
-impl Lost {
+impl DroppedField {
     /// Its short name.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -65,7 +65,7 @@ impl Lost {
     }
 }
 
-impl fmt::Display for Lost {
+impl fmt::Display for DroppedField {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -75,23 +75,23 @@ impl fmt::Display for Lost {
 ///
 /// # Errors
 /// [`EngineError::Unsupported`] when something that cannot be left out has no place there.
-pub fn request(protocol: Protocol, request: &TextRequest, settings: &Settings) -> Result<Spoken, EngineError> {
+pub fn request(protocol: Protocol, request: &TextRequest, settings: &Settings) -> Result<EncodedRequest, EngineError> {
     check(request)?;
-    let mut losses = Losses::default();
+    let mut losses = DroppedFields::default();
     let body = match protocol {
         Protocol::Responses => json(&responses::request(request, settings)?),
         Protocol::Chat => json(&chat::request(request, settings, &mut losses)?),
         Protocol::Messages => json(&messages::request(request, settings, &mut losses)?),
     };
-    Ok(Spoken { body: body?, dropped: losses.0 })
+    Ok(EncodedRequest { body: body?, dropped: losses.0 })
 }
 
 /// What was lost so far.
 #[derive(Default)]
-struct Losses(Vec<Lost>);
+struct DroppedFields(Vec<DroppedField>);
 
-impl Losses {
-    fn add(&mut self, lost: Lost) {
+impl DroppedFields {
+    fn add(&mut self, lost: DroppedField) {
         if !self.0.contains(&lost) {
             self.0.push(lost);
         }

@@ -15,7 +15,7 @@ use engine::{EngineError, TextEvent};
 use memchr::memmem::Finder;
 
 pub(crate) use self::chat::check_finish;
-use self::json::Signs;
+use self::json::ErrorMarkers;
 use super::Protocol;
 
 /// Listens to the stream of an upstream.
@@ -23,15 +23,15 @@ use super::Protocol;
 /// Nothing is told of an event that fails, and nothing after the end or a failure.
 #[derive(Debug)]
 pub struct Reader {
-    ear: Ear,
+    ear: StreamParser,
     state: State,
 }
 
 #[derive(Debug)]
-enum Ear {
-    Responses(responses::Ear),
-    Chat(chat::Ear),
-    Messages(messages::Ear),
+enum StreamParser {
+    Responses(responses::StreamParser),
+    Chat(chat::StreamParser),
+    Messages(messages::StreamParser),
 }
 
 #[derive(Debug, PartialEq)]
@@ -46,9 +46,9 @@ impl Reader {
     #[must_use]
     pub fn new(protocol: Protocol) -> Self {
         let ear = match protocol {
-            Protocol::Responses => Ear::Responses(responses::Ear::default()),
-            Protocol::Chat => Ear::Chat(chat::Ear::default()),
-            Protocol::Messages => Ear::Messages(messages::Ear::default()),
+            Protocol::Responses => StreamParser::Responses(responses::StreamParser::default()),
+            Protocol::Chat => StreamParser::Chat(chat::StreamParser::default()),
+            Protocol::Messages => StreamParser::Messages(messages::StreamParser::default()),
         };
         Self { ear, state: State::Listening }
     }
@@ -72,7 +72,7 @@ impl Reader {
     /// # Errors
     /// [`EngineError::Truncated`] when the upstream had not said that the model was done.
     pub fn end(&mut self, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
-        self.listen(out, Ear::end)?;
+        self.listen(out, StreamParser::end)?;
         match self.state {
             State::Finished => Ok(()),
             _ => Err(EngineError::Truncated("the stream ended before the model had".to_owned())),
@@ -88,7 +88,7 @@ impl Reader {
     fn listen(
         &mut self,
         out: &mut Vec<TextEvent>,
-        take: impl FnOnce(&mut Ear, &mut Vec<TextEvent>) -> Result<(), EngineError>,
+        take: impl FnOnce(&mut StreamParser, &mut Vec<TextEvent>) -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
         if self.state != State::Listening {
             return Ok(());
@@ -105,7 +105,7 @@ impl Reader {
     }
 }
 
-impl Ear {
+impl StreamParser {
     fn event(&mut self, data: &[u8], out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
         match self {
             Self::Chat(ear) => ear.event(data, out),
@@ -130,7 +130,7 @@ impl Ear {
 /// What the upstream says of its failure when the body is an error object, or [`EngineError::Upstream`] when it is no
 /// finished reply of the protocol.
 pub fn reply(protocol: Protocol, body: &[u8]) -> Result<Vec<TextEvent>, EngineError> {
-    Signs::read(body)?;
+    ErrorMarkers::read(body)?;
     match protocol {
         Protocol::Responses => responses::reply(body),
         Protocol::Chat => chat::reply(body),
@@ -145,7 +145,7 @@ pub fn reply(protocol: Protocol, body: &[u8]) -> Result<Vec<TextEvent>, EngineEr
 pub(crate) fn check(data: &[u8]) -> Result<(), EngineError> {
     // Every event is asked, and few have the word at all, be it in escapes.
     if TRACES.iter().any(|trace| trace.find(data).is_some()) {
-        Signs::read(data)?;
+        ErrorMarkers::read(data)?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use chat::{Choice, Completion, Event, FinishReason, Grammar, Usage};
 use engine::EngineError;
 use wire::{ApiError, Splice};
 
-use super::{End, Heard, Speech, strayed, truncated, unfinished};
+use super::{End, EventAction, RelayProtocol, strayed, truncated, unfinished};
 use crate::outbound::check_finish;
 
 /// Chat Completions as an upstream speaks it.
@@ -14,21 +14,21 @@ pub struct Chat {
     end: End,
 }
 
-impl Speech for Chat {
+impl RelayProtocol for Chat {
     const NAMED: bool = false;
 
-    fn event(&mut self, data: &str) -> Result<Heard, EngineError> {
+    fn event(&mut self, data: &str) -> Result<EventAction, EngineError> {
         let event = super::read_event(data, Event::read)?;
         self.grammar.push(&event).map_err(|offence| strayed(&offence))?;
         let chunk = match event {
             Event::Chunk(chunk) => chunk,
-            Event::Done => return Ok(Heard { end: Some(self.end), ..Heard::PLAIN }),
+            Event::Done => return Ok(EventAction { end: Some(self.end), ..EventAction::PLAIN }),
             _ => return Err(truncated()),
         };
         self.end.incomplete |= is_cut(chunk.choices.iter().map(|choice| choice.finish_reason.as_ref()))?;
         let usage = chunk.usage.flatten();
         self.end.usage = usage.as_ref().map(counted).or(self.end.usage);
-        Ok(Heard { model: Some(&["model"]), without: usage.map(|_| DETAILS), ..Heard::PLAIN })
+        Ok(EventAction { model: Some(&["model"]), without: usage.map(|_| DETAILS), ..EventAction::PLAIN })
     }
 
     /// An upstream that has finished may leave the last event out.

@@ -4,7 +4,7 @@ use engine::{EngineError, Usage};
 use images::{Event, Grammar, Operation, Response};
 use wire::{ApiError, Splice};
 
-use super::{End, Heard, Speech, strayed, truncated};
+use super::{End, EventAction, RelayProtocol, strayed, truncated};
 
 /// Images as an upstream speaks it.
 #[derive(Debug)]
@@ -21,10 +21,10 @@ impl Images {
     }
 }
 
-impl Speech for Images {
+impl RelayProtocol for Images {
     const MAX_EVENT: usize = MAX_PICTURE_EVENT;
 
-    fn event(&mut self, data: &str) -> Result<Heard, EngineError> {
+    fn event(&mut self, data: &str) -> Result<EventAction, EngineError> {
         let event = super::read_event(data, Event::read)?;
         self.grammar.push(&event).map_err(|offence| strayed(&offence))?;
         if let Event::GenerationCompleted(done) | Event::EditCompleted(done) = &event
@@ -33,7 +33,7 @@ impl Speech for Images {
             self.count(usage);
         }
         let end = self.grammar.is_ended().then_some(End { incomplete: false, usage: self.usage });
-        Ok(Heard { end, ..Heard::PLAIN })
+        Ok(EventAction { end, ..EventAction::PLAIN })
     }
 
     fn end(&mut self, _: &mut Vec<u8>) -> Result<End, EngineError> {

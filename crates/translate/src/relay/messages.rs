@@ -4,7 +4,7 @@ use engine::{EngineError, Usage};
 use messages::{ErrorBody, Event, Grammar, Message, Plain, StopReason, StreamFailure, UsageDelta};
 use wire::{ApiError, Splice};
 
-use super::{End, Heard, Speech, strayed, truncated, unfinished};
+use super::{End, EventAction, RelayProtocol, strayed, truncated, unfinished};
 
 /// Messages as an upstream speaks it.
 #[derive(Debug, Default)]
@@ -15,26 +15,26 @@ pub struct Messages {
     incomplete: bool,
 }
 
-impl Speech for Messages {
-    fn event(&mut self, data: &str) -> Result<Heard, EngineError> {
+impl RelayProtocol for Messages {
+    fn event(&mut self, data: &str) -> Result<EventAction, EngineError> {
         let event = super::read_event(data, Event::read)?;
         self.grammar.push(&event).map_err(|offence| strayed(&offence))?;
         Ok(match event {
             Event::MessageStart(event) => {
                 self.begun = true;
                 self.usage = event.message.usage;
-                Heard { model: Some(&["message", "model"]), ..Heard::PLAIN }
+                EventAction { model: Some(&["message", "model"]), ..EventAction::PLAIN }
             }
             Event::MessageDelta(event) => {
                 self.incomplete = event.delta.stop_reason.as_ref().is_some_and(is_cut);
                 self.update(&event.usage);
-                Heard::PLAIN
+                EventAction::PLAIN
             }
             Event::MessageStop(_) => {
                 let usage = counted(&self.usage);
-                Heard { end: Some(End { incomplete: self.incomplete, usage }), ..Heard::PLAIN }
+                EventAction { end: Some(End { incomplete: self.incomplete, usage }), ..EventAction::PLAIN }
             }
-            _ => Heard::PLAIN,
+            _ => EventAction::PLAIN,
         })
     }
 

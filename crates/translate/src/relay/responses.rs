@@ -4,7 +4,7 @@ use engine::EngineError;
 use responses::{Event, Grammar, Offence, Response, ResponseError, ResponseEvent, Status};
 use wire::{ApiError, Splice};
 
-use super::{End, Heard, Speech, malformed, strayed, truncated, unfinished};
+use super::{End, EventAction, RelayProtocol, malformed, strayed, truncated, unfinished};
 use crate::outbound::told;
 
 /// Responses as an upstream speaks it.
@@ -17,15 +17,15 @@ pub struct Responses {
     next: u64,
 }
 
-impl Speech for Responses {
-    fn event(&mut self, data: &str) -> Result<Heard, EngineError> {
+impl RelayProtocol for Responses {
+    fn event(&mut self, data: &str) -> Result<EventAction, EngineError> {
         if data.trim() == "[DONE]" {
             return Err(malformed(&"[DONE] in a stream of Responses"));
         }
         let event = super::read_event(data, Event::read)?;
         match self.grammar.push(&event) {
             // A failure needs a response that has begun: nothing is let out before that.
-            Err(Offence::UnknownType) if self.begun.is_none() => return Ok(Heard::HELD_BACK),
+            Err(Offence::UnknownType) if self.begun.is_none() => return Ok(EventAction::HELD_BACK),
             Ok(()) | Err(Offence::UnknownType) => {}
             Err(offence) => return Err(strayed(&offence)),
         }
@@ -63,7 +63,7 @@ impl Speech for Responses {
 }
 
 impl Responses {
-    fn note(&mut self, event: Event) -> Result<Heard, EngineError> {
+    fn note(&mut self, event: Event) -> Result<EventAction, EngineError> {
         Ok(match event {
             Event::Created(event) => {
                 self.begun = Some(event.response);
@@ -71,10 +71,10 @@ impl Responses {
             }
             Event::InProgress(_) => OF_RESPONSE,
             Event::Completed(event) | Event::Incomplete(event) => {
-                Heard { end: Some(end(&event.response)), ..OF_RESPONSE }
+                EventAction { end: Some(end(&event.response)), ..OF_RESPONSE }
             }
             Event::Failed(event) => return Err(failed(&event.response.error.unwrap_or_default())),
-            _ => Heard::PLAIN,
+            _ => EventAction::PLAIN,
         })
     }
 }
@@ -95,4 +95,4 @@ fn end(response: &Response) -> End {
 }
 
 /// An event that carries the response.
-const OF_RESPONSE: Heard = Heard { model: Some(&["response", "model"]), ..Heard::PLAIN };
+const OF_RESPONSE: EventAction = EventAction { model: Some(&["response", "model"]), ..EventAction::PLAIN };

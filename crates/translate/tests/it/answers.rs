@@ -3,7 +3,7 @@
 use engine::{Stop, TextEvent, Usage};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use sluicegate_translate::inbound::{Answer, Chat, Dialect, Messages, Reply, Responses};
+use sluicegate_translate::inbound::{Answer, Chat, ClientProtocol, Messages, Reply, Responses};
 use sse::Decoder;
 use wire::ApiError;
 
@@ -28,7 +28,7 @@ fn stop() -> impl Strategy<Value = Stop> {
 }
 
 /// The bytes of a stream in which a model does this.
-fn stream<D: Dialect>(request: &D::Request, events: &[TextEvent], failure: Option<&ApiError>) -> Vec<u8> {
+fn stream<D: ClientProtocol>(request: &D::Request, events: &[TextEvent], failure: Option<&ApiError>) -> Vec<u8> {
     let (mut answer, mut out) = (Answer::<D>::new(request, &stamp()), Vec::new());
     answer.open(&mut out);
     for event in events {
@@ -67,7 +67,7 @@ macro_rules! folded {
     }};
 }
 
-fn reply<D: Dialect>(request: &D::Request, events: &[TextEvent]) -> Option<serde_json::Value> {
+fn reply<D: ClientProtocol>(request: &D::Request, events: &[TextEvent]) -> Option<serde_json::Value> {
     let mut reply = Reply::<D>::new(request, &stamp());
     events.iter().for_each(|event| reply.event(event.clone(), NOW));
     reply.finish().map(|reply| serde_json::to_value(reply).unwrap())

@@ -1,7 +1,7 @@
 //! What clients send, and how it is read.
 
 use serde_json::{Value, json};
-use sluicegate_translate::inbound::{Chat, Dialect, Inbound, Messages, Responses};
+use sluicegate_translate::inbound::{Chat, ClientProtocol, Inbound, Messages, Responses};
 use sluicegate_translate::outbound::Protocol;
 use sluicegate_translate::outbound::encode::Settings;
 use wire::{ApiError, Violations};

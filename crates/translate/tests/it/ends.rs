@@ -2,12 +2,12 @@
 
 use engine::{Stop, TextEvent, Usage};
 use serde_json::{Value, json};
-use sluicegate_translate::inbound::{Chat, Dialect, Messages, Reply, Responses};
+use sluicegate_translate::inbound::{Chat, ClientProtocol, Messages, Reply, Responses};
 
 use crate::{NOW, chat_request, messages_request, responses_request, stamp};
 
 /// The reply of a model that says "Hi." and stops so.
-fn reply<D: Dialect>(request: &D::Request, stop: Stop, usage: Option<Usage>) -> Value {
+fn reply<D: ClientProtocol>(request: &D::Request, stop: Stop, usage: Option<Usage>) -> Value {
     let mut reply = Reply::<D>::new(request, &stamp());
     reply.event(TextEvent::Text("Hi.".to_owned()), NOW);
     if stop == Stop::ToolCalls {

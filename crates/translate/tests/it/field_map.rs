@@ -8,7 +8,7 @@ use engine::{EngineError, Format, TextRequest, Turn, UserPart};
 use proptest::prelude::*;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Value, json};
-use sluicegate_translate::field_map::{Fate, is_open, losses, markdown, rows};
+use sluicegate_translate::field_map::{Disposition, is_open, losses, markdown, rows};
 use sluicegate_translate::outbound::Protocol::{self, Chat, Messages, Responses};
 use sluicegate_translate::outbound::encode;
 
@@ -262,11 +262,11 @@ proptest! {
 
 #[test]
 fn the_ledger_holds_each_fate() {
-    let has = |fate: fn(Fate) -> bool| rows().iter().any(|row| row.towards.iter().any(|(_, one)| fate(*one)));
+    let has = |fate: fn(Disposition) -> bool| rows().iter().any(|row| row.towards.iter().any(|(_, one)| fate(*one)));
     assert!(
-        has(|fate| matches!(fate, Fate::Mapped(_)))
-            && has(|fate| fate == Fate::Dropped)
-            && has(|fate| fate == Fate::Refused)
+        has(|fate| matches!(fate, Disposition::Mapped(_)))
+            && has(|fate| fate == Disposition::Dropped)
+            && has(|fate| fate == Disposition::Refused)
     );
 }
 

@@ -4,7 +4,7 @@ use engine::{EngineError, Stop, TextEvent, Usage};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::Value;
-use sluicegate_translate::inbound::{Answer, Chat, Dialect, Messages, Reply, Responses};
+use sluicegate_translate::inbound::{Answer, Chat, ClientProtocol, Messages, Reply, Responses};
 use sluicegate_translate::outbound::{Protocol, Reader, reply};
 use sse::Decoder;
 
@@ -119,7 +119,7 @@ fn stated(mut said: Said) -> Said {
     said
 }
 
-fn stream<D: Dialect>(request: &D::Request, events: &[TextEvent]) -> Vec<u8> {
+fn stream<D: ClientProtocol>(request: &D::Request, events: &[TextEvent]) -> Vec<u8> {
     let (mut answer, mut out) = (Answer::<D>::new(request, &stamp()), Vec::new());
     answer.open(&mut out);
     for event in events {
@@ -129,7 +129,7 @@ fn stream<D: Dialect>(request: &D::Request, events: &[TextEvent]) -> Vec<u8> {
     out
 }
 
-fn whole<D: Dialect>(request: &D::Request, events: &[TextEvent]) -> Vec<u8> {
+fn whole<D: ClientProtocol>(request: &D::Request, events: &[TextEvent]) -> Vec<u8> {
     let mut reply = Reply::<D>::new(request, &stamp());
     events.iter().for_each(|event| reply.event(event.clone(), NOW));
     serde_json::to_vec(&reply.finish().unwrap()).unwrap()

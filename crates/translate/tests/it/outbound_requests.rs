@@ -4,7 +4,7 @@ use engine::{EngineError, TextRequest};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use sluicegate_translate::outbound::Protocol::{self, Chat, Messages, Responses};
-use sluicegate_translate::outbound::encode::{self, Lost, Settings};
+use sluicegate_translate::outbound::encode::{self, DroppedField, Settings};
 use wire::Violations;
 
 use crate::clients::{SETTINGS, neutral, read_chat, read_messages, read_responses, requests};
@@ -14,7 +14,7 @@ fn request(client: Protocol, body: &Value) -> TextRequest {
     neutral(client, body.to_string().as_bytes()).unwrap().unwrap().request
 }
 
-fn say(client: Protocol, upstream: Protocol, body: &Value) -> (Value, Vec<Lost>) {
+fn say(client: Protocol, upstream: Protocol, body: &Value) -> (Value, Vec<DroppedField>) {
     let spoken = encode::request(upstream, &request(client, body), &SETTINGS).unwrap();
     (serde_json::from_slice(&spoken.body).unwrap(), spoken.dropped)
 }
@@ -141,7 +141,7 @@ fn instructions_in_the_midst_keep_their_place_or_lose_it() {
         { "role": "developer", "content": "B." },
     ]));
     let (said, dropped) = say(Chat, Messages, &body);
-    assert_eq!((&said["system"], dropped), (&json!("A.\n\nB."), vec![Lost::SystemPosition]));
+    assert_eq!((&said["system"], dropped), (&json!("A.\n\nB."), vec![DroppedField::SystemPosition]));
     let (said, dropped) = say(Chat, Responses, &body);
     assert_eq!((&said["instructions"], dropped), (&json!("A."), Vec::new()));
     assert_eq!(
@@ -177,9 +177,9 @@ fn thoughts_go_where_they_are_taken() {
     let (said, dropped) = say(Chat, Chat, &thinks(true));
     assert_eq!((&said["messages"][1]["reasoning_content"], dropped), (&json!("Hm."), Vec::new()));
     let (said, dropped) = say(Chat, Chat, &thinks(false));
-    assert_eq!((said["messages"][1].get("reasoning_content"), dropped), (None, vec![Lost::Reasoning]));
+    assert_eq!((said["messages"][1].get("reasoning_content"), dropped), (None, vec![DroppedField::Reasoning]));
     let (said, dropped) = say(Chat, Messages, &thinks(true));
-    assert_eq!((&said["messages"][1]["content"][0]["type"], dropped), (&json!("text"), vec![Lost::Reasoning]));
+    assert_eq!((&said["messages"][1]["content"][0]["type"], dropped), (&json!("text"), vec![DroppedField::Reasoning]));
     let (said, dropped) = say(Chat, Responses, &thinks(false));
     assert_eq!((&said["input"][1]["summary"][0]["text"], dropped), (&json!("Hm."), Vec::new()));
 }
@@ -223,11 +223,14 @@ fn sampling_is_bent_or_left_out() {
     let body =
         json!({ "model": "m", "messages": [{ "role": "user", "content": "Hi." }], "temperature": 1.5, "top_p": 0.5 });
     let (said, dropped) = say(Chat, Messages, &body);
-    assert_eq!((&said["temperature"], &said["top_p"], dropped), (&json!(1.0), &json!(0.5), vec![Lost::Temperature]));
+    assert_eq!(
+        (&said["temperature"], &said["top_p"], dropped),
+        (&json!(1.0), &json!(0.5), vec![DroppedField::Temperature])
+    );
     let spoken = encode::request(Messages, &request(Chat, &body), &Settings { sampling: false, ..SETTINGS }).unwrap();
     let said: Value = serde_json::from_slice(&spoken.body).unwrap();
     assert_eq!((said.get("temperature"), said.get("top_p"), &said["max_tokens"]), (None, None, &json!(4096)));
-    assert_eq!(spoken.dropped, [Lost::Temperature, Lost::TopP]);
+    assert_eq!(spoken.dropped, [DroppedField::Temperature, DroppedField::TopP]);
 }
 
 #[test]

@@ -7,13 +7,13 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::{Value, json};
 use sluicegate_translate::api_error;
-use sluicegate_translate::relay::{self, Chat, End, Guard, Images, Messages, Responses, Speech};
+use sluicegate_translate::relay::{self, Chat, End, Guard, Images, Messages, RelayProtocol, Responses};
 use strategies::json_value;
 
 use crate::hearing::{data, fixture};
 
 /// What a client gets of a stream that came in these pieces: a failure of it is told.
-fn relayed<S: Speech>(speech: S, model: &str, pieces: &[&[u8]]) -> (Vec<u8>, Result<End, EngineError>) {
+fn relayed<S: RelayProtocol>(speech: S, model: &str, pieces: &[&[u8]]) -> (Vec<u8>, Result<End, EngineError>) {
     let (mut guard, mut out) = (Guard::new(speech, model.to_owned()), Vec::new());
     let ended = pieces.iter().find_map(|piece| guard.feed(Bytes::copy_from_slice(piece), &mut out).transpose());
     let ended = ended.unwrap_or_else(|| guard.finish(&mut out));
@@ -113,7 +113,7 @@ fn events(stream: &[u8]) -> String {
 
 #[test]
 fn a_stream_passes_byte_for_byte() {
-    fn law<S: Speech>(stream: &[u8], speech: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
+    fn law<S: RelayProtocol>(stream: &[u8], speech: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
         let (out, ended) = relayed(speech(), &model(stream), &[stream]);
         ended.unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), events(stream));
@@ -124,10 +124,10 @@ fn a_stream_passes_byte_for_byte() {
 /// Whether a stream was cut, and its tokens, are what the upstream says in it.
 #[test]
 fn the_end_of_a_stream_has_what_the_upstream_counted() {
-    fn end<S: Speech>(speech: S, name: &str) -> (bool, Option<(u64, u64)>) {
+    fn end<S: RelayProtocol>(speech: S, name: &str) -> (bool, Option<(u64, u64)>) {
         end_of(speech, fixture(name))
     }
-    fn end_of<S: Speech>(speech: S, stream: Vec<u8>) -> (bool, Option<(u64, u64)>) {
+    fn end_of<S: RelayProtocol>(speech: S, stream: Vec<u8>) -> (bool, Option<(u64, u64)>) {
         let (mut guard, mut out) = (Guard::new(speech, "m".to_owned()), Vec::new());
         let fed = guard.feed(stream.into(), &mut out).unwrap();
         let end = fed.unwrap_or_else(|| guard.finish(&mut out).unwrap());
@@ -150,7 +150,7 @@ fn the_end_of_a_stream_has_what_the_upstream_counted() {
 
 #[test]
 fn the_name_of_the_model_is_all_that_changes() {
-    fn law<S: Speech>(stream: &[u8], speech: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
+    fn law<S: RelayProtocol>(stream: &[u8], speech: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
         let (out, ended) = relayed(speech(), "a \"name\"", &[stream]);
         ended.unwrap();
         let theirs = format!("\"model\":\"{}\"", model(stream));
@@ -175,7 +175,7 @@ fn an_event_of_several_lines_keeps_its_name() {
 
 #[test]
 fn a_stream_that_is_cut_anywhere_ends_once_and_with_a_failure() {
-    fn law<S: Speech>(stream: &[u8], speech: impl Fn() -> S, ends_well: impl Fn(&[u8]) -> Option<bool>) {
+    fn law<S: RelayProtocol>(stream: &[u8], speech: impl Fn() -> S, ends_well: impl Fn(&[u8]) -> Option<bool>) {
         let (whole, _) = relayed(speech(), "m", &[stream]);
         let (mut successes, mut looked_at) = (0, Vec::new());
         // Every offset at both ends; between them each part of an event comes by in some event.
@@ -208,7 +208,7 @@ fn a_stream_that_is_cut_anywhere_ends_once_and_with_a_failure() {
 /// The name of an event is what its data says that it is, for clients that go by the one as for those that go by the other.
 #[test]
 fn s13_the_data_says_what_an_event_is_called() {
-    fn law<S: Speech>(stream: &[u8], speech: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
+    fn law<S: RelayProtocol>(stream: &[u8], speech: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
         let honest = events(stream);
         for name in ["event: ping\n", "event: thread.x\n", ""] {
             let bare: String = honest.split_inclusive('\n').filter(|line| !line.starts_with("event:")).collect();
@@ -224,7 +224,7 @@ fn s13_the_data_says_what_an_event_is_called() {
 /// Left out or told twice, an event takes a stream out of its grammar, or it does not matter.
 #[test]
 fn clients_get_nothing_that_leaves_the_grammar() {
-    fn law<S: Speech>(stream: &[u8], speech: impl Fn() -> S, ends_well: impl Fn(&[u8]) -> Option<bool>) {
+    fn law<S: RelayProtocol>(stream: &[u8], speech: impl Fn() -> S, ends_well: impl Fn(&[u8]) -> Option<bool>) {
         let all = events(stream);
         let all: Vec<_> = all.split_inclusive("\n\n").collect();
         let mut failed = 0;
@@ -244,7 +244,7 @@ fn clients_get_nothing_that_leaves_the_grammar() {
 /// Events without data are none.
 #[test]
 fn s10_empty_events_are_left_out() {
-    fn law<S: Speech>(stream: &[u8], speech: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
+    fn law<S: RelayProtocol>(stream: &[u8], speech: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
         let honest = events(stream);
         let with = honest.replace("\n\n", "\n\ndata:\n\nevent: ping\ndata: \n\n");
         let (out, ended) = relayed(speech(), &model(stream), &[with.as_bytes()]);
@@ -266,7 +266,7 @@ fn s04_an_event_has_a_longest_length() {
 
 #[test]
 fn what_comes_after_the_end_is_dropped() {
-    fn law<S: Speech>(stream: &[u8], speech: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
+    fn law<S: RelayProtocol>(stream: &[u8], speech: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
         let (once, _) = relayed(speech(), "m", &[stream]);
         let twice = [stream, stream].concat();
         assert_eq!(relayed(speech(), "m", &[&twice]).0, once);
@@ -276,7 +276,7 @@ fn what_comes_after_the_end_is_dropped() {
 
 #[test]
 fn an_end_is_the_last_that_is_let_out() {
-    fn law<S: Speech>(stream: &[u8], speech: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
+    fn law<S: RelayProtocol>(stream: &[u8], speech: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
         let (mut guard, mut out) = (Guard::new(speech(), model(stream)), Vec::new());
         assert!(guard.feed(Bytes::copy_from_slice(stream), &mut out).unwrap().is_some());
         let told = out.clone();
@@ -315,7 +315,7 @@ fn failures_of_upstreams_become_our_own() {
 }
 
 /// The failure of a stream of one event, of which nothing is let out.
-fn refused<S: Speech>(speech: S, event: &Value) -> EngineError {
+fn refused<S: RelayProtocol>(speech: S, event: &Value) -> EngineError {
     let (out, ended) = relayed(speech, "m", &[format!("data: {event}\n\n").as_bytes(), b"data: [DONE]\n\n"]);
     assert!(!String::from_utf8(out).unwrap().contains("team7"), "{event}");
     ended.unwrap_err()
@@ -446,7 +446,7 @@ fn end_of(stream: &[u8]) -> End {
 
 #[test]
 fn replies_pass_byte_for_byte_but_for_the_model() {
-    fn law<S: Speech>(name: &str) {
+    fn law<S: RelayProtocol>(name: &str) {
         let body = fixture(name);
         let theirs = model(&body);
         assert!(relay::reply::<S>(&body, &theirs).unwrap().0 == body, "{name}");
@@ -467,7 +467,7 @@ fn replies_pass_byte_for_byte_but_for_the_model() {
 
 #[test]
 fn a_reply_that_is_not_finished_is_no_success() {
-    fn law<S: Speech>(mut reply: Value, member: &str, others: &[Value]) {
+    fn law<S: RelayProtocol>(mut reply: Value, member: &str, others: &[Value]) {
         assert!(relay::reply::<S>(reply.to_string().as_bytes(), "m").is_ok(), "{reply}");
         for other in others {
             *reply.pointer_mut(member).unwrap() = other.clone();
@@ -540,7 +540,7 @@ fn misfits(told: &Value) -> Vec<Value> {
 
 #[test]
 fn what_a_model_said_is_not_in_the_log() {
-    fn law<S: Speech>(stream: &[u8], speech: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
+    fn law<S: RelayProtocol>(stream: &[u8], speech: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
         let (events, mut before, mut failures) = (data(stream), String::new(), 0);
         for event in &events {
             for misfit in serde_json::from_str(event).iter().flat_map(misfits) {
@@ -553,7 +553,7 @@ fn what_a_model_said_is_not_in_the_log() {
         }
         assert!(failures > events.len(), "{failures}");
     }
-    fn reply_law<S: Speech>(name: &str) {
+    fn reply_law<S: RelayProtocol>(name: &str) {
         let reply: Value = serde_json::from_slice(&fixture(name)).unwrap();
         let failed = misfits(&reply)
             .into_iter()

@@ -2,7 +2,7 @@
 
 use engine::{AssistantPart, TextRequest, Turn};
 use serde_json::Value;
-use sluicegate_translate::inbound::{Dialect, Responses};
+use sluicegate_translate::inbound::{ClientProtocol, Responses};
 
 use crate::clients::{named, neutral, read_responses};
 

@@ -2,7 +2,7 @@
 
 use engine::EngineError;
 use http_body_util::BodyExt;
-use sluicegate_upstream::Pictures;
+use sluicegate_upstream::ImageReply;
 
 use crate::world::{Peer, asking, ok, one};
 
@@ -17,9 +17,9 @@ async fn read(reply: String) -> (Vec<u8>, Option<EngineError>) {
     };
     let (_world, upstream) = one(serve);
     let incoming = upstream.send(&asking("{}")).await.unwrap();
-    let mut passing = match Pictures::read(incoming, &upstream).await {
-        Ok(Pictures::Whole(whole, _)) => return (whole.to_vec(), None),
-        Ok(Pictures::Passing(passing)) => passing,
+    let mut passing = match ImageReply::read(incoming, &upstream).await {
+        Ok(ImageReply::Whole(whole, _)) => return (whole.to_vec(), None),
+        Ok(ImageReply::StreamingReply(passing)) => passing,
         Err(error) => return (Vec::new(), Some(error)),
     };
     let mut passed = Vec::new();

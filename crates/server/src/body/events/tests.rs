@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use translate::inbound::{Answer, Messages, Responses, Stamp};
 
 use super::*;
-use crate::attempt::{Begun, Coming};
+use crate::attempt::{Coming, Started};
 use crate::body::voice::{Source, Voice};
 use crate::endpoints::text::TextEndpoint;
 use crate::lifecycle::{Lifecycle, Phase};
@@ -38,8 +38,8 @@ impl House {
 
     fn events<D: TextEndpoint>(&self, request: &D::Request, source: TextStream) -> Events<Voice<D>> {
         let stamp = Stamp { bits: 1, created_at: 0 };
-        let begun = Begun { dropped: Vec::new(), answer: Coming::Neutral(source, ()), patience: Some(self.patience) };
-        let source = Source::Begun(Box::new(begun));
+        let begun = Started { dropped: Vec::new(), answer: Coming::Neutral(source, ()), patience: Some(self.patience) };
+        let source = Source::Started(Box::new(begun));
         self.told(source, Voice::Waiting(Answer::new(request, &stamp)))
     }
 
@@ -192,7 +192,7 @@ async fn d03_a_process_that_ends_tells_its_open_streams() {
     let (dropped, _gone) = oneshot::channel();
     let mut events = Box::pin(house.responses(silent(dropped)));
     assert!(events.frame().await.is_some(), "it is open");
-    house.lifecycle.enter(Phase::Cut);
+    house.lifecycle.enter(Phase::Aborting);
     let (all, outcome) = rest(&mut events).await;
     assert_eq!((outcome, all.matches("event: response.failed").count()), (Some(Outcome::Shutdown), 1));
 }
@@ -316,7 +316,7 @@ async fn c06_a_long_event_ends_with_its_last_piece() {
         assert!(events.frame().await.unwrap().is_ok());
         match is_late {
             true => tokio::time::advance(LONGEST).await,
-            false => house.lifecycle.enter(Phase::Cut),
+            false => house.lifecycle.enter(Phase::Aborting),
         }
         assert_eq!(events.frame().await.unwrap().unwrap_err().outcome, owed);
         assert_eq!(outcome(&mut events), Some(owed));

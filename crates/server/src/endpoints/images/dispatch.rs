@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use engine::{EngineError, ImageEdit, Making};
+use engine::{EngineError, ImageEdit, ImageGeneration};
 use http::{HeaderMap, HeaderValue};
 use images::{Edit, Mask, Operation, Reference, Source};
 use translate::inbound::{Pictures, image_request};
@@ -13,27 +13,27 @@ use upstream::{Answer, Outgoing, Payload};
 use wire::{ApiError, Splice};
 
 use super::encode::Drawing;
-use super::read::{Asked, Start};
-use crate::attempt::{Asking, Begins, Begun, Coming, Fallen, Turn};
+use super::read::{ParsedRequest, Start};
+use crate::attempt::{Coming, Dispatch, StartResult, Started, TargetFailure, Turn};
 use crate::body::plain;
 use crate::config::upstream::EditForm;
 use crate::gateway::Gateway;
 use crate::refusal::Refusal;
-use crate::targets::{Chosen, Server};
+use crate::targets::{SelectedTarget, UpstreamTarget};
 use crate::{clock, image_urls, outgoing};
 
 /// A request for pictures on its way to an answer.
-pub(super) struct ForPictures {
-    asked: Asked,
+pub(super) struct ImageDispatch {
+    asked: ParsedRequest,
     gateway: Arc<Gateway>,
     /// The name of the key.
     key: String,
     deadline: tokio::time::Instant,
 }
 
-impl ForPictures {
+impl ImageDispatch {
     /// A request that was put to nobody yet.
-    pub(super) fn new(asked: Asked, gateway: &Arc<Gateway>, key: &str, deadline: tokio::time::Instant) -> Self {
+    pub(super) fn new(asked: ParsedRequest, gateway: &Arc<Gateway>, key: &str, deadline: tokio::time::Instant) -> Self {
         Self { asked, gateway: Arc::clone(gateway), key: key.to_owned(), deadline }
     }
 
@@ -43,12 +43,12 @@ impl ForPictures {
     }
 }
 
-impl Asking for ForPictures {
+impl Dispatch for ImageDispatch {
     type Manner = Drawing;
 
-    async fn embedded(&mut self, turn: Turn) -> Begins<Drawing> {
+    async fn embedded(&mut self, turn: Turn) -> StartResult<Drawing> {
         let gateway = Arc::clone(&self.gateway);
-        let Some(engine) = &gateway.easel else { return Err(Fallen::here(Refusal::no_engine())) };
+        let Some(engine) = &gateway.easel else { return Err(TargetFailure::here(Refusal::no_engine())) };
         // Who draws keeps the pictures; what nobody else may need goes at once.
         if turn.last {
             self.asked.json = None;
@@ -56,19 +56,22 @@ impl Asking for ForPictures {
         let edit = match &self.asked.start {
             // Before they are fetched.
             Some(start) if start.references.len() > engine.most_references() => {
-                return Err(Fallen::here(plain::refuse(&too_many(start.references.len(), engine.most_references()))));
+                return Err(TargetFailure::here(plain::refuse(&too_many(
+                    start.references.len(),
+                    engine.most_references(),
+                ))));
             }
-            Some(start) => Some(self.edit(start).await.map_err(Fallen::finally)?),
+            Some(start) => Some(self.edit(start).await.map_err(TargetFailure::finally)?),
             None => None,
         };
         let request = image_request(&self.asked.generation, &self.asked.model, edit);
         let count = request.count;
-        let Making { traits, events } = engine.start(request).await.map_err(not_served)?;
+        let ImageGeneration { traits, events } = engine.start(request).await.map_err(not_served)?;
         let pictures = Pictures::new(self.asked.operation, &traits, count, clock::random_bits());
-        Ok(Begun { dropped: Vec::new(), answer: Coming::Neutral(events, pictures), patience: None })
+        Ok(Started { dropped: Vec::new(), answer: Coming::Neutral(events, pictures), patience: None })
     }
 
-    async fn upstream(&mut self, server: &Server, target: &Chosen, turn: Turn) -> Begins<Drawing> {
+    async fn upstream(&mut self, server: &UpstreamTarget, target: &SelectedTarget, turn: Turn) -> StartResult<Drawing> {
         let model = target.model.as_ref().unwrap_or(&self.asked.model);
         let (content_type, body) = self.body(server, model).await?;
         let streams = self.asked.generation.streams();
@@ -83,14 +86,14 @@ impl Asking for ForPictures {
             self.stream(answer, patience).await?
         } else {
             let incoming = server.upstream.ask(&outgoing, self.deadline, turn.first).await;
-            let incoming = incoming.map_err(|failure| Fallen::of(failure.error))?;
-            Coming::Whole(upstream::Pictures::read(incoming, &server.upstream).await.map_err(Fallen::of)?)
+            let incoming = incoming.map_err(|failure| TargetFailure::of(failure.error))?;
+            Coming::Whole(upstream::ImageReply::read(incoming, &server.upstream).await.map_err(TargetFailure::of)?)
         };
-        Ok(Begun { dropped: Vec::new(), answer, patience: Some(patience) })
+        Ok(Started { dropped: Vec::new(), answer, patience: Some(patience) })
     }
 }
 
-impl ForPictures {
+impl ImageDispatch {
     /// What an edit starts from, as bytes.
     async fn edit(&self, start: &Start) -> Result<ImageEdit, Refusal> {
         Ok(ImageEdit { references: self.references(start).await?, mask: start.mask.clone() })
@@ -111,14 +114,14 @@ impl ForPictures {
     }
 
     /// The body for an upstream, in the form that it takes, and its type.
-    async fn body(&self, server: &Server, model: &str) -> Result<(HeaderValue, Payload), Fallen> {
+    async fn body(&self, server: &UpstreamTarget, model: &str) -> Result<(HeaderValue, Payload), TargetFailure> {
         match (&self.asked.json, &self.asked.start, server.stated.edits) {
             (Some(json), None, _) | (Some(json), Some(_), EditForm::AsSent | EditForm::Json) => {
                 Ok((JSON, renamed(json, model).into()))
             }
-            (None, Some(start), EditForm::Json) => self.as_json(start, model).map_err(Fallen::finally),
-            (_, Some(start), _) => self.as_form(start, model).await.map_err(Fallen::finally),
-            (None, None, _) => Err(Fallen::finally(ApiError::server_error())),
+            (None, Some(start), EditForm::Json) => self.as_json(start, model).map_err(TargetFailure::finally),
+            (_, Some(start), _) => self.as_form(start, model).await.map_err(TargetFailure::finally),
+            (None, None, _) => Err(TargetFailure::finally(ApiError::server_error())),
         }
     }
 
@@ -145,15 +148,15 @@ impl ForPictures {
         Ok((content_type.unwrap_or(JSON), pieces.into()))
     }
 
-    async fn stream(&self, answer: Answer, patience: std::time::Duration) -> Result<Coming<Drawing>, Fallen> {
+    async fn stream(&self, answer: Answer, patience: std::time::Duration) -> Result<Coming<Drawing>, TargetFailure> {
         let (operation, count) = (self.asked.operation, self.count());
         match answer {
             Answer::Events(first, body) => {
                 let relay = Relay::begin(first, body, Images::new(operation, count), &self.asked.model, patience).await;
-                Ok(Coming::Relay(Box::new(relay.map_err(Fallen::of)?)))
+                Ok(Coming::Relay(Box::new(relay.map_err(TargetFailure::of)?)))
             }
             Answer::Json(body) => {
-                let (events, end) = relay::stream_of(&body, operation, count).map_err(Fallen::of)?;
+                let (events, end) = relay::stream_of(&body, operation, count).map_err(TargetFailure::of)?;
                 Ok(Coming::Told(events.into(), end))
             }
         }
@@ -161,10 +164,10 @@ impl ForPictures {
 }
 
 /// What this engine does not do, another target may.
-fn not_served(error: EngineError) -> Fallen {
+fn not_served(error: EngineError) -> TargetFailure {
     match error {
-        EngineError::Unsupported { .. } => Fallen::here(plain::refuse(&error)),
-        error => Fallen::of(error),
+        EngineError::Unsupported { .. } => TargetFailure::here(plain::refuse(&error)),
+        error => TargetFailure::of(error),
     }
 }
 

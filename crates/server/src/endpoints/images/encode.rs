@@ -39,11 +39,11 @@ impl Teller {
 
 impl Manner for Drawing {
     type Event = ImageEvent;
-    type Settled = Pictures;
+    type Traits = Pictures;
     type Waiting = ();
     type Teller = Teller;
     type Relay = Images;
-    type Whole = upstream::Pictures;
+    type Whole = upstream::ImageReply;
 
     /// Nothing is said before the first picture.
     fn open((): (), pictures: Pictures, _: &mut Vec<u8>) -> Teller {

@@ -19,7 +19,7 @@ use crate::image_urls;
 use crate::refusal::Refusal;
 
 /// A request that keeps every rule.
-pub(super) struct Asked {
+pub(super) struct ParsedRequest {
     /// The model that it names, or the one for those that name none.
     pub(super) model: String,
     /// Which of the two endpoints it came to.
@@ -51,7 +51,7 @@ pub(super) fn protocol(operation: Operation) -> Protocol {
 }
 
 /// Reads a request for generations.
-pub(super) async fn generation<B>(request: Request<B>, caller: &Caller<'_>) -> Result<Asked, Refusal>
+pub(super) async fn generation<B>(request: Request<B>, caller: &Caller<'_>) -> Result<ParsedRequest, Refusal>
 where
     B: http_body::Body<Data = Bytes, Error: Error>,
 {
@@ -63,7 +63,7 @@ where
     let json = caller.policy.routes.leave(&model).then_some(json);
     let share = if json.is_some() { share } else { Share::default() };
     let generation = valid.into_inner();
-    Ok(Asked { model, operation: Operation::Generation, generation, start: None, json, share })
+    Ok(ParsedRequest { model, operation: Operation::Generation, generation, start: None, json, share })
 }
 
 /// Whether a request is a form by its own account.
@@ -72,7 +72,7 @@ pub(super) fn is_form(headers: &HeaderMap) -> bool {
 }
 
 /// Reads a request for edits.
-pub(super) async fn edit<B>(request: Request<B>, caller: &Caller<'_>) -> Result<Asked, Refusal>
+pub(super) async fn edit<B>(request: Request<B>, caller: &Caller<'_>) -> Result<ParsedRequest, Refusal>
 where
     B: http_body::Body<Data = Bytes, Error: Error> + Send,
 {
@@ -106,7 +106,7 @@ where
     judge_addresses(&references, gateway)?;
     let start = Start { references, mask: mask.and_then(inline) };
     let json = json.filter(|_| caller.policy.routes.leave(&model));
-    Ok(Asked { model, operation: Operation::Edit, generation, start: Some(start), json, share })
+    Ok(ParsedRequest { model, operation: Operation::Edit, generation, start: Some(start), json, share })
 }
 
 /// Megabytes of base64 are no work for a thread that others wait for. The work goes on when the client leaves, and

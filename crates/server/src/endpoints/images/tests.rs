@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
-use engine::{EngineError, ImageEngine, ImageRequest, Making};
+use engine::{EngineError, ImageEngine, ImageGeneration, ImageRequest};
 use futures_util::future::BoxFuture;
 use http::Request;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
@@ -14,7 +14,7 @@ use simulator::{Protocol, Simulator};
 
 use crate::config::Config;
 use crate::gateway::Gateway;
-use crate::keys::Made;
+use crate::keys::GeneratedKey;
 use crate::policy::Policy;
 use crate::start::{Engines, assemble};
 
@@ -23,7 +23,7 @@ use crate::start::{Engines, assemble};
 struct Busy(AtomicUsize);
 
 impl ImageEngine for Busy {
-    fn start(&self, _: ImageRequest) -> BoxFuture<'_, Result<Making, EngineError>> {
+    fn start(&self, _: ImageRequest) -> BoxFuture<'_, Result<ImageGeneration, EngineError>> {
         self.0.fetch_add(1, Ordering::Relaxed);
         Box::pin(async { Err(EngineError::Busy) })
     }
@@ -37,7 +37,7 @@ impl ImageEngine for Busy {
 struct Scene {
     engine: Arc<Busy>,
     gateway: Arc<Gateway>,
-    keys: Vec<Made>,
+    keys: Vec<GeneratedKey>,
 }
 
 impl Scene {

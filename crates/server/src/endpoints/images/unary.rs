@@ -7,13 +7,13 @@ use http::Response;
 use http_body_util::BodyExt;
 use images::Fold;
 use tokio::time::{Instant, timeout_at};
-use upstream::{Passing, Pictures};
+use upstream::{ImageReply, StreamingReply};
 use wire::ApiError;
 
-use super::dispatch::ForPictures;
+use super::dispatch::ImageDispatch;
 use super::encode::Teller;
-use super::read::Asked;
-use crate::attempt::{self, Begun, Coming};
+use super::read::ParsedRequest;
+use crate::attempt::{self, Coming, Started};
 use crate::body::buffered::in_pieces;
 use crate::body::delivered::delivered;
 use crate::body::{Aborted, Body, plain};
@@ -24,33 +24,37 @@ use crate::record::Record;
 use crate::refusal::Refusal;
 
 /// The reply: an upstream's own, or the fold of the stream that would have been.
-pub(super) async fn answer(caller: Caller<'_>, asked: Asked, deadline: Instant) -> Result<Response<Body>, Refusal> {
+pub(super) async fn answer(
+    caller: Caller<'_>,
+    asked: ParsedRequest,
+    deadline: Instant,
+) -> Result<Response<Body>, Refusal> {
     let Caller { gateway, policy, key, record } = caller;
     let (operation, count) = (asked.operation, u32::try_from(asked.generation.count()).unwrap_or(1));
     let served = record.as_ref().map(|record| Arc::clone(&record.served)).unwrap_or_default();
     let targets = policy.routes.of(&asked.model);
-    let asking = ForPictures::new(asked, gateway, &key.name, deadline);
-    let Begun { answer, .. } = attempt::begin(asking, targets, Arc::clone(gateway), served, deadline).await?;
+    let asking = ImageDispatch::new(asked, gateway, &key.name, deadline);
+    let Started { answer, .. } = attempt::begin(asking, targets, Arc::clone(gateway), served, deadline).await?;
     match answer {
         Coming::Neutral(steps, pictures) => {
             let fold = Fold::new(operation, Some(count));
             let reply = reply(steps, Teller::new(pictures), fold, record.as_mut());
             timeout_at(deadline, reply).await.map_err(|_| Refusal::timeout())?
         }
-        Coming::Whole(Pictures::Whole(body, end)) => {
+        Coming::Whole(ImageReply::Whole(body, end)) => {
             if let Some(record) = record {
                 record.finish(end.into());
             }
             Ok(json_bytes(body))
         }
-        Coming::Whole(Pictures::Passing(passing)) => Ok(pass(passing, gateway, record, deadline)),
+        Coming::Whole(ImageReply::StreamingReply(passing)) => Ok(pass(passing, gateway, record, deadline)),
         // Streams are for those who asked for one.
         Coming::Relay(_) | Coming::Told(..) => Err(ApiError::server_error().into()),
     }
 }
 
 /// A long reply of an upstream, as it comes.
-fn pass(passing: Passing, gateway: &Gateway, record: &mut Option<Record>, deadline: Instant) -> Response<Body> {
+fn pass(passing: StreamingReply, gateway: &Gateway, record: &mut Option<Record>, deadline: Instant) -> Response<Body> {
     let usage = passing.usage();
     let body = passing.map_err(|error| Aborted::new(Outcome::of_failure(&error), error.to_string())).boxed_unsync();
     let mut response = json_reply(body);

@@ -12,18 +12,18 @@ use upstream::relay::Relayed;
 use upstream::{Outgoing, Upstream, listen};
 use wire::{ApiError, Splice};
 
-use super::{Asked, TextEndpoint};
-use crate::attempt::{Asking, Begins, Begun, Coming, Fallen, Turn};
+use super::{ParsedRequest, TextEndpoint};
+use crate::attempt::{Coming, Dispatch, StartResult, Started, TargetFailure, Turn};
 use crate::body::plain;
 use crate::gateway::Gateway;
 use crate::image_urls;
 use crate::outgoing;
 use crate::refusal::Refusal;
-use crate::targets::{Chosen, Road, Server};
+use crate::targets::{Handling, SelectedTarget, UpstreamTarget};
 
 /// A request for text on its way to an answer.
-pub(super) struct Text<D: TextEndpoint> {
-    asked: Asked<D>,
+pub(super) struct TextDispatch<D: TextEndpoint> {
+    asked: ParsedRequest<D>,
     gateway: Arc<Gateway>,
     /// The name of the key.
     key: String,
@@ -31,43 +31,43 @@ pub(super) struct Text<D: TextEndpoint> {
     inbound: Option<Result<Inbound, ApiError>>,
 }
 
-impl<D: TextEndpoint> Text<D> {
+impl<D: TextEndpoint> TextDispatch<D> {
     /// A request that was put to nobody yet.
-    pub(super) fn new(asked: Asked<D>, gateway: &Arc<Gateway>, key: &str) -> Self {
+    pub(super) fn new(asked: ParsedRequest<D>, gateway: &Arc<Gateway>, key: &str) -> Self {
         Self { asked, gateway: Arc::clone(gateway), key: key.to_owned(), inbound: None }
     }
 }
 
-impl<D: TextEndpoint> Asking for Text<D> {
+impl<D: TextEndpoint> Dispatch for TextDispatch<D> {
     type Manner = D;
 
-    async fn embedded(&mut self, turn: Turn) -> Begins<D> {
+    async fn embedded(&mut self, turn: Turn) -> StartResult<D> {
         let gateway = Arc::clone(&self.gateway);
-        let Some(engine) = &gateway.local else { return Err(Fallen::here(Refusal::no_engine())) };
-        let mut inbound = self.inbound(turn).map_err(Fallen::here)?;
+        let Some(engine) = &gateway.local else { return Err(TargetFailure::here(Refusal::no_engine())) };
+        let mut inbound = self.inbound(turn).map_err(TargetFailure::here)?;
         inbound.request.reasoning.by_default = self.asked.thinks;
         let share = self.asked.upload.share();
-        image_urls::inline(&mut inbound.request, &self.key, &gateway, share).await.map_err(Fallen::finally)?;
+        image_urls::inline(&mut inbound.request, &self.key, &gateway, share).await.map_err(TargetFailure::finally)?;
         let started = engine.start(inbound.request).await;
         // What is too much for a small model may be little for the next one.
-        let Generation { dropped, events } = started.map_err(|error| Fallen::here(plain::refuse(&error)))?;
+        let Generation { dropped, events } = started.map_err(|error| TargetFailure::here(plain::refuse(&error)))?;
         inbound.dropped.extend(dropped);
-        Ok(Begun { dropped: inbound.dropped, answer: Coming::Neutral(events, ()), patience: None })
+        Ok(Started { dropped: inbound.dropped, answer: Coming::Neutral(events, ()), patience: None })
     }
 
-    async fn upstream(&mut self, server: &Server, target: &Chosen, turn: Turn) -> Begins<D> {
+    async fn upstream(&mut self, server: &UpstreamTarget, target: &SelectedTarget, turn: Turn) -> StartResult<D> {
         let model = target.model.clone().unwrap_or_else(|| self.asked.model.clone());
         match server.road(D::PROTOCOL) {
-            Road::Relay => self.relay(server, &model, turn).await,
-            Road::Translate(protocol) => self.translate(server, protocol, model, turn).await,
+            Handling::Relay => self.relay(server, &model, turn).await,
+            Handling::Translate(protocol) => self.translate(server, protocol, model, turn).await,
         }
     }
 }
 
-impl<D: TextEndpoint> Text<D> {
+impl<D: TextEndpoint> TextDispatch<D> {
     /// Bytes through.
-    async fn relay(&self, server: &Server, model: &str, turn: Turn) -> Begins<D> {
-        let Asked { upload, headers, streams, deadline, .. } = &self.asked;
+    async fn relay(&self, server: &UpstreamTarget, model: &str, turn: Turn) -> StartResult<D> {
+        let ParsedRequest { upload, headers, streams, deadline, .. } = &self.asked;
         let mut splice = Splice::new(&upload.bytes);
         outgoing::rename(&mut splice, &self.asked.model, model);
         D::edit(server, &mut splice);
@@ -85,18 +85,24 @@ impl<D: TextEndpoint> Text<D> {
         } else {
             upstream::relay::whole(answer, D::SPOKEN, &self.asked.model, patience).await
         };
-        let answer = match relayed.map_err(Fallen::of)? {
+        let answer = match relayed.map_err(TargetFailure::of)? {
             Relayed::Neutral(events) => Coming::Neutral(upstream::said(events), ()),
             Relayed::Stream(relay) => Coming::Relay(relay),
             Relayed::Whole(body, end) => Coming::Whole((body, end)),
         };
-        Ok(Begun { dropped: Vec::new(), answer, patience: Some(patience) })
+        Ok(Started { dropped: Vec::new(), answer, patience: Some(patience) })
     }
 
     /// By neutral words.
-    async fn translate(&mut self, server: &Server, protocol: Protocol, model: String, turn: Turn) -> Begins<D> {
-        let mut dropped = self.losses(protocol).map_err(Fallen::here)?;
-        let mut inbound = self.inbound(turn).map_err(Fallen::here)?;
+    async fn translate(
+        &mut self,
+        server: &UpstreamTarget,
+        protocol: Protocol,
+        model: String,
+        turn: Turn,
+    ) -> StartResult<D> {
+        let mut dropped = self.losses(protocol).map_err(TargetFailure::here)?;
+        let mut inbound = self.inbound(turn).map_err(TargetFailure::here)?;
         inbound.request.model = model;
         let envelope = server.envelope.as_ref().filter(|_| D::SEALS);
         if let Some(envelope) = envelope {
@@ -108,7 +114,7 @@ impl<D: TextEndpoint> Text<D> {
             sampling: server.stated.sampling,
         };
         let spoken = encode::request(protocol, &inbound.request, &settings);
-        let spoken = spoken.map_err(|error| Fallen::here(plain::refuse(&error)))?;
+        let spoken = spoken.map_err(|error| TargetFailure::here(plain::refuse(&error)))?;
         outgoing::add(&mut dropped, spoken.dropped.iter().map(ToString::to_string));
         let outgoing = Outgoing {
             path: outgoing::path(protocol),
@@ -120,7 +126,7 @@ impl<D: TextEndpoint> Text<D> {
         let answer =
             outgoing::ask(server, &outgoing, self.asked.deadline, turn.first).await?.at_most(outgoing::MAX_STREAM);
         let patience = server.stated.event_idle;
-        let mut events = listen(answer, protocol, patience).await.map_err(Fallen::of)?;
+        let mut events = listen(answer, protocol, patience).await.map_err(TargetFailure::of)?;
         if let Some(envelope) = envelope {
             let mut sealer = envelope.sealer();
             events = Box::pin(events.map_ok(move |event| sealer.event(event)));
@@ -130,7 +136,7 @@ impl<D: TextEndpoint> Text<D> {
             let upstream = server.upstream.clone();
             events = Box::pin(events.map_err(move |error| without_key(error, &upstream)));
         }
-        Ok(Begun { dropped, answer: Coming::Neutral(events, ()), patience: Some(patience) })
+        Ok(Started { dropped, answer: Coming::Neutral(events, ()), patience: Some(patience) })
     }
 
     /// The names of what the upstream's protocol has no place for.

@@ -6,12 +6,12 @@ use std::time::Duration;
 use engine::TextStream;
 use http::Response;
 use tokio::time::timeout_at;
-use translate::inbound::{Dialect, Reply};
+use translate::inbound::{ClientProtocol, Reply};
 use wire::ApiError;
 
-use super::dispatch::Text;
-use super::{Asked, TextEndpoint, ending};
-use crate::attempt::{self, Begun, Coming};
+use super::dispatch::TextDispatch;
+use super::{ParsedRequest, TextEndpoint, ending};
+use crate::attempt::{self, Coming, Started};
 use crate::body::{Body, name_dropped, plain};
 use crate::clock;
 use crate::endpoints::{json, json_bytes};
@@ -22,7 +22,7 @@ use crate::refusal::Refusal;
 
 /// The reply: an upstream's own, or the fold of the stream that would have been.
 pub(super) async fn answer<D: TextEndpoint>(
-    asked: Asked<D>,
+    asked: ParsedRequest<D>,
     reply: Reply<D>,
     gateway: &Arc<Gateway>,
     policy: &Arc<Policy>,
@@ -32,9 +32,9 @@ pub(super) async fn answer<D: TextEndpoint>(
     let deadline = asked.deadline;
     let served = record.as_ref().map(|record| Arc::clone(&record.served)).unwrap_or_default();
     let targets = policy.routes.of(&asked.model);
-    let text = Text::new(asked, gateway, key);
+    let text = TextDispatch::new(asked, gateway, key);
     let begun = attempt::begin(text, targets, Arc::clone(gateway), served, deadline).await?;
-    let Begun { dropped, answer, patience } = begun;
+    let Started { dropped, answer, patience } = begun;
     let mut response = match answer {
         Coming::Neutral(events, ()) => {
             let reply = timeout_at(deadline, fold(events, patience, reply, record)).await;
@@ -53,7 +53,7 @@ pub(super) async fn answer<D: TextEndpoint>(
     Ok(response)
 }
 
-async fn fold<D: Dialect>(
+async fn fold<D: ClientProtocol>(
     events: TextStream,
     patience: Option<Duration>,
     mut reply: Reply<D>,

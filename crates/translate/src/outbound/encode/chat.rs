@@ -9,9 +9,13 @@ use chat::{
 use engine::{AssistantPart, EngineError, Format, ImageSource, TextRequest, ToolResult, Turn, UserPart, Verbosity};
 use wire::{Object, TextOr};
 
-use super::{ERROR_PREFIX, Losses, Lost, SCHEMA_NAME, Settings};
+use super::{DroppedField, DroppedFields, ERROR_PREFIX, SCHEMA_NAME, Settings};
 
-pub(super) fn request(request: &TextRequest, settings: &Settings, losses: &mut Losses) -> Result<Request, EngineError> {
+pub(super) fn request(
+    request: &TextRequest,
+    settings: &Settings,
+    losses: &mut DroppedFields,
+) -> Result<Request, EngineError> {
     // Without tools there is nothing to say of them: some servers refuse it.
     let has_tools = !request.tools.is_empty();
     Ok(Request {
@@ -42,7 +46,7 @@ fn with_usage() -> StreamOptions {
     StreamOptions { include_usage: Some(true), extra: Object::new() }
 }
 
-fn messages(turns: &[Turn], losses: &mut Losses) -> Result<Vec<Message>, EngineError> {
+fn messages(turns: &[Turn], losses: &mut DroppedFields) -> Result<Vec<Message>, EngineError> {
     let mut messages = Vec::new();
     let both_said = |one: &Turn, next: &Turn| matches!((one, next), (Turn::Assistant(_), Turn::Assistant(_)));
     for turns in turns.chunk_by(both_said) {
@@ -111,7 +115,7 @@ fn tool(result: &ToolResult) -> Result<Message, EngineError> {
 }
 
 /// All that was said between two turns of others; nothing when none of it has a place.
-fn assistant(turns: &[Turn], losses: &mut Losses) -> Option<Message> {
+fn assistant(turns: &[Turn], losses: &mut DroppedFields) -> Option<Message> {
     let (mut texts, mut refusals, mut thoughts, mut calls) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for turn in turns {
         let Turn::Assistant(parts) = turn else { continue };
@@ -127,7 +131,7 @@ fn assistant(turns: &[Turn], losses: &mut Losses) -> Option<Message> {
         }
     }
     if !thoughts.is_empty() && calls.is_empty() {
-        losses.add(Lost::Reasoning);
+        losses.add(DroppedField::Reasoning);
         thoughts.clear();
     }
     // Thoughts that are sealed alone say nothing here.

@@ -9,10 +9,14 @@ use messages::{
 use serde_json::json;
 use wire::{DataUrl, Json, Object, TextOr};
 
-use super::{Losses, Lost, Settings};
+use super::{DroppedField, DroppedFields, Settings};
 use crate::envelope::is_envelope;
 
-pub(super) fn request(request: &TextRequest, settings: &Settings, losses: &mut Losses) -> Result<Request, EngineError> {
+pub(super) fn request(
+    request: &TextRequest,
+    settings: &Settings,
+    losses: &mut DroppedFields,
+) -> Result<Request, EngineError> {
     let has_tools = !request.tools.is_empty();
     let Sampling { temperature, top_p, top_k, .. } = sampling(&request.sampling, settings, losses);
     Ok(Request {
@@ -34,14 +38,14 @@ pub(super) fn request(request: &TextRequest, settings: &Settings, losses: &mut L
     })
 }
 
-fn sampling(asked: &Sampling, settings: &Settings, losses: &mut Losses) -> Sampling {
+fn sampling(asked: &Sampling, settings: &Settings, losses: &mut DroppedFields) -> Sampling {
     if asked.temperature.is_some_and(|temperature| temperature > 1.0 || !settings.sampling) {
-        losses.add(Lost::Temperature);
+        losses.add(DroppedField::Temperature);
     }
     if settings.sampling {
         return Sampling { temperature: asked.temperature.map(|temperature| temperature.min(1.0)), ..asked.clone() };
     }
-    for (given, lost) in [(asked.top_p.is_some(), Lost::TopP), (asked.top_k.is_some(), Lost::TopK)] {
+    for (given, lost) in [(asked.top_p.is_some(), DroppedField::TopP), (asked.top_k.is_some(), DroppedField::TopK)] {
         if given {
             losses.add(lost);
         }
@@ -58,12 +62,12 @@ fn system(turns: &[Turn]) -> Option<String> {
     super::join(&texts.collect::<Vec<_>>())
 }
 
-fn messages(turns: &[Turn], losses: &mut Losses) -> Result<Vec<InputMessage>, EngineError> {
+fn messages(turns: &[Turn], losses: &mut DroppedFields) -> Result<Vec<InputMessage>, EngineError> {
     let mut messages = Vec::new();
     for turn in turns {
         match turn {
             Turn::System(text) if is_blank(text) || messages.is_empty() => {}
-            Turn::System(_) => losses.add(Lost::SystemPosition),
+            Turn::System(_) => losses.add(DroppedField::SystemPosition),
             Turn::User(parts) => add(&mut messages, Role::User, blocks(parts)?),
             Turn::Tool(result) => add(&mut messages, Role::User, vec![tool_result(result)?]),
             Turn::Assistant(parts) => {
@@ -170,7 +174,7 @@ fn tool_result(result: &ToolResult) -> Result<InputBlock, EngineError> {
     }))
 }
 
-fn said(parts: &[AssistantPart], losses: &mut Losses) -> Result<Vec<InputBlock>, EngineError> {
+fn said(parts: &[AssistantPart], losses: &mut DroppedFields) -> Result<Vec<InputBlock>, EngineError> {
     let mut said = Vec::new();
     for part in parts {
         match part {
@@ -181,7 +185,7 @@ fn said(parts: &[AssistantPart], losses: &mut Losses) -> Result<Vec<InputBlock>,
                 said.push(InputBlock::Thinking(ThinkingBlock { thinking, signature, extra: Object::new() }));
             }
             // Thoughts without a seal are refused.
-            AssistantPart::Reasoning { .. } => losses.add(Lost::Reasoning),
+            AssistantPart::Reasoning { .. } => losses.add(DroppedField::Reasoning),
             AssistantPart::RedactedReasoning(data) => {
                 let thoughts = RedactedThinkingBlock { data: data.clone(), extra: Object::new() };
                 said.push(InputBlock::RedactedThinking(thoughts));

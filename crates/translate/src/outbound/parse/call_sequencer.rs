@@ -18,7 +18,7 @@ pub(super) type Key = (u32, u32);
 ///
 /// While anything is held back a call is open, and has not ended.
 #[derive(Debug, Default)]
-pub(super) struct Order {
+pub(super) struct CallSequencer {
     /// The id of the answer, as far as it is known.
     answer: String,
     open: Option<Call>,
@@ -36,7 +36,7 @@ enum Held {
     Called(Key),
 }
 
-impl Order {
+impl CallSequencer {
     /// The answer has this id.
     pub(super) fn is_of(&mut self, answer: &str) {
         if self.answer.is_empty() {

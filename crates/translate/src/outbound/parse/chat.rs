@@ -4,16 +4,16 @@ use engine::{EngineError, Stop, TextEvent, Usage};
 use serde::Deserialize;
 use wire::Json;
 
-use super::call_sequencer::{Key, Order};
-use super::json::{Signs, arguments, bounded, count, lenient, malformed, read};
+use super::call_sequencer::{CallSequencer, Key};
+use super::json::{ErrorMarkers, arguments, bounded, count, lenient, malformed, read};
 use super::{DONE, MAX_INDEX};
 
 wire::read_objects!(Chunk, Choice, Delta, Piece, Function, Counts, PromptDetails, CompletionDetails);
 
 /// Listens to a stream. A whole completion is a stream of one chunk.
 #[derive(Debug, Default)]
-pub(super) struct Ear {
-    order: Order,
+pub(super) struct StreamParser {
+    order: CallSequencer,
     calls: Vec<Known>,
     finish_reason: Option<String>,
     usage: Option<Usage>,
@@ -29,7 +29,7 @@ struct Known {
 
 /// Reads a whole completion.
 pub(super) fn reply(body: &[u8]) -> Result<Vec<TextEvent>, EngineError> {
-    let (mut ear, mut out) = (Ear::default(), Vec::new());
+    let (mut ear, mut out) = (StreamParser::default(), Vec::new());
     let mut completion: Chunk = read(body)?;
     for choice in completion.choices.iter_mut().flatten() {
         choice.number_calls();
@@ -41,7 +41,7 @@ pub(super) fn reply(body: &[u8]) -> Result<Vec<TextEvent>, EngineError> {
     }
 }
 
-impl Ear {
+impl StreamParser {
     pub(super) fn event(&mut self, data: &[u8], out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
         if data != DONE {
             return self.chunk(chunk(data)?, out);
@@ -179,7 +179,7 @@ fn is_empty(event: &TextEvent) -> bool {
 }
 
 fn chunk(data: &[u8]) -> Result<Chunk, EngineError> {
-    Signs::read(data)?;
+    ErrorMarkers::read(data)?;
     read(data)
 }
 

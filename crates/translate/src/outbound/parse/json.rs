@@ -9,7 +9,7 @@ use wire::Json;
 use super::super::failure::Complaint;
 use super::MAX_INDEX;
 
-wire::read_objects!(Signs);
+wire::read_objects!(ErrorMarkers);
 
 /// Reads a JSON object. All of it has to be UTF-8, what nobody asks for as well.
 pub(super) fn read<'a, T: Deserialize<'a>>(data: &'a [u8]) -> Result<T, EngineError> {
@@ -41,14 +41,14 @@ pub(super) fn bounded(index: u64) -> Result<u32, EngineError> {
 /// What tells a failure from everything else, and one type of event from another.
 #[derive(Deserialize)]
 #[serde(remote = "Self")]
-pub(super) struct Signs {
+pub(super) struct ErrorMarkers {
     #[serde(rename = "type")]
     pub(super) kind: Option<String>,
     object: Option<Value>,
     error: Option<Value>,
 }
 
-impl Signs {
+impl ErrorMarkers {
     /// Reads the signs of an event, or of a whole reply.
     ///
     /// # Errors

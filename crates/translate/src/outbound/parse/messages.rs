@@ -4,8 +4,8 @@ use engine::{EngineError, Stop, TextEvent, Usage};
 use serde::Deserialize;
 use wire::Json;
 
-use super::call_sequencer::{Key, Order};
-use super::json::{Signs, bounded, count, lenient, malformed, needed, read};
+use super::call_sequencer::{CallSequencer, Key};
+use super::json::{ErrorMarkers, bounded, count, lenient, malformed, needed, read};
 
 wire::read_objects!(
     Start,
@@ -24,8 +24,8 @@ wire::read_objects!(
 
 /// Listens to a stream.
 #[derive(Debug, Default)]
-pub(super) struct Ear {
-    order: Order,
+pub(super) struct StreamParser {
+    order: CallSequencer,
     calls: Vec<Call>,
     counts: Counts,
     stop_reason: Option<String>,
@@ -42,7 +42,7 @@ struct Call {
 
 /// Reads a whole message.
 pub(super) fn reply(body: &[u8]) -> Result<Vec<TextEvent>, EngineError> {
-    let (mut ear, mut out) = (Ear::default(), Vec::new());
+    let (mut ear, mut out) = (StreamParser::default(), Vec::new());
     let message: Message = read(body)?;
     if message.kind != "message" {
         return Err(malformed("a reply that is no message"));
@@ -57,9 +57,9 @@ pub(super) fn reply(body: &[u8]) -> Result<Vec<TextEvent>, EngineError> {
     ear.finish(&mut out).map(|()| out)
 }
 
-impl Ear {
+impl StreamParser {
     pub(super) fn event(&mut self, data: &[u8], out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
-        let kind = Signs::read(data)?.kind.ok_or_else(|| malformed("an event without 'type'"))?;
+        let kind = ErrorMarkers::read(data)?.kind.ok_or_else(|| malformed("an event without 'type'"))?;
         match kind.as_str() {
             "message_start" => {
                 let start: Start = read(data)?;

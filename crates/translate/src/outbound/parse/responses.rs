@@ -7,22 +7,22 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use self::item::{Item, Items, Kind, Place};
-use super::call_sequencer::Order;
-use super::json::{Signs, count, lenient, malformed, needed, read};
+use super::call_sequencer::CallSequencer;
+use super::json::{ErrorMarkers, count, lenient, malformed, needed, read};
 use crate::outbound::failure::Complaint;
 
 wire::read_objects!(Terminal, Whole, Piece, Response, Incomplete, Counts, InputDetails, OutputDetails);
 
 /// Listens to a stream.
 #[derive(Debug, Default)]
-pub(super) struct Ear {
-    order: Order,
+pub(super) struct StreamParser {
+    order: CallSequencer,
     items: Items,
 }
 
 /// Reads a whole response.
 pub(super) fn reply(body: &[u8]) -> Result<Vec<TextEvent>, EngineError> {
-    let (mut ear, mut out) = (Ear::default(), Vec::new());
+    let (mut ear, mut out) = (StreamParser::default(), Vec::new());
     let response: Response = read(body)?;
     if response.output.is_none() {
         return Err(malformed("a response without 'output'"));
@@ -34,9 +34,9 @@ pub(super) fn reply(body: &[u8]) -> Result<Vec<TextEvent>, EngineError> {
     }
 }
 
-impl Ear {
+impl StreamParser {
     pub(super) fn event(&mut self, data: &[u8], out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
-        let kind = Signs::read(data)?.kind.ok_or_else(|| malformed("an event without 'type'"))?;
+        let kind = ErrorMarkers::read(data)?.kind.ok_or_else(|| malformed("an event without 'type'"))?;
         let Some(kind) = kind.strip_prefix("response.") else { return Ok(()) };
         match kind {
             "completed" | "incomplete" => {

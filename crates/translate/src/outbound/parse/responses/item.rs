@@ -4,7 +4,7 @@ use engine::{EngineError, TextEvent};
 use serde::Deserialize;
 use wire::Json;
 
-use super::super::call_sequencer::{Key, Order};
+use super::super::call_sequencer::{CallSequencer, Key};
 use super::super::json::{arguments, bounded, lenient, needed};
 
 wire::read_objects!(Item, Content);
@@ -157,7 +157,7 @@ impl Known {
         kind: Kind,
         place: Place,
         text: &str,
-        order: &mut Order,
+        order: &mut CallSequencer,
         out: &mut Vec<TextEvent>,
     ) -> Result<(), EngineError> {
         if text.is_empty() || self.is_done {
@@ -185,7 +185,7 @@ impl Known {
         kind: Kind,
         place: Place,
         whole: &str,
-        order: &mut Order,
+        order: &mut CallSequencer,
         out: &mut Vec<TextEvent>,
     ) -> Result<(), EngineError> {
         if kind == Kind::Arguments {
@@ -221,7 +221,7 @@ impl Known {
         }
     }
 
-    fn end(&mut self, order: &mut Order, out: &mut Vec<TextEvent>) {
+    fn end(&mut self, order: &mut CallSequencer, out: &mut Vec<TextEvent>) {
         order.close(self.key, out);
         self.is_done = true;
         self.parts = Vec::new();
@@ -269,7 +269,7 @@ impl Item {
         &self,
         known: &mut Known,
         is_done: bool,
-        order: &mut Order,
+        order: &mut CallSequencer,
         out: &mut Vec<TextEvent>,
     ) -> Result<(), EngineError> {
         known.is_of(&self.kind);
@@ -286,14 +286,19 @@ impl Item {
         Ok(())
     }
 
-    fn call(&self, known: &Known, order: &mut Order, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
+    fn call(&self, known: &Known, order: &mut CallSequencer, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
         let name = needed(self.name.as_deref(), &self.kind, "name")?;
         let id = needed(self.call_id.as_deref().or(self.id.as_deref()), &self.kind, "call_id")?;
         order.call(known.key, id, name, out);
         Ok(())
     }
 
-    fn tell_rest(&self, known: &mut Known, order: &mut Order, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
+    fn tell_rest(
+        &self,
+        known: &mut Known,
+        order: &mut CallSequencer,
+        out: &mut Vec<TextEvent>,
+    ) -> Result<(), EngineError> {
         let summary = self.summary.iter().flatten().zip(0..);
         for (part, place) in summary.chain(self.content.iter().flatten().zip(0..)) {
             if let Some((kind, text)) = part.whole() {
