@@ -1,57 +1,57 @@
-//! The keys that a request shows, and why a request is turned away.
+//! Parsing of API keys from request headers, and the reasons for denying a request.
 
 use std::fmt;
 
 use crate::{Key, KeyError};
 
-/// The keys that a request shows, in the order in which they are tried: at least one.
+/// The keys presented by a request, in the order in which they are tried; at least one.
 #[derive(Debug)]
 pub struct Credentials {
     first: Key,
     second: Option<Key>,
 }
 
-/// Why a request is not admitted. Its `Display` is for the caller and repeats nothing that was sent.
+/// The reason why a request is denied. `Display` is meant for the client and never repeats what it sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Denied {
-    /// It shows no key.
+    /// The request carries no key.
     Missing,
-    /// What it shows cannot be read as a key.
+    /// A header that should carry a key is malformed.
     Malformed(Malformed),
-    /// Its key is not known, or not any more: which of the two is not told.
+    /// The key is unknown or expired; clients cannot distinguish the two.
     Invalid,
 }
 
-/// What is wrong with a header that should carry a key.
+/// The reason why a header that should carry a key is malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Malformed {
-    /// The same header is there more than once, so that others on the way could have read another key.
+    /// The header occurs more than once. A proxy on the way could have read a different key.
     Repeated,
     /// `Authorization` does not begin with `Bearer` and a space.
     Scheme,
-    /// What stands in the key's place is no key.
+    /// The value is not a valid key.
     Key(KeyError),
 }
 
 impl Credentials {
-    /// Reads the keys of a request from the values of all its `Authorization` and `x-api-key` headers; give no
-    /// `x-api-key` values where that header is not taken (wire-reference §0.4).
+    /// Parses the keys of a request from the values of all its `Authorization` and `x-api-key` headers. Pass no
+    /// `x-api-key` values for endpoints that do not accept that header.
     ///
-    /// The scheme `Bearer` may be written in any case, and spaces around scheme and key do not matter. A blank
-    /// value counts as absent. With both headers the `Authorization` key is tried first; one that is unreadable
-    /// gives way to the other, since clients may carry a proxy's or a vendor's credentials there.
+    /// The scheme `Bearer` is case-insensitive, and white space around scheme and key is ignored. A blank value counts
+    /// as absent. If both headers are present, the `Authorization` key is tried first. A malformed value is ignored if
+    /// the other header holds a valid key, since clients may send credentials of a proxy or a vendor there.
     ///
     /// # Errors
-    /// [`Denied::Missing`] when no header carries anything, [`Denied::Malformed`] when one of them is repeated or
-    /// none can be read as a key.
+    /// Returns [`Denied::Missing`] if no header has a value, and [`Denied::Malformed`] if a header is repeated or no
+    /// header holds a valid key.
     pub fn from_headers<'a>(
         authorization: impl IntoIterator<Item = &'a [u8]>,
         api_key: impl IntoIterator<Item = &'a [u8]>,
     ) -> Result<Self, Denied> {
-        let bearer = only(authorization)?.map(bearer);
-        let api_key = only(api_key)?.map(key);
+        let bearer = single(authorization)?.map(parse_bearer);
+        let api_key = single(api_key)?.map(parse_key);
         match (bearer, api_key) {
             (Some(Ok(first)), second) => Ok(Self { first, second: second.and_then(Result::ok) }),
             (_, Some(Ok(first))) => Ok(Self { first, second: None }),
@@ -60,7 +60,7 @@ impl Credentials {
         }
     }
 
-    /// Each key, in the order in which they are tried.
+    /// Iterates over the keys in the order in which they are tried.
     pub fn keys(&self) -> impl Iterator<Item = &Key> {
         std::iter::once(&self.first).chain(&self.second)
     }
@@ -88,8 +88,8 @@ impl fmt::Display for Malformed {
     }
 }
 
-/// The one value among `values`, trimmed; `None` when there is none or it is blank.
-fn only<'a>(values: impl IntoIterator<Item = &'a [u8]>) -> Result<Option<&'a [u8]>, Denied> {
+/// Returns the single value, trimmed, or `None` if there is none or it is blank. Several values are an error.
+fn single<'a>(values: impl IntoIterator<Item = &'a [u8]>) -> Result<Option<&'a [u8]>, Denied> {
     let mut values = values.into_iter();
     let value = values.next().map(trim);
     match values.next() {
@@ -98,20 +98,20 @@ fn only<'a>(values: impl IntoIterator<Item = &'a [u8]>) -> Result<Option<&'a [u8
     }
 }
 
-/// The key of a trimmed `Authorization` value (RFC 6750 §2.1; RFC 9110 §11.1 for the scheme's case).
-fn bearer(value: &[u8]) -> Result<Key, Malformed> {
+/// Parses the key of a trimmed `Authorization` value (RFC 6750 §2.1; RFC 9110 §11.1 for the case of the scheme).
+fn parse_bearer(value: &[u8]) -> Result<Key, Malformed> {
     match value.split_at_checked(SCHEME.len()) {
         Some((scheme, [])) if scheme.eq_ignore_ascii_case(SCHEME) => Err(Malformed::Key(KeyError::Empty)),
-        Some((scheme, rest @ [b' ' | b'\t', ..])) if scheme.eq_ignore_ascii_case(SCHEME) => key(trim(rest)),
+        Some((scheme, rest @ [b' ' | b'\t', ..])) if scheme.eq_ignore_ascii_case(SCHEME) => parse_key(trim(rest)),
         _ => Err(Malformed::Scheme),
     }
 }
 
-fn key(text: &[u8]) -> Result<Key, Malformed> {
+fn parse_key(text: &[u8]) -> Result<Key, Malformed> {
     Key::parse(text).map_err(Malformed::Key)
 }
 
-/// Without the spaces and tabs around it, which are all the white space that a header value knows.
+/// Strips leading and trailing spaces and tabs, the only white space allowed in header values.
 fn trim(mut value: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = value {
         value = rest;
@@ -127,8 +127,8 @@ mod tests {
 
     fn read(authorization: &[&str], api_key: &[&str]) -> Result<Vec<String>, Denied> {
         let authorization = authorization.iter().map(|value| value.as_bytes());
-        let shown = Credentials::from_headers(authorization, api_key.iter().map(|value| value.as_bytes()))?;
-        Ok(shown.keys().map(|key| key.expose().to_owned()).collect())
+        let credentials = Credentials::from_headers(authorization, api_key.iter().map(|value| value.as_bytes()))?;
+        Ok(credentials.keys().map(|key| key.expose().to_owned()).collect())
     }
 
     fn malformed(authorization: &str) -> Malformed {
@@ -145,7 +145,7 @@ mod tests {
         }
     }
 
-    /// What is no bearer key is refused, whatever it is.
+    /// An `Authorization` value that is not a valid bearer key is rejected with the specific reason.
     #[test]
     fn a04_what_is_no_bearer_key_is_told_apart() {
         for value in ["Basic dXNlcjpwdw==", "Bearerk1", "Bear", "k1", "Bearer:k1", "Bearer\u{a0}k1", "\u{e4}earer k1"] {
@@ -166,7 +166,7 @@ mod tests {
         }
     }
 
-    /// Two headers with keys are no key.
+    /// A repeated header is rejected, whatever other keys the request carries.
     #[test]
     fn a01_a_repeated_header_is_refused_whatever_else_is_there() {
         let repeated = Err(Denied::Malformed(Malformed::Repeated));
@@ -187,9 +187,9 @@ mod tests {
 
     #[test]
     fn a_refusal_repeats_nothing_that_was_sent() {
-        let told = |authorization: &str| read(&[authorization], &[]).unwrap_err().to_string();
-        assert_eq!(told("Basic hunter2"), "The Authorization header does not have the form 'Bearer <key>'.");
-        assert_eq!(told("Bearer hunter 2"), "The API key has a character that is not visible ASCII.");
-        assert_eq!(told(""), "No API key was given: expected the header 'Authorization: Bearer <key>'.");
+        let message = |authorization: &str| read(&[authorization], &[]).unwrap_err().to_string();
+        assert_eq!(message("Basic hunter2"), "The Authorization header does not have the form 'Bearer <key>'.");
+        assert_eq!(message("Bearer hunter 2"), "The API key has a character that is not visible ASCII.");
+        assert_eq!(message(""), "No API key was given: expected the header 'Authorization: Bearer <key>'.");
     }
 }

@@ -1,4 +1,4 @@
-//! The hash of a key: what is stored, looked up and compared.
+//! SHA-256 hashes of keys, which are stored, looked up and compared in place of the keys.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,12 +8,12 @@ use subtle::{Choice, ConstantTimeEq};
 
 use crate::Key;
 
-/// The SHA-256 of a key, written `sha256:` and 64 hexadecimal digits.
+/// The SHA-256 hash of a key, formatted as `sha256:` and 64 hexadecimal digits.
 ///
-/// A plain hash is enough, since a key has 256 random bits and cannot be guessed from it. An operator who chooses
-/// a key by hand should know that a short one can.
+/// An unsalted hash is sufficient for generated keys, whose 256 random bits cannot be guessed. A short key chosen by
+/// hand can be guessed from its hash.
 ///
-/// Equality takes the same time wherever two hashes differ.
+/// Equality is checked in constant time.
 ///
 /// ```
 /// use sluicegate_auth::{Key, KeyHash};
@@ -26,26 +26,26 @@ use crate::Key;
 #[derive(Clone, Copy)]
 pub struct KeyHash([u8; 32]);
 
-/// Why a text is no [`KeyHash`]. Its `Display` is a whole sentence.
+/// The reason why a text is not a valid [`KeyHash`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KeyHashError {
-    /// It does not begin with `sha256:`.
+    /// The text does not begin with `sha256:`.
     Algorithm,
-    /// Another number of characters than 64 follows: how many.
+    /// The number of digits is not 64; contains the number found.
     Length(usize),
-    /// A character that is no hexadecimal digit follows.
+    /// A character after the prefix is not a hexadecimal digit.
     Digit(char),
 }
 
 impl KeyHash {
-    /// The hash of `key`.
+    /// Computes the hash of `key`.
     #[must_use]
     pub fn of(key: &Key) -> Self {
         Self(Sha256::digest(key.expose()).into())
     }
 
-    /// The order in which a ring keeps its hashes; not in constant time.
+    /// Returns the bytes by which a key ring sorts its hashes. Comparing them is not constant-time.
     pub(crate) fn order(&self) -> &[u8; 32] {
         &self.0
     }
@@ -110,7 +110,7 @@ impl fmt::Display for KeyHashError {
 
 impl std::error::Error for KeyHashError {}
 
-/// The value of a hexadecimal digit.
+/// Returns the value of a hexadecimal digit.
 fn nibble(digit: u8) -> u8 {
     match digit {
         b'0'..=b'9' => digit - b'0',
@@ -126,15 +126,15 @@ mod tests {
 
     #[test]
     fn what_is_no_hash_is_told_with_what_was_found() {
-        let told = |text: &str| text.parse::<KeyHash>().unwrap_err().to_string();
+        let message = |text: &str| text.parse::<KeyHash>().unwrap_err().to_string();
         let digits = "0".repeat(64);
         let expected = "expected 'sha256:' and 64 hexadecimal digits, but";
-        assert_eq!(told(&digits), format!("{expected} it does not begin with 'sha256:'"));
-        assert_eq!(told(&format!("sha512:{digits}")), format!("{expected} it does not begin with 'sha256:'"));
-        assert_eq!(told("sha256:abc"), format!("{expected} it has 3 digits"));
-        assert_eq!(told(&format!("sha256:{digits}0")), format!("{expected} it has 65 digits"));
-        assert_eq!(told("sha256:12 4"), format!("{expected} it has ' ' among the digits"));
-        assert_eq!(told("sha256:\u{e4}"), format!("{expected} it has '\u{e4}' among the digits"));
+        assert_eq!(message(&digits), format!("{expected} it does not begin with 'sha256:'"));
+        assert_eq!(message(&format!("sha512:{digits}")), format!("{expected} it does not begin with 'sha256:'"));
+        assert_eq!(message("sha256:abc"), format!("{expected} it has 3 digits"));
+        assert_eq!(message(&format!("sha256:{digits}0")), format!("{expected} it has 65 digits"));
+        assert_eq!(message("sha256:12 4"), format!("{expected} it has ' ' among the digits"));
+        assert_eq!(message("sha256:\u{e4}"), format!("{expected} it has '\u{e4}' among the digits"));
     }
 
     #[test]

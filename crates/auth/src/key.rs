@@ -1,33 +1,34 @@
-//! A key as its owner holds it: a secret that prints nowhere.
+//! API keys in plain text, which are never printed.
 
 use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// The longest key that is read, in bytes. Ours have 46; an operator's own may be longer.
+/// Maximum length of a key in bytes. Generated keys have 46; keys chosen by an operator may be longer.
 pub const MAX_KEY: usize = 4096;
 
-/// A key: 1 to [`MAX_KEY`] visible ASCII characters.
+/// An API key: 1 to [`MAX_KEY`] visible ASCII characters.
 ///
-/// It has no `Display`, and its `Debug` shows a few leading characters at most. It cannot be compared, since a
-/// plain comparison tells by its time how much was right: compare the [`KeyHash`](crate::KeyHash) of two keys.
+/// It has no `Display`, and its `Debug` shows at most a few leading characters. It does not implement `PartialEq`,
+/// because a plain comparison leaks through its timing how much of a guess was right. Compare the
+/// [`KeyHash`](crate::KeyHash) of two keys instead.
 pub struct Key(Box<str>);
 
-/// Why a text is no key. Its `Display` completes "the key …" and never repeats the text.
+/// The reason why a text is not a valid key. `Display` completes "the key …" and never repeats the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// It has no characters.
+    /// The text is empty.
     Empty,
-    /// It has more than [`MAX_KEY`].
+    /// The text has more than [`MAX_KEY`] bytes.
     TooLong,
-    /// It has a space, a control character or something outside ASCII.
+    /// The text contains white space, a control character or a non-ASCII character.
     Character,
 }
 
 impl Key {
-    /// A new key from 256 bits that the caller drew from the system's source of randomness.
+    /// Creates a key from 256 random bits, which the caller must take from the system's random number generator.
     ///
     /// ```
     /// let key = sluicegate_auth::Key::from_bits([0; 32]);
@@ -38,10 +39,10 @@ impl Key {
         Self(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bits)).into())
     }
 
-    /// Takes a text as a key. Spaces around it are the caller's to trim.
+    /// Parses a key. The caller trims surrounding white space.
     ///
     /// # Errors
-    /// When the text could not travel in a header as one word.
+    /// Returns an error if the text is empty, too long or not visible ASCII.
     pub fn parse(text: impl AsRef<[u8]>) -> Result<Self, KeyError> {
         let text = text.as_ref();
         match str::from_utf8(text) {
@@ -52,7 +53,7 @@ impl Key {
         }
     }
 
-    /// The secret itself: to show it to its owner, or to send it. Never for a log.
+    /// Returns the secret, to show it to its owner or to send it. It must never be logged.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
@@ -61,7 +62,7 @@ impl Key {
 
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Enough to tell our own keys apart; of a short key next to nothing.
+        // Enough to identify generated keys, but next to nothing of a short key.
         let shown = (self.0.len() / 6).min(MAX_SHOWN);
         write!(f, "Key({}…)", self.0.get(..shown).unwrap_or_default())
     }
@@ -79,16 +80,16 @@ impl fmt::Display for KeyError {
 
 impl std::error::Error for KeyError {}
 
-/// What our own keys begin with, so that a person or a secret scanner knows one.
+/// Prefix of generated keys, recognizable by people and secret scanners.
 const PREFIX: &str = "sg_";
-/// So many leading characters are shown at most: our prefix and four.
+/// Maximum number of leading characters shown by `Debug`: the prefix and four more.
 const MAX_SHOWN: usize = 7;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// What a key prints for debugging does not give it away.
+    /// The debug output of a key does not reveal it.
     #[test]
     fn a12_debug_shows_a_sixth_at_most() {
         let shown = |text: &str| format!("{:?}", Key::parse(text).unwrap());

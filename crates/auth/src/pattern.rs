@@ -1,9 +1,9 @@
-//! Which models a key may use: a model id, in which `*` stands for any run of characters.
+//! Patterns over model ids, in which `*` matches any run of characters.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A pattern over model ids. Without `*` it names just one.
+/// A pattern over model ids. Without `*` it matches exactly one id.
 ///
 /// ```
 /// let pattern: sluicegate_auth::Pattern = "model-5.*".parse()?;
@@ -14,23 +14,24 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern(Box<str>);
 
-/// A pattern that could match nothing: it is empty, or has white space or control characters.
+/// The error for a pattern that cannot match any model id: empty, or with white space or control characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatternError(pub String);
 
 impl Pattern {
-    /// Whether `model` is among those meant. Takes time linear in both lengths.
+    /// Returns true if the pattern matches `model`. Takes time linear in both lengths.
     #[must_use]
     pub fn matches(&self, model: &str) -> bool {
         let Some((head, rest)) = self.0.split_once('*') else { return *self.0 == *model };
         let (middle, tail) = rest.rsplit_once('*').unwrap_or(("", rest));
         let between = model.strip_prefix(head).and_then(|left| left.strip_suffix(tail));
-        // The leftmost place of each part leaves the most room for those after it, so no choice is ever taken back.
+        // Matching each part at its leftmost position leaves the most room for later parts, so backtracking is never
+        // needed.
         let after = |left, part| str::split_once(left, part).map(|(_, right)| right);
         between.and_then(|left| middle.split('*').try_fold(left, after)).is_some()
     }
 
-    /// The pattern as it was written.
+    /// Returns the pattern as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -56,7 +57,7 @@ impl fmt::Display for Pattern {
 
 impl fmt::Display for PatternError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} is no model pattern: expected a model id, with '*' for any characters", self.0)
+        write!(f, "{:?} is not a valid model pattern: expected a model id, with '*' for any characters", self.0)
     }
 }
 
@@ -74,7 +75,7 @@ mod tests {
         assert!(matches("model-*-mini", "model-5-mini") && !matches("model-*-mini", "model-mini"));
         assert!(matches("*5*", "model-5.5") && !matches("*5*", "model-4"));
         assert!(matches("a*b*c", "a-b-b-c") && !matches("a*b*c", "a-c"));
-        // Head and tail may not share characters.
+        // Head and tail must not overlap.
         assert!(!matches("ab*ba", "aba") && matches("ab*ba", "abba"));
         assert!(!matches("Model-5", "model-5"));
     }

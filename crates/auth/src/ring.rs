@@ -1,4 +1,4 @@
-//! Every key of a gateway, and who is let in.
+//! The set of keys known to a gateway, and authentication against it.
 
 use std::collections::hash_map::Entry::{Occupied, Vacant};
 use std::collections::{HashMap, HashSet};
@@ -8,52 +8,52 @@ use subtle::{Choice, ConstantTimeEq as _};
 
 use crate::{Credentials, Denied, Key, KeyHash, Pattern, Scopes};
 
-/// One key of a ring: its hash, and what it opens.
+/// One key of a ring: its hash and its permissions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Entry {
-    /// Whose key it is, for logs and metrics: 1 to 64 visible ASCII characters, unique in its ring.
+    /// The name of the key in logs and metrics: 1 to 64 visible ASCII characters, unique in its ring.
     pub name: String,
     /// The hash of the key, unique in its ring.
     pub hash: KeyHash,
-    /// The capabilities that it opens: at least one.
+    /// The granted capabilities: at least one.
     pub scopes: Scopes,
-    /// The models that it may use: at least one pattern. `None` is every model.
+    /// The models that the key may use: at least one pattern, or `None` for every model.
     pub models: Option<Vec<Pattern>>,
-    /// The first moment at which it opens nothing any more, in seconds since 1970 UTC. `None` is never.
+    /// The Unix time in seconds at which the key expires. `None` means never.
     pub expires: Option<i64>,
 }
 
-/// The keys of a gateway: one at least, all different.
+/// The keys of a gateway: at least one, all distinct.
 ///
 /// # Timing
 ///
-/// How long [`KeyRing::admit`] takes tells nothing of use to someone who tries keys. Only hashes are looked up and
-/// compared, and to find keys whose hashes come ever closer to a stored one costs as much as to guess that key.
-/// Beyond that a known key, an unknown and an expired one take the same steps: one binary search, one comparison in
-/// constant time, one look at the expiry.
+/// The duration of [`KeyRing::admit`] reveals nothing useful to an attacker who tries keys. Only hashes are looked up
+/// and compared, and finding keys whose hashes approach a stored hash costs as much as guessing that key. Moreover,
+/// known, unknown and expired keys take the same steps: one binary search, one constant-time comparison, and one expiry
+/// check.
 #[derive(Clone, Debug)]
 pub struct KeyRing {
-    /// In the order of their hashes; never empty.
+    /// Sorted by hash; never empty.
     entries: Vec<Entry>,
 }
 
-/// Everything that is wrong with the entries of a ring, in order. Its `Display` has a line for each.
+/// All problems of the entries of a ring, in order. `Display` prints one per line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RingErrors(Vec<RingProblem>);
 
-/// One thing that is wrong with the entries of a ring. Its `Display` is a whole sentence.
+/// A problem of the entries of a ring. `Display` states the problem and what was expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RingProblem {
-    /// There are none.
+    /// There are no entries.
     NoKeys,
-    /// A name is empty, too long, or not visible ASCII.
+    /// The name of an entry is empty, too long, or not visible ASCII.
     Name {
         /// The name.
         name: String,
     },
-    /// Two entries have this name.
+    /// Two entries have the same name.
     SameName {
         /// The name.
         name: String,
@@ -65,32 +65,32 @@ pub enum RingProblem {
         /// The name of the later one.
         second: String,
     },
-    /// An entry opens no capability.
+    /// An entry grants no capability.
     NoScopes {
-        /// Its name.
+        /// The name of the entry.
         name: String,
     },
-    /// An entry has a list of models without a pattern in it.
+    /// An entry has an empty list of models.
     NoModels {
-        /// Its name.
+        /// The name of the entry.
         name: String,
     },
 }
 
 impl Entry {
-    /// A key that opens `scopes` on every model and does not expire.
+    /// Creates an entry that grants `scopes` on every model and does not expire.
     #[must_use]
     pub fn new(name: impl Into<String>, hash: KeyHash, scopes: Scopes) -> Self {
         Self { name: name.into(), hash, scopes, models: None, expires: None }
     }
 
-    /// Whether the key may use `model`.
+    /// Returns true if the key may use `model`.
     #[must_use]
     pub fn may_use(&self, model: &str) -> bool {
         self.models.as_ref().is_none_or(|patterns| patterns.iter().any(|pattern| pattern.matches(model)))
     }
 
-    /// Whether the key opens nothing any more at `now`, in seconds since 1970 UTC.
+    /// Returns true if the key has expired at the Unix time `now`, in seconds.
     #[must_use]
     pub fn is_expired(&self, now: i64) -> bool {
         self.expires.is_some_and(|end| now >= end)
@@ -98,10 +98,10 @@ impl Entry {
 }
 
 impl KeyRing {
-    /// A ring of these entries. Expired ones may be among them.
+    /// Creates a ring. Expired entries are allowed.
     ///
     /// # Errors
-    /// Every problem at once, when there is any; that there are no entries is one.
+    /// Returns all problems at once. Having no entries is one.
     pub fn new(entries: impl IntoIterator<Item = Entry>) -> Result<Self, RingErrors> {
         let mut entries: Vec<_> = entries.into_iter().collect();
         let found = problems(&entries);
@@ -112,24 +112,24 @@ impl KeyRing {
         Ok(Self { entries })
     }
 
-    /// The entry of the first key shown that is known and has not expired at `now`, in seconds since 1970 UTC.
+    /// Returns the entry of the first presented key that is known and not expired at the Unix time `now`, in seconds.
     ///
     /// # Errors
-    /// [`Denied::Invalid`] when there is none.
-    pub fn admit(&self, shown: &Credentials, now: i64) -> Result<&Entry, Denied> {
-        shown.keys().find_map(|key| self.find(key, now)).ok_or(Denied::Invalid)
+    /// Returns [`Denied::Invalid`] if there is none.
+    pub fn admit(&self, credentials: &Credentials, now: i64) -> Result<&Entry, Denied> {
+        credentials.keys().find_map(|key| self.find(key, now)).ok_or(Denied::Invalid)
     }
 
-    /// Each entry, in no order that means anything.
+    /// Iterates over the entries in unspecified order.
     pub fn entries(&self) -> std::slice::Iter<'_, Entry> {
         self.entries.iter()
     }
 
     fn find(&self, key: &Key, now: i64) -> Option<&Entry> {
         let hash = KeyHash::of(key);
-        let place = self.entries.partition_point(|entry| entry.hash.order() < hash.order());
-        // Where the hash would stand; past the end its neighbour is as good to be unequal to.
-        let nearest = self.entries.get(place).or(self.entries.last())?;
+        let position = self.entries.partition_point(|entry| entry.hash.order() < hash.order());
+        // Past the end, compare with the last entry instead, so that every lookup does one comparison.
+        let nearest = self.entries.get(position).or(self.entries.last())?;
         let known = nearest.hash.ct_eq(&hash);
         let fresh = Choice::from(u8::from(!nearest.is_expired(now)));
         bool::from(known & fresh).then_some(nearest)
@@ -137,7 +137,7 @@ impl KeyRing {
 }
 
 impl RingErrors {
-    /// Each problem.
+    /// Iterates over the problems.
     pub fn iter(&self) -> std::slice::Iter<'_, RingProblem> {
         self.0.iter()
     }
@@ -145,8 +145,8 @@ impl RingErrors {
 
 impl fmt::Display for RingErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let told: Vec<_> = self.iter().map(RingProblem::to_string).collect();
-        f.write_str(&told.join("\n"))
+        let lines: Vec<_> = self.iter().map(RingProblem::to_string).collect();
+        f.write_str(&lines.join("\n"))
     }
 }
 
@@ -157,11 +157,11 @@ impl fmt::Display for RingProblem {
         match self {
             Self::NoKeys => f.write_str("there are no keys: expected at least one"),
             Self::Name { name } => {
-                write!(f, "the key name {name:?} is not usable: expected 1 to {MAX_NAME} visible ASCII characters")
+                write!(f, "the key name {name:?} is invalid: expected 1 to {MAX_NAME} visible ASCII characters")
             }
-            Self::SameName { name } => write!(f, "two keys are named {name:?}: expected a name of its own for each"),
+            Self::SameName { name } => write!(f, "two keys are named {name:?}: expected unique names"),
             Self::SameKey { first, second } => {
-                write!(f, "the keys {first:?} and {second:?} have the same hash: expected a key of its own for each")
+                write!(f, "the keys {first:?} and {second:?} have the same hash: expected distinct keys")
             }
             Self::NoScopes { name } => {
                 write!(f, "the key {name:?} has no scopes: expected some of 'text', 'messages', 'images'")
@@ -173,7 +173,7 @@ impl fmt::Display for RingProblem {
     }
 }
 
-/// What is wrong with `entries`, in their order.
+/// Returns the problems of `entries`, in their order.
 fn problems(entries: &[Entry]) -> Vec<RingProblem> {
     let mut found = Vec::new();
     if entries.is_empty() {
@@ -189,7 +189,7 @@ fn problems(entries: &[Entry]) -> Vec<RingProblem> {
             found.push(RingProblem::SameName { name: name() });
         }
         match hashes.entry(entry.hash.order()) {
-            Vacant(place) => _ = place.insert(&entry.name),
+            Vacant(vacant) => _ = vacant.insert(&entry.name),
             Occupied(first) => found.push(RingProblem::SameKey { first: first.get().to_string(), second: name() }),
         }
         if entry.scopes.is_empty() {
@@ -206,7 +206,7 @@ fn is_name(name: &str) -> bool {
     (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// The longest name of a key, in characters: it stands in every log line.
+/// Maximum length of a key name in characters, since it appears in every log line.
 const MAX_NAME: usize = 64;
 
 #[cfg(test)]
@@ -222,7 +222,7 @@ mod tests {
         Entry::new(name, KeyHash::of(&key(seed)), Scope::Text.into())
     }
 
-    fn shown(authorization: &Key, api_key: Option<&Key>) -> Credentials {
+    fn credentials(authorization: &Key, api_key: Option<&Key>) -> Credentials {
         let header = format!("Bearer {}", authorization.expose());
         Credentials::from_headers([header.as_bytes()], api_key.map(|key| key.expose().as_bytes())).unwrap()
     }
@@ -231,27 +231,27 @@ mod tests {
     fn each_key_opens_its_own_entry_and_no_other_key_opens_any() {
         let ring = KeyRing::new((0..50).map(|seed| entry(&format!("k{seed}"), seed))).unwrap();
         for seed in 0..50 {
-            assert_eq!(ring.admit(&shown(&key(seed), None), 0).unwrap().name, format!("k{seed}"));
+            assert_eq!(ring.admit(&credentials(&key(seed), None), 0).unwrap().name, format!("k{seed}"));
         }
         for seed in 50..=255 {
-            assert_eq!(ring.admit(&shown(&key(seed), None), 0), Err(Denied::Invalid));
+            assert_eq!(ring.admit(&credentials(&key(seed), None), 0), Err(Denied::Invalid));
         }
         assert_eq!(ring.entries().len(), 50);
     }
 
-    /// From its very second an expired key is refused like an unknown one.
+    /// An expired key is rejected like an unknown one, from the exact second of its expiry.
     #[test]
     fn a02_d11_an_expired_key_is_refused_like_an_unknown_one_from_its_very_second() {
         let ring = KeyRing::new([Entry { expires: Some(100), ..entry("a", 1) }]).unwrap();
-        assert!(ring.admit(&shown(&key(1), None), 99).is_ok());
-        assert_eq!(ring.admit(&shown(&key(1), None), 100), Err(Denied::Invalid));
-        assert_eq!(ring.admit(&shown(&key(2), None), 99), Err(Denied::Invalid));
+        assert!(ring.admit(&credentials(&key(1), None), 99).is_ok());
+        assert_eq!(ring.admit(&credentials(&key(1), None), 100), Err(Denied::Invalid));
+        assert_eq!(ring.admit(&credentials(&key(2), None), 99), Err(Denied::Invalid));
     }
 
     #[test]
     fn the_second_key_counts_when_the_first_is_unknown_or_expired() {
         let ring = KeyRing::new([entry("a", 1), Entry { expires: Some(5), ..entry("b", 2) }]).unwrap();
-        let name = |first, second| Ok(ring.admit(&shown(&key(first), Some(&key(second))), 9)?.name.as_str());
+        let name = |first, second| Ok(ring.admit(&credentials(&key(first), Some(&key(second))), 9)?.name.as_str());
         assert_eq!(name(9, 1), Ok("a"));
         assert_eq!(name(2, 1), Ok("a"));
         assert_eq!(name(1, 9), Ok("a"));
@@ -265,7 +265,7 @@ mod tests {
         assert!(entry("b", 2).may_use("two"));
     }
 
-    /// There is no ring without keys.
+    /// A key ring without keys cannot be created.
     #[test]
     fn a08_no_keys_is_an_error() {
         assert_eq!(KeyRing::new([]).unwrap_err().to_string(), "there are no keys: expected at least one");
@@ -280,15 +280,15 @@ mod tests {
             Entry { scopes: [].into_iter().collect(), ..entry("c d", 3) },
             Entry { models: Some(Vec::new()), ..entry("", 4) },
         ];
-        let told = KeyRing::new(entries).unwrap_err().to_string();
+        let errors = KeyRing::new(entries).unwrap_err().to_string();
         assert_eq!(
-            told.lines().collect::<Vec<_>>(),
+            errors.lines().collect::<Vec<_>>(),
             [
-                r#"two keys are named "a": expected a name of its own for each"#,
-                r#"the keys "a" and "b" have the same hash: expected a key of its own for each"#,
-                r#"the key name "c d" is not usable: expected 1 to 64 visible ASCII characters"#,
+                r#"two keys are named "a": expected unique names"#,
+                r#"the keys "a" and "b" have the same hash: expected distinct keys"#,
+                r#"the key name "c d" is invalid: expected 1 to 64 visible ASCII characters"#,
                 r#"the key "c d" has no scopes: expected some of 'text', 'messages', 'images'"#,
-                r#"the key name "" is not usable: expected 1 to 64 visible ASCII characters"#,
+                r#"the key name "" is invalid: expected 1 to 64 visible ASCII characters"#,
                 r#"the key "" has an empty list of models: expected a pattern, or no list for all models"#,
             ]
         );

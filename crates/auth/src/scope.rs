@@ -1,15 +1,15 @@
-//! What a key opens: the capabilities of spec §5.2, and a set of them.
+//! Capabilities that a key can grant, and sets of them.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// One capability.
+/// A capability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Scope {
-    /// Responses and Chat Completions.
+    /// The Responses and Chat Completions APIs.
     Text,
-    /// Messages.
+    /// The Messages API.
     Messages,
     /// Image generations and edits.
     Images,
@@ -28,15 +28,15 @@ pub enum Scope {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scopes(u8);
 
-/// A word that names no [`Scope`]. Its `Display` is a whole sentence.
+/// The error for a word that is not the name of a [`Scope`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownScope(pub String);
 
 impl Scope {
-    /// Every capability.
+    /// All capabilities.
     pub const ALL: [Self; 3] = [Self::Text, Self::Messages, Self::Images];
 
-    /// Its word in a configuration.
+    /// Returns the name of the capability as used in configurations.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -52,25 +52,25 @@ impl Scope {
 }
 
 impl Scopes {
-    /// Whether `scope` is among them.
+    /// Returns true if the set contains `scope`.
     #[must_use]
     pub const fn contains(self, scope: Scope) -> bool {
         self.0 & scope.bit() != 0
     }
 
-    /// Whether there is none.
+    /// Returns true if the set is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Those of either set.
+    /// Returns the union of both sets.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Each of them, in the order of [`Scope::ALL`].
+    /// Iterates over the capabilities in the order of [`Scope::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Scope> {
         Scope::ALL.into_iter().filter(move |scope| self.contains(*scope))
     }
@@ -97,7 +97,7 @@ impl FromStr for Scope {
     }
 }
 
-/// Words with commas between them, as on a command line.
+/// Parses a comma-separated list, as given on a command line.
 impl FromStr for Scopes {
     type Err = UnknownScope;
 
@@ -143,9 +143,9 @@ mod tests {
 
     #[test]
     fn an_unknown_word_is_told_with_the_known_ones() {
-        let told = |words: &str| words.parse::<Scopes>().unwrap_err().to_string();
-        assert_eq!(told("text,image"), r#"unknown scope "image": expected one of 'text', 'messages', 'images'"#);
-        assert_eq!(told(""), r#"unknown scope "": expected one of 'text', 'messages', 'images'"#);
-        assert!(told("Text").contains(r#""Text""#));
+        let message = |words: &str| words.parse::<Scopes>().unwrap_err().to_string();
+        assert_eq!(message("text,image"), r#"unknown scope "image": expected one of 'text', 'messages', 'images'"#);
+        assert_eq!(message(""), r#"unknown scope "": expected one of 'text', 'messages', 'images'"#);
+        assert!(message("Text").contains(r#""Text""#));
     }
 }

@@ -1,4 +1,4 @@
-//! The models of a gateway: which there are, and which of them is served where.
+//! The catalog of models, and lookup of models by id and endpoint.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -8,15 +8,15 @@ use wire::{ApiError, Code, ErrorKind};
 
 use crate::{Family, Model, Protocol};
 
-/// The models of a gateway, newest first.
+/// The catalog of a gateway's models, newest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Catalog(Vec<Model>);
 
-/// The model that makes images for a request which names none (spec §4.5).
+/// The model for image requests that name none.
 pub const DEFAULT_IMAGE_MODEL: &str = "model-image-2.5-flare";
 
 impl Catalog {
-    /// The ten models of spec §1.5.
+    /// Returns the catalog of the ten built-in models.
     #[must_use]
     pub fn builtin() -> Self {
         let text = |id| Model::new(id, Family::Text, [Protocol::Responses]);
@@ -37,17 +37,17 @@ impl Catalog {
         ])
     }
 
-    /// A catalog of other models. Those of one age keep their order.
+    /// Creates a catalog of custom models. Models with the same creation time keep their order.
     ///
     /// # Errors
-    /// Everything wrong with the models, each as a sentence that names the model.
+    /// Returns all problems with the models, each as a message that names the model.
     pub fn new(mut models: Vec<Model>) -> Result<Self, Vec<String>> {
         let mut seen = HashSet::new();
         let mut problems = Vec::new();
         for (i, model) in models.iter().enumerate() {
             check(model, i, &mut problems);
             if !seen.insert(model.id.as_str()) {
-                problems.push(format!("model '{}': there is another with this id", model.id));
+                problems.push(format!("model '{}': duplicate id", model.id));
             }
         }
         if !problems.is_empty() {
@@ -57,22 +57,22 @@ impl Catalog {
         Ok(Self(models))
     }
 
-    /// The models, newest first.
+    /// Iterates over the models, newest first.
     pub fn iter(&self) -> std::slice::Iter<'_, Model> {
         self.0.iter()
     }
 
-    /// The model of that id.
+    /// Returns the model with the given id.
     #[must_use]
     pub fn find(&self, id: &str) -> Option<&Model> {
         self.iter().find(|model| model.id == id)
     }
 
-    /// The model of that id, when it is served there.
+    /// Returns the model with the given id if it is served on the endpoint of `protocol`.
     ///
     /// # Errors
-    /// `model_not_found` when there is none, `model_not_supported` when it is served elsewhere, in the words of
-    /// the protocol.
+    /// Returns `model_not_found` if the model does not exist, and `model_not_supported` if it is served on other
+    /// endpoints only. The message is worded for the protocol.
     pub fn serves(&self, id: &str, protocol: Protocol) -> Result<&Model, ApiError> {
         let model = self.find(id).ok_or_else(|| not_found(id, protocol))?;
         if model.speaks(protocol) { Ok(model) } else { Err(not_supported(model, protocol)) }
@@ -88,9 +88,9 @@ impl<'a> IntoIterator for &'a Catalog {
     }
 }
 
-/// The refusal of a model that does not exist, or that the key may not see.
+/// Returns the error for a model that does not exist or that the key has no access to.
 pub(crate) fn not_found(id: &str, protocol: Protocol) -> ApiError {
-    let id = wire::echo(id);
+    let id = wire::truncate_for_error(id);
     let sentence = match protocol {
         Protocol::Messages => format!("model: {id}"),
         _ => format!("The model '{id}' does not exist or this key has no access to it."),
@@ -100,11 +100,11 @@ pub(crate) fn not_found(id: &str, protocol: Protocol) -> ApiError {
 
 fn not_supported(model: &Model, protocol: Protocol) -> ApiError {
     let id = &model.id;
-    let places: Vec<_> = model.protocols().map(|place| format!("POST {}", place.path())).collect();
-    let places = places.join(" or ");
+    let endpoints: Vec<_> = model.protocols().map(|protocol| format!("POST {}", protocol.path())).collect();
+    let endpoints = endpoints.join(" or ");
     let sentence = match protocol {
-        Protocol::Messages => format!("model: {id} is not served here; send it to {places}"),
-        _ => format!("The model '{id}' is not served here; send it to {places}."),
+        Protocol::Messages => format!("model: {id} is not served here; send it to {endpoints}"),
+        _ => format!("The model '{id}' is not served here; send it to {endpoints}."),
     };
     ApiError::new(ErrorKind::InvalidRequest, Code::ModelNotSupported.as_str(), sentence).with_param("model")
 }
@@ -125,6 +125,6 @@ fn check(model: &Model, position: usize, problems: &mut Vec<String>) {
         problems.push(format!("model '{id}': a model of the {} family cannot be served on {path}", family.as_str()));
     }
     if Timestamp::from_second(*created).is_err() {
-        problems.push(format!("model '{id}': created is {created}, which is no time in Unix seconds"));
+        problems.push(format!("model '{id}': created is {created}, which is not a valid Unix time in seconds"));
     }
 }

@@ -1,4 +1,6 @@
-//! `GET /v1/models` and `GET /v1/models/{id}`: bodies that both SDK families read (wire-reference §5).
+//! Response bodies of `GET /v1/models` and `GET /v1/models/{id}`, compatible with OpenAI and Anthropic SDKs.
+//!
+//! See <https://platform.openai.com/docs/api-reference/models> and <https://docs.anthropic.com/en/api/models-list>.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -16,33 +18,33 @@ pub struct List {
     pub object: &'static str,
     /// The models, newest first.
     pub data: Vec<Entry>,
-    /// Whether there are more in the direction of the page.
+    /// True if there are more models in the direction of the page.
     pub has_more: bool,
-    /// The id of the first; null when there is none.
+    /// The id of the first model of the page; null if the page is empty.
     pub first_id: Option<String>,
-    /// The id of the last; null when there is none.
+    /// The id of the last model of the page; null if the page is empty.
     pub last_id: Option<String>,
 }
 
-/// A model as clients read it.
+/// A model as returned to clients.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Entry {
-    /// The name by which callers ask for it.
+    /// The id used in requests.
     pub id: String,
     /// `model`.
     #[schemars(extend("const" = "model"))]
     pub object: &'static str,
-    /// Since when it is offered, in Unix seconds.
+    /// The creation time as a Unix time in seconds.
     pub created: i64,
-    /// Whose it is.
+    /// The owner of the model.
     pub owned_by: String,
     /// `model`.
     #[serde(rename = "type")]
     #[schemars(extend("const" = "model"))]
     pub kind: &'static str,
-    /// Its name for people.
+    /// The display name.
     pub display_name: String,
-    /// Since when it is offered, as RFC 3339 has it.
+    /// The creation time in RFC 3339 format.
     #[schemars(extend("format" = "date-time"))]
     pub created_at: String,
     /// `active`.
@@ -50,28 +52,28 @@ pub struct Entry {
     pub lifecycle: &'static str,
 }
 
-/// Which models of the list are asked for; all by default.
+/// Pagination parameters of a list request. The default requests all models.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
-    /// At most so many, 1 to 1000.
+    /// The maximum number of models, 1 to 1000.
     pub limit: Option<i64>,
-    /// Those after this one.
+    /// Returns models after the one with this id.
     pub after_id: Option<String>,
-    /// Those before this one; with a limit, the nearest to it.
+    /// Returns models before the one with this id; with a limit, those nearest to it.
     pub before_id: Option<String>,
 }
 
 impl Catalog {
-    /// The page of the models that `may_see` admits.
+    /// Returns a page of the models for which `may_see` returns true.
     ///
     /// # Errors
-    /// A limit out of range, and ids of models that are not in the list.
+    /// Returns violations if the limit is out of range or a cursor is not the id of a model in the list.
     pub fn list(&self, page: &Page, may_see: impl Fn(&Model) -> bool) -> Result<List, Violations> {
         let mut found = Violations::default();
         let models: Vec<&Model> = self.iter().filter(|model| may_see(model)).collect();
         found.check_integer(&Path::ROOT.key("limit"), page.limit, 1, MAX_LIMIT);
-        let after = place("after_id", page.after_id.as_deref(), &models, &mut found);
-        let before = place("before_id", page.before_id.as_deref(), &models, &mut found);
+        let after = cursor_position("after_id", page.after_id.as_deref(), &models, &mut found);
+        let before = cursor_position("before_id", page.before_id.as_deref(), &models, &mut found);
         let window = after.map_or(0, |at| at + 1)..before.unwrap_or(models.len());
         let window = models.get(window).unwrap_or_default();
 
@@ -82,10 +84,10 @@ impl Catalog {
         found.or(List::of(window, surplus > 0))
     }
 
-    /// The entry of one model, when `may_see` admits it.
+    /// Returns the entry of a model for which `may_see` returns true.
     ///
     /// # Errors
-    /// `model_not_found` otherwise.
+    /// Returns `model_not_found` if there is no such model.
     pub fn retrieve(&self, id: &str, may_see: impl Fn(&Model) -> bool) -> Result<Entry, ApiError> {
         let model = self.find(id).filter(|model| may_see(model));
         model.map(Entry::from).ok_or_else(|| not_found(id, Protocol::Responses))
@@ -114,23 +116,23 @@ impl From<&Model> for Entry {
             owned_by: model.owned_by.clone(),
             kind: "model",
             display_name: model.display_name.clone(),
-            // A catalog takes no model whose time is out of range.
+            // `Catalog::new` rejects models whose time is out of range.
             created_at: Timestamp::from_second(model.created).unwrap_or_default().to_string(),
             lifecycle: "active",
         }
     }
 }
 
-/// Where the model is that a cursor names.
-fn place(cursor: &str, id: Option<&str>, models: &[&Model], found: &mut Violations) -> Option<usize> {
+/// Returns the position of the model that a cursor refers to, and records a violation if there is none.
+fn cursor_position(cursor: &str, id: Option<&str>, models: &[&Model], found: &mut Violations) -> Option<usize> {
     let id = id?;
-    let place = models.iter().position(|model| model.id == id);
-    if place.is_none() {
+    let position = models.iter().position(|model| model.id == id);
+    if position.is_none() {
         let sentence = format!("Invalid '{cursor}': expected the id of a model in the list.");
         found.invalid(&Path::ROOT.key(cursor), sentence);
     }
-    place
+    position
 }
 
-/// The most models that a page may be asked for.
+/// Maximum value of a page's `limit`.
 const MAX_LIMIT: i64 = 1000;

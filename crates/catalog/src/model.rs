@@ -1,4 +1,4 @@
-//! A model and what it promises: where it is served, and which rules it bends (spec §1.5, §4).
+//! A model of the catalog: the endpoints that serve it, and the validation rules relaxed for it.
 
 use std::collections::BTreeSet;
 
@@ -6,33 +6,35 @@ use serde::Deserialize;
 
 wire::read_objects!(Settings);
 
-/// A model that the gateway offers.
+/// A model offered by the gateway.
 ///
-/// As part of a configuration it needs `id`, `family` and `protocols`; the rest is as [`Model::new`] makes it.
+/// In a configuration, `id`, `family` and `protocols` are required; the rest defaults to the values of [`Model::new`].
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(from = "Settings")]
 #[non_exhaustive]
 pub struct Model {
-    /// The name by which callers ask for it.
+    /// The id used in requests.
     pub id: String,
-    /// Its family, by which it is known where it may be served. What a key needs is for the endpoint to say.
+    /// The family, which determines the endpoints that may serve the model. The scope required of a key depends on the
+    /// endpoint, not on the family.
     pub family: Family,
-    /// Where it is served.
+    /// The endpoints that serve the model.
     protocols: BTreeSet<Protocol>,
-    /// Its name for people.
+    /// The display name.
     pub display_name: String,
-    /// Since when it is offered, in Unix seconds.
+    /// The creation time as a Unix time in seconds.
     pub created: i64,
-    /// Whose it is.
+    /// The owner of the model.
     pub owned_by: String,
-    /// Whether Responses takes a plain string for its `input` (spec §4.2).
+    /// True if the Responses API accepts a plain string as `input`.
     pub string_input: bool,
-    /// Whether it thinks before it answers when the caller says nothing of it.
+    /// True if the model reasons when the request does not set an effort.
     pub reasoning: bool,
 }
 
 impl Model {
-    /// A model with the strictest rules, named for people after its id: `alt-flash` is `Alt Flash`.
+    /// Creates a model with the strictest rules and a display name derived from its id, such as `Alt Flash` for
+    /// `alt-flash`.
     #[must_use]
     pub fn new(id: impl Into<String>, family: Family, protocols: impl IntoIterator<Item = Protocol>) -> Self {
         let id = id.into();
@@ -48,18 +50,18 @@ impl Model {
         }
     }
 
-    /// Where it is served, in the order of [`Protocol::ALL`].
+    /// Iterates over the endpoints that serve the model, in the order of [`Protocol::ALL`].
     pub fn protocols(&self) -> impl Iterator<Item = Protocol> {
         self.protocols.iter().copied()
     }
 
-    /// Whether it is served there.
+    /// Returns true if the model is served on the endpoint of `protocol`.
     #[must_use]
     pub fn speaks(&self, protocol: Protocol) -> bool {
         self.protocols.contains(&protocol)
     }
 
-    /// The rules of Responses that it bends.
+    /// Returns the validation rules of the Responses API for this model.
     #[must_use]
     pub fn responses_rules(&self) -> responses::Rules {
         let mut rules = responses::Rules::default();
@@ -67,19 +69,19 @@ impl Model {
         rules
     }
 
-    /// The rules of Chat Completions that it bends: none.
+    /// Returns the validation rules of the Chat Completions API for this model: the default.
     #[must_use]
     pub fn chat_rules(&self) -> chat::Rules {
         chat::Rules::default()
     }
 
-    /// The rules of Messages that it bends: none.
+    /// Returns the validation rules of the Messages API for this model: the default.
     #[must_use]
     pub fn messages_rules(&self) -> messages::Rules {
         messages::Rules::default()
     }
 
-    /// The rules of Images that it bends: none.
+    /// Returns the validation rules of the Images API for this model: the default.
     #[must_use]
     pub fn images_rules(&self) -> images::Rules {
         images::Rules::default()
@@ -91,16 +93,16 @@ impl Model {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Family {
-    /// Responses and Chat Completions.
+    /// Text models of the Responses and Chat Completions APIs.
     Text,
-    /// Messages.
+    /// Text models of the Messages API.
     Messages,
-    /// Image generations and edits.
+    /// Models for image generations and edits.
     Images,
 }
 
 impl Family {
-    /// Its word, which is also the capability's (spec §5.2).
+    /// Returns the name of the family, which is also the name of the API key scope.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -110,7 +112,9 @@ impl Family {
         }
     }
 
-    /// Whether its models can be served there: an operator may open a text model to each text protocol.
+    /// Returns true if models of the family can be served on the endpoint of `protocol`.
+    ///
+    /// Operators may serve text models of both families on every text endpoint.
     #[must_use]
     pub const fn may_speak(self, protocol: Protocol) -> bool {
         let images = matches!(protocol, Protocol::ImagesGenerations | Protocol::ImagesEdits);
@@ -118,29 +122,29 @@ impl Family {
     }
 }
 
-/// A place where models are served: a protocol, and of Images each of its two endpoints.
+/// An endpoint that serves models: one per protocol, except for Images, which has two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Protocol {
-    /// Responses.
+    /// The Responses API.
     Responses,
-    /// Chat Completions.
+    /// The Chat Completions API.
     Chat,
-    /// Messages.
+    /// The Messages API.
     Messages,
-    /// Images made from a prompt.
+    /// Image generation from a prompt.
     ImagesGenerations,
-    /// Images made from images.
+    /// Image edits.
     ImagesEdits,
 }
 
 impl Protocol {
-    /// Every place.
+    /// All endpoints.
     pub const ALL: [Self; 5] =
         [Self::Responses, Self::Chat, Self::Messages, Self::ImagesGenerations, Self::ImagesEdits];
 
-    /// The path of its endpoint; its method is POST.
+    /// Returns the path of the endpoint; its method is POST.
     #[must_use]
     pub const fn path(self) -> &'static str {
         match self {
@@ -153,7 +157,7 @@ impl Protocol {
     }
 }
 
-/// A model as a configuration states it.
+/// The configuration of a model.
 #[derive(Deserialize)]
 #[serde(remote = "Self", deny_unknown_fields)]
 struct Settings {
@@ -183,7 +187,7 @@ impl From<Settings> for Model {
     }
 }
 
-/// The words of an id, each with a capital.
+/// Derives a display name from an id: its words, capitalized.
 fn display_name(id: &str) -> String {
     let capital = |word: &str| {
         let mut rest = word.chars();
@@ -192,7 +196,7 @@ fn display_name(id: &str) -> String {
     id.split('-').map(capital).collect::<Vec<_>>().join(" ")
 }
 
-/// Since when the built-in models are offered.
+/// The default creation time, used by the built-in models.
 const CREATED: i64 = 1_786_000_000;
-/// Whose models are when nobody says otherwise.
+/// The default owner.
 const OWNER: &str = "sluicegate";

@@ -1,14 +1,14 @@
-//! The addresses that a request names.
+//! The URLs that a request refers to.
 
 use wire::{DataUrl, Path};
 
 use crate::request::{Message, Part, Request};
 
 impl Request {
-    /// Tells every address of a picture in the messages, and where it stands. Data URLs are none.
+    /// Calls `visit` with the path and the URL of every image in the messages that is referred to by URL. Data URLs are
+    /// skipped.
     ///
-    /// Whose addresses may be asked is for who asks them: this crate holds them only against the form of an address
-    /// (wire-reference §1.2).
+    /// This crate only checks the syntax of such URLs. Whether one may be fetched is for the caller to decide.
     ///
     /// ```
     /// let body = br#"{"model":"m","messages":[{"role":"user","content":[
@@ -18,7 +18,7 @@ impl Request {
     /// request.addresses(&mut |path, url| found.push(format!("{path}: {url}")));
     /// assert_eq!(found, ["messages[0].content[0].image_url.url: https://example.com/cat.png"]);
     /// ```
-    pub fn addresses(&self, tell: &mut dyn FnMut(&Path<'_>, &str)) {
+    pub fn addresses(&self, visit: &mut dyn FnMut(&Path<'_>, &str)) {
         let messages = Path::ROOT.key("messages");
         for (i, message) in self.messages.iter().enumerate() {
             let Message::User(message) = message else { continue };
@@ -26,7 +26,7 @@ impl Request {
                 let Part::Image(part) = part else { continue };
                 let url = &part.image_url.url;
                 if !DataUrl::is_meant(url) {
-                    tell(&messages.index(i).key("content").index(j).key("image_url").key("url"), url);
+                    visit(&messages.index(i).key("content").index(j).key("image_url").key("url"), url);
                 }
             }
         }

@@ -1,25 +1,25 @@
-//! From what a model does to the events of a stream, never outside the grammar.
+//! Encodes model output as the events of a stream, always within the stream grammar.
 
 use wire::{ApiError, Object};
 
 use crate::event::{Chunk, ChunkChoice, Delta, Event, FunctionDelta, ToolCallDelta};
 use crate::response::{FinishReason, Usage};
 
-/// What every chunk of a stream repeats.
+/// The fields that every chunk of a stream repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// `chatcmpl-…`.
+    /// The id of the completion, `chatcmpl-…`.
     pub id: String,
-    /// When the completion was begun, in Unix seconds.
+    /// Creation time, in Unix seconds.
     pub created: i64,
-    /// The model that the caller asked for.
+    /// The id of the model, as requested.
     pub model: String,
 }
 
-/// Turns what a model does into events.
+/// Encodes model output as events.
 ///
-/// Any order of calls gives a stream within the grammar: the opening chunk comes by itself, and after the end
-/// nothing more is said.
+/// Any order of calls yields a stream within the grammar: the opening chunk is emitted automatically, and calls after
+/// the terminal event have no effect.
 #[derive(Debug)]
 pub struct Encoder {
     head: Head,
@@ -36,13 +36,13 @@ enum State {
 }
 
 impl Encoder {
-    /// An encoder before its first event. With `include_usage` the stream tells the usage at its end.
+    /// Creates an encoder that has emitted nothing yet. With `include_usage` the stream ends with a usage chunk.
     #[must_use]
     pub fn new(head: Head, include_usage: bool) -> Self {
         Self { head, include_usage, calls: 0, state: State::Before }
     }
 
-    /// Opens the stream; by itself with the first thing that is said otherwise.
+    /// Opens the stream. Optional: the first output opens it as well.
     pub fn open(&mut self, out: &mut Vec<Event>) {
         if self.state == State::Before {
             self.state = State::Open;
@@ -51,22 +51,22 @@ impl Encoder {
         }
     }
 
-    /// More of the answer.
+    /// Appends output text.
     pub fn text(&mut self, text: &str, out: &mut Vec<Event>) {
         self.delta(Delta { content: some(text), ..Delta::default() }, out);
     }
 
-    /// More of the thoughts.
+    /// Appends reasoning text.
     pub fn reasoning(&mut self, text: &str, out: &mut Vec<Event>) {
         self.delta(Delta { reasoning_content: some(text), ..Delta::default() }, out);
     }
 
-    /// More of a refusal.
+    /// Appends refusal text.
     pub fn refusal(&mut self, text: &str, out: &mut Vec<Event>) {
         self.delta(Delta { refusal: some(text), ..Delta::default() }, out);
     }
 
-    /// A call begins.
+    /// Starts a tool call.
     pub fn call(&mut self, id: &str, name: &str, out: &mut Vec<Event>) {
         let function = FunctionDelta { name: Some(name.to_owned()), arguments: Some(String::new()) };
         let call = ToolCallDelta {
@@ -80,7 +80,7 @@ impl Encoder {
         self.calls += 1;
     }
 
-    /// More of the arguments of the call that began last.
+    /// Appends to the arguments of the last call.
     pub fn arguments(&mut self, text: &str, out: &mut Vec<Event>) {
         let Some(index) = self.calls.checked_sub(1).filter(|_| !text.is_empty()) else { return };
         let function = FunctionDelta { name: None, arguments: some(text) };
@@ -88,7 +88,7 @@ impl Encoder {
         self.delta(Delta { tool_calls: Some(vec![call]), ..Delta::default() }, out);
     }
 
-    /// The end, with success.
+    /// Ends the stream successfully.
     pub fn finish(&mut self, reason: FinishReason, usage: Option<Usage>, out: &mut Vec<Event>) {
         if self.state == State::Ended {
             return;
@@ -104,7 +104,7 @@ impl Encoder {
         self.state = State::Ended;
     }
 
-    /// The end, with failure.
+    /// Ends the stream with a failure.
     pub fn fail(&mut self, error: &ApiError, out: &mut Vec<Event>) {
         if self.state != State::Ended {
             self.state = State::Ended;

@@ -1,4 +1,5 @@
-//! The events of a stream: data-only server-sent events (spec §6.2, wire-reference §2.4).
+//! The events of a stream: server-sent events without names. See
+//! <https://platform.openai.com/docs/api-reference/chat-streaming>.
 
 use std::fmt;
 
@@ -14,19 +15,19 @@ wire::objects!(FunctionDelta);
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
-    /// A piece of the completion.
+    /// A chunk of the completion.
     Chunk(Chunk),
-    /// The failure that ends a stream.
+    /// Terminal event: the request failed.
     Error(ErrorBody),
-    /// `[DONE]`: the success that ends a stream.
+    /// Terminal event `[DONE]`: the completion is complete.
     Done,
 }
 
 impl Event {
-    /// Reads the data of a server-sent event.
+    /// Parses the data of a server-sent event.
     ///
     /// # Errors
-    /// When it is neither `[DONE]` nor a JSON object of a chunk or an error.
+    /// Returns an error if `data` is neither `[DONE]` nor a JSON object of a chunk or an error.
     pub fn read(data: &str) -> Result<Self, EventError> {
         if data.trim() == DONE {
             return Ok(Self::Done);
@@ -41,7 +42,7 @@ impl Event {
         }
     }
 
-    /// The data of the server-sent event: one line of JSON, or `[DONE]`.
+    /// Returns the data of the server-sent event: one line of JSON, or `[DONE]`.
     #[must_use]
     pub fn data(&self) -> String {
         let json = match self {
@@ -49,52 +50,52 @@ impl Event {
             Self::Error(body) => serde_json::to_string(body),
             Self::Done => return DONE.to_owned(),
         };
-        // These types always have a JSON form: their keys are strings and their numbers finite.
+        // Serializing these types cannot fail: their keys are strings and their numbers are finite.
         json.unwrap_or_default()
     }
 
-    /// Appends the event as it goes over the wire.
+    /// Appends the event in its wire format.
     pub fn write(&self, out: &mut Vec<u8>) {
         sse::encode(None, &self.data(), out);
     }
 
-    /// Whether a stream ends with this event.
+    /// Returns true if this is a terminal event: nothing may follow it in the stream.
     #[must_use]
     pub fn is_terminal(&self) -> bool {
         matches!(self, Self::Error(_) | Self::Done)
     }
 }
 
-/// A server-sent event that is none of this protocol; the text says why.
+/// A server-sent event that is invalid in this protocol. The text gives the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventError(String);
 
 impl fmt::Display for EventError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no chat completion event: {}", self.0)
+        write!(f, "invalid Chat Completions event: {}", self.0)
     }
 }
 
 impl std::error::Error for EventError {}
 
-/// A piece of a completion.
+/// A chunk of a completion.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Chunk {
-    /// `chatcmpl-…`, the same in every chunk.
+    /// The id of the completion, `chatcmpl-…`; the same in every chunk.
     pub id: String,
-    /// `chat.completion.chunk`.
+    /// The object type, `chat.completion.chunk`.
     pub object: String,
-    /// When the completion was begun, in Unix seconds; the same in every chunk.
+    /// Creation time, in Unix seconds; the same in every chunk.
     pub created: i64,
-    /// The model that the caller asked for.
+    /// The id of the model, as requested.
     pub model: String,
-    /// What is new, for each answer that has something new; empty in the chunk of the usage.
+    /// The deltas of the choices; empty in the usage chunk.
     pub choices: Vec<ChunkChoice>,
-    /// What it took: in the last chunk when asked for, null or absent before.
+    /// Token usage: present in the last chunk if requested, null or absent before.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Usage>")]
     pub usage: Option<Option<Usage>>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
@@ -104,78 +105,78 @@ impl Chunk {
     pub const OBJECT: &'static str = "chat.completion.chunk";
 }
 
-/// What is new of one answer.
+/// The delta of one choice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ChunkChoice {
-    /// The answer's place, from 0.
+    /// Index of the choice, from 0.
     pub index: u32,
-    /// What is new.
+    /// The delta.
     #[serde(default)]
     pub delta: Delta,
-    /// How likely each token was, when that was asked for.
+    /// Log probabilities of the output tokens, if requested.
     pub logprobs: Option<Json>,
-    /// Why the answer ended; null until it does.
+    /// The reason why the choice ended; null until then.
     pub finish_reason: Option<FinishReason>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// What is new: pieces of text to append, and pieces of calls.
+/// A delta: text to append, and fragments of calls.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Delta {
-    /// `assistant`, in the first chunk alone.
+    /// The role, `assistant`; only in the first chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
-    /// More of the answer.
+    /// Output text to append.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
-    /// More of the thoughts.
+    /// Reasoning text to append.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_content: Option<String>,
-    /// More of a refusal.
+    /// Refusal text to append.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refusal: Option<String>,
-    /// More of the calls.
+    /// Fragments of calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_calls: Option<Vec<ToolCallDelta>>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// A piece of a call: id, type and name come once, with the first piece.
+/// A fragment of a call. The id, type and name are only in the first one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolCallDelta {
-    /// The call's place, from 0.
+    /// Index of the call, from 0.
     pub index: u32,
-    /// The id by which the result refers to the call.
+    /// The call id, by which the result refers to the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// `function`.
+    /// The type, `function`.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// The function and more of its arguments.
+    /// The name and a fragment of the arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub function: Option<FunctionDelta>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// The function and more of its arguments.
+/// The name and a fragment of the arguments.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self")]
 pub struct FunctionDelta {
-    /// The function.
+    /// The name of the function.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// More of the arguments.
+    /// A fragment of the arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,
 }
 
-/// Tells `null` from absent.
+/// Distinguishes null from absent.
 fn present<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Option<Usage>>, D::Error> {
     Option::deserialize(from).map(Some)
 }

@@ -1,4 +1,4 @@
-//! The request: `POST /v1/chat/completions` (spec §4.3, wire-reference §2.1–2.2).
+//! The request body of `POST /v1/chat/completions`. See <https://platform.openai.com/docs/api-reference/chat/create>.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,219 +8,219 @@ wire::objects!(FunctionCall, FunctionChoice, FunctionName, AllowedToolsChoice, A
 
 /// A request for a chat completion.
 ///
-/// Optional fields are `None` when absent or null; what is not named here is kept in `extra`.
+/// Optional fields are `None` when absent or null; unrecognized fields are kept in `extra`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Request {
-    /// The model.
+    /// The id of the model.
     pub model: String,
-    /// The conversation, oldest first; the caller sends all of it each time.
+    /// The conversation, oldest message first. Nothing is stored, so every request carries all of it.
     pub messages: Vec<Message>,
-    /// The most tokens to generate.
+    /// Maximum number of tokens to generate; at least 1.
     #[serde(default, deserialize_with = "wire::integer_or_null", skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_tokens: Option<i64>,
-    /// The newer name of `max_tokens`.
+    /// The successor of `max_tokens`; at least 1.
     #[serde(default, deserialize_with = "wire::integer_or_null", skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_completion_tokens: Option<i64>,
-    /// Whether to answer as a stream of events.
+    /// True to stream the response as server-sent events.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stream: Option<bool>,
-    /// How to stream.
+    /// Options of the stream.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stream_options: Option<StreamOptions>,
-    /// The form of the answer's text.
+    /// The format of the output text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_format: Option<ResponseFormat>,
-    /// What the model may call.
+    /// The tools that the model may call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<Tool>>,
-    /// Whether it may, must or must not.
+    /// Controls whether the model calls tools, and which.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<ToolChoice>,
-    /// Whether several calls at once are welcome.
+    /// True if the model may make several calls in one turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parallel_tool_calls: Option<bool>,
-    /// 0 to 2: how freely to draw the next token.
+    /// Sampling temperature, 0 to 2.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 2))]
     pub temperature: Option<f64>,
-    /// 0 to 1: draw among the likeliest tokens that make up this share.
+    /// Nucleus sampling: the probability mass to sample from, 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1))]
     pub top_p: Option<f64>,
-    /// −2 to 2: against tokens that occurred.
+    /// Penalty for tokens that already appeared, −2 to 2.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = -2, max = 2))]
     pub presence_penalty: Option<f64>,
-    /// −2 to 2: against tokens by how often they occurred.
+    /// Penalty for tokens in proportion to how often they appeared, −2 to 2.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = -2, max = 2))]
     pub frequency_penalty: Option<f64>,
-    /// One to four texts that end the answer.
+    /// One to four stop sequences.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<TextOr<String>>,
-    /// How many answers.
+    /// Number of choices to generate, 1 to 128. Values above 1 are rejected unless the model's rules allow them.
     #[serde(default, deserialize_with = "wire::integer_or_null", skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 128))]
     pub n: Option<i64>,
-    /// Whether to tell how likely each token was.
+    /// True to report log probabilities of the output tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub logprobs: Option<bool>,
-    /// How many alternatives of each token to tell; needs `logprobs`.
+    /// Number of alternatives to report per output token, 0 to 20. Requires `logprobs`.
     #[serde(default, deserialize_with = "wire::integer_or_null", skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 20))]
     pub top_logprobs: Option<i64>,
-    /// The same seed gives the same answer, where the model can.
+    /// Seed for reproducible sampling, where the model supports it.
     #[serde(default, deserialize_with = "wire::integer_or_null", skip_serializing_if = "Option::is_none")]
     pub seed: Option<i64>,
-    /// How hard to think.
+    /// Reasoning effort.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_effort: Option<Effort>,
-    /// The caller's own name for its end user.
+    /// The client's identifier for its end user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// The forms of output asked for; only text is served.
+    /// The requested output modalities. `audio` is rejected unless the model's rules allow it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub modalities: Option<Vec<String>>,
-    /// How spoken output should sound; not served.
+    /// Options of audio output. Rejected unless the model's rules allow it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audio: Option<Json>,
-    /// Options of a search by the server; not served.
+    /// Options of a hosted web search. Rejected unless the model's rules allow it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub web_search_options: Option<Json>,
-    /// The old form of `tools`; not served.
+    /// The predecessor of `tools`. Rejected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub functions: Option<Json>,
-    /// The old form of `tool_choice`; not served.
+    /// The predecessor of `tool_choice`. Rejected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub function_call: Option<Json>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
 impl Request {
-    /// Reads a request body.
+    /// Parses a request body.
     ///
     /// # Errors
-    /// Everything that keeps the body from being a request, with paths.
+    /// Returns every violation of the request schema, each with its path.
     pub fn read(body: &[u8]) -> Result<Self, Violations> {
         wire::read(body)
     }
 
-    /// Whether a stream is asked for.
+    /// Returns true if the client requested a stream.
     #[must_use]
     pub fn streams(&self) -> bool {
         self.stream == Some(true)
     }
 
-    /// Whether the stream is to tell the usage at its end.
+    /// Returns true if the stream is to end with a usage chunk.
     #[must_use]
     pub fn includes_usage(&self) -> bool {
         self.stream_options.as_ref().and_then(|options| options.include_usage) == Some(true)
     }
 
-    /// The cap on the output under either of its names.
+    /// Returns the output limit in tokens, under either name.
     #[must_use]
     pub fn output_cap(&self) -> Option<i64> {
         self.max_completion_tokens.or(self.max_tokens)
     }
 }
 
-/// How to stream.
+/// Options of the stream.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StreamOptions {
-    /// Whether a last chunk tells the usage.
+    /// True to end the stream with a usage chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include_usage: Option<bool>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
 wire::tagged! {
-    /// One message of the conversation, told apart by its role.
+    /// One message of the conversation, tagged by its role.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Message("role") {
-        /// Instructions above the conversation.
+        /// System instructions that precede the conversation.
         System(SystemMessage) = "system",
-        /// The newer name of `system`.
+        /// The successor of `system`.
         Developer(SystemMessage) = "developer",
-        /// What the user says.
+        /// A message of the user.
         User(UserMessage) = "user",
-        /// What the model said and called.
+        /// A message of the model.
         Assistant(AssistantMessage) = "assistant",
-        /// What came of a call.
+        /// The result of a tool call.
         Tool(ToolMessage) = "tool",
-        /// The old form of a tool message.
+        /// The predecessor of the tool message.
         Function(FunctionMessage) = "function",
     }
 }
 
-/// Instructions above the conversation.
+/// System instructions that precede the conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SystemMessage {
-    /// The instructions; text parts alone.
+    /// The instructions; text parts only.
     pub content: TextOr<Part>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// What the user says.
+/// A message of the user.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UserMessage {
-    /// Text, pictures and the like.
+    /// Text, image, audio and file parts.
     pub content: TextOr<Part>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// What the model said and called in an earlier turn.
+/// A message of the model from an earlier turn: text and calls.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AssistantMessage {
-    /// What it said; null or absent only beside calls.
+    /// The output text. Only null or absent if there are calls or a refusal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<TextOr<Part>>,
-    /// What it said in refusing.
+    /// The text of the refusal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refusal: Option<String>,
-    /// What it thought before.
+    /// The reasoning that preceded the output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_content: Option<String>,
-    /// Another name for `reasoning_content`.
+    /// An alternative name of `reasoning_content`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<String>,
-    /// What it called.
+    /// The calls that the model made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_calls: Option<Vec<ToolCall>>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// What came of a call.
+/// The result of a tool call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolMessage {
-    /// The id of the call.
+    /// The id of the call that this is the result of.
     pub tool_call_id: String,
-    /// What the tool said; text parts alone.
+    /// The output of the tool; text parts only.
     pub content: TextOr<Part>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// The old form of a tool message.
+/// The predecessor of the tool message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FunctionMessage {
-    /// The function that was called.
+    /// The name of the function that was called.
     pub name: String,
-    /// What it said.
+    /// The output of the function.
     pub content: Option<String>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
@@ -229,49 +229,49 @@ wire::tagged! {
     /// One part of a message's content.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Part("type") {
-        /// Text.
+        /// A text part.
         Text(TextPart) = "text",
-        /// A picture.
+        /// An image.
         Image(ImagePart) = "image_url",
-        /// A recording.
+        /// An audio recording.
         Audio(AudioPart) = "input_audio",
         /// A document.
         File(FilePart) = "file",
-        /// A refusal, in what the model said.
+        /// A refusal by the model.
         Refusal(RefusalPart) = "refusal",
     }
 }
 
-/// Text.
+/// A text part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TextPart {
     /// The text.
     pub text: String,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// A picture.
+/// An image.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ImagePart {
-    /// Where its bytes are.
+    /// The location of the image.
     pub image_url: ImageUrl,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// Where the bytes of a picture are. A bare string is taken for `{"url": …}`.
+/// The location of an image. A bare string is accepted for `{"url": …}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "ImageUrlForm")]
 pub struct ImageUrl {
-    /// A Data URL, or a public https address.
+    /// A data URL or a public https URL.
     pub url: String,
-    /// How closely to look: `auto`, `low` or `high`.
+    /// Image detail level: `auto`, `low` or `high`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
@@ -297,12 +297,12 @@ impl From<ImageUrlForm> for ImageUrl {
     }
 }
 
-/// A recording.
+/// An audio recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AudioPart {
-    /// Its data and format.
+    /// The audio data and its format.
     pub input_audio: Json,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
@@ -312,45 +312,45 @@ pub struct AudioPart {
 pub struct FilePart {
     /// The document.
     pub file: FileSource,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// Where a document's bytes are.
+/// The content of a document.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FileSource {
-    /// Its name.
+    /// The name of the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filename: Option<String>,
-    /// Its bytes as a Data URL.
+    /// The content as a data URL.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_data: Option<String>,
-    /// The id of a stored file; not served, nothing is stored.
+    /// The id of a stored file. Rejected: nothing is stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_id: Option<String>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// A refusal, in what the model said.
+/// A refusal by the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RefusalPart {
-    /// The text of it.
+    /// The text of the refusal.
     pub refusal: String,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
 wire::tagged! {
-    /// A call that the model made.
+    /// A call made by the model.
     #[derive(Clone, Debug, PartialEq)]
     pub enum ToolCall("type") {
-        /// Of a function.
+        /// A function call.
         Function(FunctionToolCall) = "function",
-        /// Of a tool with free text as its input.
+        /// A call of a custom tool, whose input is free text.
         Custom(CustomToolCall) = "custom",
     }
     untagged |members| ["function"] { members.has("function").then_some("function") }
@@ -359,44 +359,44 @@ wire::tagged! {
 /// A call of a function.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FunctionToolCall {
-    /// The id by which the result refers to the call.
+    /// The call id, by which the result refers to the call.
     pub id: String,
-    /// The function and its arguments.
+    /// The name and the arguments of the function.
     pub function: FunctionCall,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// A function and its arguments.
+/// The name and the arguments of a function.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self")]
 pub struct FunctionCall {
-    /// The function.
+    /// The name of the function.
     pub name: String,
-    /// The arguments as the model wrote them: usually, but not surely, a JSON object.
+    /// The arguments as the model wrote them: normally a JSON object, but not guaranteed to be one.
     pub arguments: String,
 }
 
-/// A call of a tool with free text as its input.
+/// A call of a custom tool, whose input is free text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CustomToolCall {
-    /// The id by which the result refers to the call.
+    /// The call id, by which the result refers to the call.
     pub id: String,
-    /// The tool and its input.
+    /// The name and the input of the tool.
     pub custom: Json,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
 wire::tagged! {
-    /// What the model may call.
+    /// A tool that the model may call.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Tool("type") {
         /// A function.
         Function(FunctionTool) = "function",
-        /// A tool with free text as its input.
+        /// A custom tool, whose input is free text.
         Custom(CustomTool) = "custom",
     }
 }
@@ -406,69 +406,69 @@ wire::tagged! {
 pub struct FunctionTool {
     /// The function.
     pub function: ToolFunction,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// A function's name, purpose and arguments.
+/// The definition of a function.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolFunction {
-    /// Its name, by which it is called.
+    /// The name by which the model calls it.
     pub name: String,
-    /// What it does, for the model.
+    /// A description of its purpose, for the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// A JSON Schema of its arguments.
+    /// A JSON Schema of the arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parameters: Option<Json>,
-    /// Whether the arguments must fit the schema exactly.
+    /// True to enforce the schema of the arguments exactly.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strict: Option<bool>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// A tool with free text as its input.
+/// A custom tool, whose input is free text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CustomTool {
-    /// Its name, purpose and format.
+    /// The name, description and format of the tool.
     pub custom: Json,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// Whether tools may, must or must not be called: a word, or an object that names them.
+/// Controls whether the model calls tools: a mode, or an object that selects tools.
 pub type ToolChoice = WordOr<ToolMode, ToolChoiceObject>;
 
 wire::open_enum! {
-    /// Whether tools may, must or must not be called.
+    /// Controls whether the model calls tools.
     pub enum ToolMode {
-        /// They must not.
+        /// The model must not call tools.
         None = "none",
-        /// The model decides.
+        /// The model decides whether to call tools.
         Auto = "auto",
-        /// At least one must.
+        /// The model must call at least one tool.
         Required = "required",
     }
 }
 
 wire::tagged! {
-    /// Which tools may or must be called.
+    /// A selection of tools.
     #[derive(Clone, Debug, PartialEq)]
     pub enum ToolChoiceObject("type") {
-        /// This function must be called.
+        /// The model must call this function.
         Function(FunctionChoice) = "function",
-        /// Only these may be called.
+        /// The model may only call these tools.
         AllowedTools(AllowedToolsChoice) = "allowed_tools",
-        /// This custom tool must be called.
+        /// The model must call this custom tool.
         Custom(CustomChoice) = "custom",
     }
 }
 
-/// The function that must be called.
+/// The function that the model must call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self")]
 pub struct FunctionChoice {
@@ -476,34 +476,34 @@ pub struct FunctionChoice {
     pub function: FunctionName,
 }
 
-/// A function by its name.
+/// A reference to a function by name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self")]
 pub struct FunctionName {
-    /// Its name.
+    /// The name.
     pub name: String,
 }
 
-/// The tools that alone may be called.
+/// The tools that the model may call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self")]
 pub struct AllowedToolsChoice {
-    /// Which, and whether one must.
+    /// The tools, and whether the model must call one.
     pub allowed_tools: AllowedTools,
 }
 
-/// Which tools may be called, and whether one must.
+/// The tools that the model may call, and whether it must call one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self")]
 pub struct AllowedTools {
-    /// `auto`, which it also is when absent, or `required`.
+    /// `auto` or `required`. `None` means `auto`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<ToolMode>,
-    /// The tools, each as `tool_choice` would name it.
+    /// The tools, each in the form that `tool_choice` takes.
     pub tools: Vec<ToolChoiceObject>,
 }
 
-/// The custom tool that must be called.
+/// The custom tool that the model must call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self")]
 pub struct CustomChoice {
@@ -512,71 +512,71 @@ pub struct CustomChoice {
 }
 
 wire::tagged! {
-    /// The form of the answer's text.
+    /// The format of the output text.
     #[derive(Clone, Debug, PartialEq)]
     pub enum ResponseFormat("type") {
         /// Free text.
         Text(PlainFormat) = "text",
-        /// Any JSON object; the prompt must ask for JSON too.
+        /// Any JSON object. The prompt must ask for JSON as well.
         JsonObject(PlainFormat) = "json_object",
-        /// JSON that fits a schema.
+        /// JSON that conforms to a schema.
         JsonSchema(JsonSchemaFormat) = "json_schema",
     }
 }
 
-/// A form of which there is no more to say.
+/// A format without options.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlainFormat {
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// JSON that fits a schema.
+/// JSON that conforms to a schema.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JsonSchemaFormat {
     /// The schema.
     pub json_schema: NamedSchema,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// A JSON Schema with a name.
+/// A named JSON Schema.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NamedSchema {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What it is for, for the model.
+    /// A description of the schema's purpose, for the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The JSON Schema.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Json>,
-    /// Whether the answer must fit it exactly.
+    /// True to enforce the schema exactly.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strict: Option<bool>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
 wire::open_enum! {
-    /// How hard to think.
+    /// Reasoning effort.
     pub enum Effort {
-        /// Not at all.
+        /// No reasoning.
         None = "none",
-        /// As little as can be.
+        /// Minimal effort.
         Minimal = "minimal",
-        /// A little.
+        /// Low effort.
         Low = "low",
-        /// Middling.
+        /// Medium effort.
         Medium = "medium",
-        /// A lot.
+        /// High effort.
         High = "high",
-        /// More than a lot.
+        /// Extra-high effort.
         XHigh = "xhigh",
-        /// Whatever it takes.
+        /// Maximum effort.
         Max = "max",
     }
 }

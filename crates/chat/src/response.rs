@@ -1,4 +1,4 @@
-//! The reply to a request that was not streamed (spec §2.2, wire-reference §2.3).
+//! The body of an unstreamed response. See <https://platform.openai.com/docs/api-reference/chat/object>.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -11,20 +11,20 @@ wire::objects!(Usage);
 /// A chat completion.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Completion {
-    /// `chatcmpl-…`.
+    /// The id of the completion, `chatcmpl-…`.
     pub id: String,
-    /// `chat.completion`.
+    /// The object type, `chat.completion`.
     pub object: String,
-    /// When it was made, in Unix seconds.
+    /// Creation time, in Unix seconds.
     pub created: i64,
-    /// The model that the caller asked for.
+    /// The id of the model, as requested.
     pub model: String,
-    /// The answers.
+    /// The choices.
     pub choices: Vec<Choice>,
-    /// What it took.
+    /// Token usage.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
@@ -34,77 +34,77 @@ impl Completion {
     pub const OBJECT: &'static str = "chat.completion";
 }
 
-/// One answer.
+/// One choice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Choice {
-    /// Its place, from 0.
+    /// Index of the choice, from 0.
     pub index: u32,
-    /// What the model said and called.
+    /// The message of the model.
     pub message: ChoiceMessage,
-    /// How likely each token was, when that was asked for.
+    /// Log probabilities of the output tokens, if requested.
     pub logprobs: Option<Json>,
-    /// Why it ended.
+    /// The reason why the choice ended.
     pub finish_reason: Option<FinishReason>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// What the model said and called.
+/// A message of the model: text and calls.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ChoiceMessage {
-    /// `assistant`.
+    /// The role, `assistant`.
     pub role: String,
-    /// What it said; null when it only called or refused.
+    /// The output text; null if the model only made calls or refused.
     pub content: Option<String>,
-    /// What it thought before.
+    /// The reasoning that preceded the output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_content: Option<String>,
-    /// What it said in refusing.
+    /// The text of the refusal.
     pub refusal: Option<String>,
-    /// What it called.
+    /// The calls that the model made.
     #[serde(default, deserialize_with = "or_none", skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
 wire::open_enum! {
-    /// Why an answer ended.
+    /// The reason why a choice ended.
     pub enum FinishReason {
-        /// The model was done, or a stop text came up.
+        /// The model finished, or a stop sequence matched.
         Stop = "stop",
-        /// The cap on the output.
+        /// The output limit was reached.
         Length = "length",
-        /// The model waits for what comes of its calls.
+        /// The model is waiting for the results of its calls.
         ToolCalls = "tool_calls",
-        /// A filter.
+        /// A content filter intervened.
         ContentFilter = "content_filter",
     }
 }
 
-/// Tokens used. A breakdown is never given (spec §2.2).
+/// Token usage, without a breakdown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self")]
 pub struct Usage {
     /// Tokens of the prompt.
     pub prompt_tokens: u64,
-    /// Tokens of the answer, thoughts included.
+    /// Tokens of the output, including reasoning tokens.
     pub completion_tokens: u64,
-    /// Both.
+    /// Sum of prompt and completion tokens.
     pub total_tokens: u64,
 }
 
 impl Usage {
-    /// The usage of a prompt and an answer of so many tokens.
+    /// Creates a usage from its two counts.
     #[must_use]
     pub fn new(prompt_tokens: u64, completion_tokens: u64) -> Self {
         Self { prompt_tokens, completion_tokens, total_tokens: prompt_tokens.saturating_add(completion_tokens) }
     }
 }
 
-/// Reads `null`, as some servers write it, as no calls.
+/// Deserializes null, which some servers send, as an empty list.
 fn or_none<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<ToolCall>, D::Error> {
     Option::deserialize(from).map(Option::unwrap_or_default)
 }

@@ -1,15 +1,15 @@
-//! The grammar of a stream as a state machine, and the fold from a stream to the completion that it amounts to.
+//! The stream grammar as a state machine, and the fold that assembles a stream into its completion.
 //!
 //! ```text
-//! stream = first delta* last usage? [DONE]         one answer; several may interleave
-//!        | … error                                 anywhere before the end
-//! first  = role, perhaps with text                 once for each answer, in the order of their index
-//! delta  = text | thoughts | refusal | calls       calls open in the order of their index
-//! last   = finish_reason                           nothing of that answer after it
-//! usage  = no choices, the usage                   at most once, after every answer's last
+//! stream = first delta* last usage? [DONE]         one choice; several may interleave
+//!        | … error                                 at any point before [DONE]
+//! first  = role, optionally with text              once per choice, in the order of their index
+//! delta  = text | reasoning | refusal | calls      calls start in the order of their index
+//! last   = finish_reason                           no delta of that choice after it
+//! usage  = usage without choices                   at most once, after every choice's last
 //! ```
 //!
-//! See spec §6.2 and wire-reference §2.4.
+//! See <https://platform.openai.com/docs/api-reference/chat-streaming>.
 
 use std::fmt;
 
@@ -19,56 +19,56 @@ use crate::event::{Chunk, ChunkChoice, Event, FunctionDelta, ToolCallDelta};
 use crate::request::{FunctionCall, FunctionToolCall, ToolCall};
 use crate::response::{Choice, ChoiceMessage, Completion};
 
-/// Reads along with a stream and says when it leaves the grammar.
+/// A state machine that checks a stream against the grammar, event by event.
 #[derive(Clone, Debug, Default)]
 pub struct Grammar {
     identity: Option<(String, i64, String)>,
-    answers: Vec<Answer>,
-    usage_told: bool,
+    choices: Vec<ChoiceState>,
+    usage_received: bool,
     ended: bool,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Answer {
+struct ChoiceState {
     calls: u32,
     finished: bool,
 }
 
-/// How a stream leaves the grammar.
+/// A violation of the stream grammar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Offence {
-    /// A chunk with another id, time or model than the first.
+    /// A chunk whose id, creation time or model differs from the first.
     Identity,
-    /// An answer that begins without a role, or whose index skips one.
+    /// A choice that starts without a role, or whose index skips one.
     Opening,
-    /// A role after the first chunk of an answer.
+    /// A role after the first chunk of a choice.
     RepeatedRole,
-    /// Something new of an answer after its finish reason.
+    /// A delta after the finish reason of its choice.
     AfterFinish,
-    /// A call whose index skips one, that opens without id and name, or that repeats them.
+    /// A call whose index skips one, that starts without id and name, or that repeats them.
     Call,
-    /// Usage before every answer has finished, or twice.
+    /// Usage before every choice has finished, or twice.
     Usage,
-    /// Anything after the end.
+    /// An event after the terminal event.
     AfterEnd,
-    /// `[DONE]` before every answer has finished.
+    /// `[DONE]` before every choice has finished.
     Unfinished,
-    /// No end: neither `[DONE]` nor an error.
+    /// No terminal event: neither `[DONE]` nor an error.
     Truncated,
 }
 
 impl Grammar {
-    /// The grammar before the first event.
+    /// Creates a state machine that has seen no event.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the next event.
+    /// Checks the next event.
     ///
     /// # Errors
-    /// How the event leaves the grammar. The machine is then of no more use.
+    /// Returns the violation, if any. The state machine is unusable afterwards.
     pub fn push(&mut self, event: &Event) -> Result<(), Offence> {
         if self.ended {
             return Err(Offence::AfterEnd);
@@ -87,28 +87,28 @@ impl Grammar {
         }
     }
 
-    /// Whether the end was seen.
+    /// Returns true if the terminal event was received.
     #[must_use]
     pub fn is_ended(&self) -> bool {
         self.ended
     }
 
-    /// Whether every answer has finished, so that `[DONE]` may follow.
+    /// Returns true if every choice has finished, so that `[DONE]` may follow.
     #[must_use]
     pub fn may_end(&self) -> bool {
         !self.ended && self.all_finished()
     }
 
-    /// Takes the end of the bytes.
+    /// Checks that the stream may end here.
     ///
     /// # Errors
-    /// [`Offence::Truncated`] when the stream had not ended.
+    /// Returns [`Offence::Truncated`] if no terminal event was received.
     pub fn finish(self) -> Result<(), Offence> {
         if self.ended { Ok(()) } else { Err(Offence::Truncated) }
     }
 
     fn all_finished(&self) -> bool {
-        !self.answers.is_empty() && self.answers.iter().all(|answer| answer.finished)
+        !self.choices.is_empty() && self.choices.iter().all(|state| state.finished)
     }
 
     fn chunk(&mut self, chunk: &Chunk) -> Result<(), Offence> {
@@ -126,33 +126,33 @@ impl Grammar {
     }
 
     fn usage(&mut self, chunk: &Chunk) -> Result<(), Offence> {
-        if self.usage_told || !self.all_finished() || !chunk.choices.is_empty() {
+        if self.usage_received || !self.all_finished() || !chunk.choices.is_empty() {
             return Err(Offence::Usage);
         }
-        // With `null` for it, it is still to come.
-        self.usage_told = chunk.usage != Some(None);
+        // A null usage means that the usage chunk is still to come.
+        self.usage_received = chunk.usage != Some(None);
         Ok(())
     }
 
     fn choice(&mut self, choice: &ChunkChoice) -> Result<(), Offence> {
-        let (at, open) = (choice.index as usize, self.answers.len());
+        let (at, open) = (choice.index as usize, self.choices.len());
         match &choice.delta.role {
-            Some(_) if at == open && at < MAX_ANSWERS => self.answers.push(Answer::default()),
+            Some(_) if at == open && at < MAX_CHOICES => self.choices.push(ChoiceState::default()),
             Some(_) if at < open => return Err(Offence::RepeatedRole),
             None if at < open => {}
             _ => return Err(Offence::Opening),
         }
-        let answer = &mut self.answers[at];
-        if answer.finished || self.usage_told {
+        let state = &mut self.choices[at];
+        if state.finished || self.usage_received {
             return Err(Offence::AfterFinish);
         }
-        choice.delta.tool_calls.iter().flatten().try_for_each(|call| answer.call(call))?;
-        answer.finished = choice.finish_reason.is_some();
+        choice.delta.tool_calls.iter().flatten().try_for_each(|call| state.call(call))?;
+        state.finished = choice.finish_reason.is_some();
         Ok(())
     }
 }
 
-impl Answer {
+impl ChoiceState {
     fn call(&mut self, call: &ToolCallDelta) -> Result<(), Offence> {
         let named = call.function.as_ref().is_some_and(|function| function.name.is_some());
         match (call.id.is_some(), named) {
@@ -169,22 +169,22 @@ impl Answer {
 impl fmt::Display for Offence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Identity => "a chunk with another id, time or model than the first",
-            Self::Opening => "an answer that begins without a role or out of order",
-            Self::RepeatedRole => "a role after the first chunk of an answer",
-            Self::AfterFinish => "something new after the finish reason",
-            Self::Call => "a piece of a call that was not opened, or opened twice",
-            Self::Usage => "usage before the end or twice",
-            Self::AfterEnd => "something after the end of the stream",
+            Self::Identity => "a chunk whose id, creation time or model differs from the first",
+            Self::Opening => "a choice that starts without a role or out of order",
+            Self::RepeatedRole => "a role after the first chunk of a choice",
+            Self::AfterFinish => "a delta after the finish reason",
+            Self::Call => "a fragment of a call that was not started, or started twice",
+            Self::Usage => "usage before every choice has finished, or twice",
+            Self::AfterEnd => "an event after the terminal event",
             Self::Unfinished => "[DONE] before the finish reason",
-            Self::Truncated => "no [DONE] and no error at the end of the stream",
+            Self::Truncated => "the stream ended without a terminal event: neither [DONE] nor an error",
         })
     }
 }
 
 impl std::error::Error for Offence {}
 
-/// Gathers a stream into the completion that it amounts to.
+/// Assembles a stream into its completion.
 #[derive(Clone, Debug, Default)]
 pub struct Fold {
     grammar: Grammar,
@@ -192,26 +192,26 @@ pub struct Fold {
     failure: Option<ErrorBody>,
 }
 
-/// Why a stream amounts to no completion.
+/// The reason why a stream yields no completion.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StreamError {
-    /// It left the grammar.
+    /// The stream violates the grammar.
     Offence(Offence),
-    /// It told of a failure.
+    /// The stream reported a failure.
     Failed(ErrorBody),
 }
 
 impl Fold {
-    /// The fold of no events.
+    /// Creates a fold without events.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the next event.
+    /// Adds the next event.
     ///
     /// # Errors
-    /// When the event leaves the grammar.
+    /// Returns an error if the event violates the grammar.
     pub fn push(&mut self, event: &Event) -> Result<(), StreamError> {
         self.grammar.push(event).map_err(StreamError::Offence)?;
         match event {
@@ -222,10 +222,10 @@ impl Fold {
         Ok(())
     }
 
-    /// The completion, once the stream has ended.
+    /// Returns the completion, once the stream has ended.
     ///
     /// # Errors
-    /// When the stream failed or did not end.
+    /// Returns an error if the stream failed or has no terminal event.
     pub fn finish(self) -> Result<Completion, StreamError> {
         if let Some(body) = self.failure {
             return Err(StreamError::Failed(body));
@@ -234,7 +234,7 @@ impl Fold {
         let mut completion = self.completion.ok_or(StreamError::Offence(Offence::Truncated))?;
         for choice in &mut completion.choices {
             let message = &mut choice.message;
-            // The opening chunk has an empty text before it is known whether there will be any.
+            // The opening chunk has empty content, sent before it is known whether any content follows.
             if message.content.as_deref() == Some("") && (!message.tool_calls.is_empty() || message.refusal.is_some()) {
                 message.content = None;
             }
@@ -255,12 +255,12 @@ impl Fold {
         completion.extra.extend(chunk.extra.clone());
         completion.usage = chunk.usage.flatten().or(completion.usage);
         for choice in &chunk.choices {
-            // The grammar has seen to it that answers open in order.
+            // The grammar guarantees that choices start in order.
             if choice.index as usize == completion.choices.len() {
                 completion.choices.push(blank(choice.index));
             }
-            if let Some(answer) = completion.choices.get_mut(choice.index as usize) {
-                add(choice, answer);
+            if let Some(target) = completion.choices.get_mut(choice.index as usize) {
+                add(choice, target);
             }
         }
     }
@@ -278,8 +278,8 @@ fn blank(index: u32) -> Choice {
     Choice { index, message, logprobs: None, finish_reason: None, extra: Object::new() }
 }
 
-fn add(piece: &ChunkChoice, answer: &mut Choice) {
-    let (delta, message) = (&piece.delta, &mut answer.message);
+fn add(piece: &ChunkChoice, target: &mut Choice) {
+    let (delta, message) = (&piece.delta, &mut target.message);
     append(&mut message.content, delta.content.as_deref());
     append(&mut message.reasoning_content, delta.reasoning_content.as_deref());
     append(&mut message.refusal, delta.refusal.as_deref());
@@ -287,8 +287,8 @@ fn add(piece: &ChunkChoice, answer: &mut Choice) {
     for call in delta.tool_calls.iter().flatten() {
         add_call(call, &mut message.tool_calls);
     }
-    answer.extra.extend(piece.extra.clone());
-    answer.finish_reason = piece.finish_reason.clone().or(answer.finish_reason.take());
+    target.extra.extend(piece.extra.clone());
+    target.finish_reason = piece.finish_reason.clone().or(target.finish_reason.take());
 }
 
 fn append(text: &mut Option<String>, more: Option<&str>) {
@@ -322,5 +322,5 @@ impl fmt::Display for StreamError {
 
 impl std::error::Error for StreamError {}
 
-/// As many answers as a request may ask for.
-const MAX_ANSWERS: usize = 128;
+/// Maximum number of choices: the largest `n` that a request may have.
+const MAX_CHOICES: usize = 128;

@@ -1,4 +1,4 @@
-//! Every rule that a request must keep, beyond the types of its fields (spec §4.3, §7; wire-reference §2.1–2.2).
+//! Validates requests beyond the types of their fields.
 
 use std::collections::HashSet;
 
@@ -8,29 +8,29 @@ use crate::request::{
     AssistantMessage, Message, Part, Request, ResponseFormat, Tool, ToolCall, ToolChoice, ToolChoiceObject,
 };
 
-/// What a model bends of the rules. The default is the strictest reading.
+/// Model-dependent exceptions to the rules. The default is the strictest set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rules {
-    /// Whether more than one answer may be asked for.
+    /// True if `n` may be more than 1.
     pub many_choices: bool,
-    /// Whether spoken output may be asked for.
+    /// True if audio output may be requested.
     pub audio: bool,
-    /// Whether the server may be asked to search.
+    /// True if a hosted web search may be requested.
     pub web_search: bool,
 }
 
 wire::valid! {
-    /// A request that keeps every rule; it comes from [`Request::validate`] alone.
+    /// A request that satisfies every rule. Only [`Request::validate`] creates it.
     #[derive(Clone, Debug, PartialEq)]
     pub struct ValidRequest(Request);
 }
 
 impl Request {
-    /// Holds the request against every rule.
+    /// Validates the request against every rule.
     ///
     /// # Errors
-    /// Every rule that it breaks, with paths.
+    /// Returns every violation, each with its path.
     pub fn validate(self, rules: &Rules) -> Result<ValidRequest, Violations> {
         let mut found = Violations::default();
         let root = Path::ROOT;
@@ -212,7 +212,7 @@ fn check_tool_choice(choice: &ToolChoice, tools: &[Tool], path: &Path<'_>, found
     }
 }
 
-/// The names of the functions that are offered.
+/// Returns the names of the offered functions.
 fn functions(tools: &[Tool]) -> HashSet<&str> {
     let functions = tools.iter().filter_map(|tool| match tool {
         Tool::Function(tool) => Some(tool.function.name.as_str()),
@@ -250,8 +250,8 @@ fn check_unserved(request: &Request, rules: &Rules, found: &mut Violations) {
         let sentence = format!("'{name}' is not supported{advice}.");
         found.unsupported(&Path::ROOT.key(name), Code::UnsupportedParameter, sentence);
     };
-    let speaks = request.modalities.as_ref().is_some_and(|forms| forms.iter().any(|form| form == "audio"));
-    if speaks && !rules.audio {
+    let wants_audio = request.modalities.as_ref().is_some_and(|list| list.iter().any(|modality| modality == "audio"));
+    if wants_audio && !rules.audio {
         refuse("modalities", " with 'audio' by this model");
     }
     if request.audio.is_some() && !rules.audio {

@@ -1,89 +1,89 @@
-//! How an engine fails, told by whose fault it is.
+//! Errors of engines, classified by who is at fault.
 
 use thiserror::Error;
 use wire::StreamCode;
 
-/// Why there is no answer, or no more of it.
+/// An error that prevents or ends a response.
 ///
-/// The `Display` of a caller's fault is for the caller; everything else is for the log alone.
+/// Errors caused by the client are reported to it; the `Display` of all others is only logged.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum EngineError {
-    /// The prompt does not fit the model's context: the caller's.
+    /// The prompt exceeds the model's context. Caused by the client.
     #[error("the prompt has {found} tokens, of which the model takes at most {limit}")]
     ContextLength {
-        /// Tokens that the model takes.
+        /// Maximum number of tokens.
         limit: u64,
-        /// Tokens that there are.
+        /// Number of tokens in the prompt.
         found: u64,
     },
-    /// Something in the request cannot be served: the caller's.
+    /// The request uses something that is not supported. Caused by the client.
     #[error("{reason}")]
     Unsupported {
-        /// The field, as the caller's protocol would name it, when that is known.
+        /// The field, named as in the client's protocol, if known.
         param: Option<String>,
-        /// Whole sentences that say what was found and what is accepted.
+        /// Complete sentences that state what was found and what is accepted.
         reason: String,
     },
-    /// The other side refused the request itself: the caller's. What it said is for the caller alone, whose own words
-    /// may be in it.
-    #[error("the upstream refused {why}")]
+    /// The upstream rejected the request. Caused by the client. The upstream's message may contain client data, so it
+    /// is returned to the client but not logged.
+    #[error("the upstream rejected the request: {why}")]
     Rejected {
-        /// What is wrong with it.
+        /// The reason for the rejection.
         why: Rejection,
-        /// The field, as the upstream named it.
+        /// The field, as named by the upstream.
         param: Option<String>,
-        /// What the upstream said, with nothing in it that is the operator's own.
+        /// The upstream's message, with anything private to the operator removed.
         message: String,
     },
-    /// The other side takes no more requests in this while.
-    #[error("the upstream limits the rate of requests")]
+    /// The upstream's rate limit is exceeded.
+    #[error("upstream rate limit exceeded")]
     RateLimited {
-        /// Seconds to wait, as it advised.
+        /// Seconds to wait, as advised by the upstream.
         retry_after: Option<u32>,
     },
-    /// The other side has more to do than it can.
+    /// The upstream is overloaded.
     #[error("the upstream is overloaded")]
     Overloaded {
-        /// Seconds to wait, as it advised.
+        /// Seconds to wait, as advised by the upstream.
         retry_after: Option<u32>,
     },
-    /// The other side gives a reason of its own that clients know by name.
+    /// The upstream failed with an error code that clients know by name.
     #[error("the upstream failed: {0}")]
     Named(StreamCode),
-    /// More at once than is taken: try again with fewer.
-    #[error("more requests at once than the engine takes")]
+    /// The engine's concurrency limit is reached; the client may retry with fewer parallel requests.
+    #[error("concurrency limit of the engine reached")]
     Busy,
-    /// Nobody to answer just now.
-    #[error("the engine is not available: {0}")]
+    /// No engine or upstream is available.
+    #[error("engine unavailable: {0}")]
     Unavailable(String),
-    /// No answer in time.
-    #[error("no answer in time: {0}")]
+    /// The engine or upstream did not respond in time.
+    #[error("timeout: {0}")]
     Timeout(String),
-    /// The other side failed or answered nonsense.
+    /// The upstream failed or sent an invalid response.
     #[error("the upstream failed: {0}")]
     Upstream(String),
-    /// The other side stopped before it said that it was done.
-    #[error("the upstream broke off: {0}")]
+    /// The upstream's response ended before it was complete.
+    #[error("the upstream response was truncated: {0}")]
     Truncated(String),
-    /// A fault of ours.
+    /// An internal error of the gateway or the engine.
     #[error("internal error: {0}")]
     Internal(String),
 }
 
-/// What an upstream found wrong with a request. Its `Display` completes "the upstream refused ".
+/// The reason why an upstream rejected a request. `Display` completes "the upstream rejected the request: ".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Rejection {
-    /// A field or a value.
-    #[error("the request")]
+    /// An invalid field or value.
+    #[error("invalid request")]
     Invalid,
-    /// The prompt is longer than the model's context.
-    #[error("the length of the prompt")]
+    /// The prompt exceeds the model's context.
+    #[error("context length exceeded")]
     ContextLength,
-    /// What it asks for is against a policy.
-    #[error("what is asked for")]
+    /// The request violates a content policy.
+    #[error("content policy violation")]
     ContentPolicy,
-    /// It is larger than is taken.
-    #[error("the size of the request")]
+    /// The request exceeds a size limit.
+    #[error("request too large")]
     TooLarge,
 }

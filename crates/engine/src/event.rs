@@ -1,77 +1,77 @@
-//! What a text model does, as it does it.
+//! Events of a text generation.
 
-/// One step of a generation.
+/// One event of a text generation.
 ///
-/// Any order of the deltas is allowed, and any of them may be empty. What belongs together is what comes
-/// together: a text delta after a call opens a new piece of text. A generation ends with [`TextEvent::Finished`].
+/// Deltas may occur in any order and may be empty. Consecutive deltas of the same kind belong together; a text delta
+/// after a call starts a new text block. A generation ends with [`TextEvent::Finished`].
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum TextEvent {
-    /// More of the thoughts, as text that may be shown.
+    /// Delta of readable reasoning text.
     Reasoning(String),
-    /// The model's seal on the thoughts just told.
+    /// Signature of the preceding reasoning block.
     ReasoningSignature(String),
-    /// Thoughts that only the model can read, whole.
+    /// A complete block of encrypted reasoning, readable only by the model.
     RedactedReasoning(String),
-    /// More of the answer.
+    /// Delta of output text.
     Text(String),
-    /// More of a refusal.
+    /// Delta of a refusal.
     Refusal(String),
-    /// A call begins.
+    /// Start of a function call.
     Call {
-        /// The id by which its result will refer to it.
+        /// The id that the call's result refers to.
         id: String,
-        /// The function.
+        /// The name of the function.
         name: String,
     },
-    /// More of the arguments of the call that began last; before any call it means nothing.
+    /// Delta of the arguments of the most recent call; ignored before any call.
     Arguments(String),
-    /// The end.
+    /// The terminal event.
     Finished {
-        /// Why it ended.
+        /// The stop reason.
         stop: Stop,
-        /// What it took. Absent: not known.
+        /// The token usage, if known.
         usage: Option<Usage>,
     },
 }
 
-/// Why a generation ended (wire-reference §9.3).
+/// The reason why a generation ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stop {
-    /// The model was done.
+    /// The model completed its output.
     End,
-    /// A stop text of the caller's came up: this one.
+    /// The output reached the given stop sequence of the request.
     StopText(String),
-    /// The cap on the output.
+    /// The output reached the maximum number of tokens.
     MaxTokens,
     /// The model's context is full.
     ContextFull,
-    /// The model waits for what comes of its calls.
+    /// The model waits for the results of its function calls.
     ToolCalls,
-    /// A filter, or the model itself, refused.
+    /// A content filter or the model itself refused.
     Refused,
-    /// The model asks to be called again with what it said so far.
+    /// The model paused; the client continues by sending back the output so far.
     Paused,
 }
 
-/// Tokens used.
+/// Token usage of a generation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// The whole prompt, cached parts included.
+    /// Prompt tokens in total, including cached ones.
     pub input: u64,
-    /// Of the prompt: read from a cache.
+    /// Prompt tokens read from a cache.
     pub cache_read: u64,
-    /// Of the prompt: written to a cache.
+    /// Prompt tokens written to a cache.
     pub cache_write: u64,
-    /// The whole output, reasoning included.
+    /// Output tokens in total, including reasoning.
     pub output: u64,
-    /// Of the output: reasoning.
+    /// Output tokens used for reasoning.
     pub reasoning: u64,
 }
 
 impl Usage {
-    /// Prompt and output.
+    /// Returns the sum of prompt and output tokens.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.input.saturating_add(self.output)

@@ -1,100 +1,100 @@
-//! What a caller wants of an image model, and what the model does, whichever protocol it was said in.
+//! Protocol-neutral requests to image models, and the events of their generations.
 
 use bytes::Bytes;
 
-/// One request to an image model.
+/// A request to an image model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImageRequest {
-    /// The model, by the name that the engine knows.
+    /// The model name, as known to the engine.
     pub model: String,
-    /// What is to be seen.
+    /// The description of the image.
     pub prompt: String,
-    /// How many pictures: at least 1.
+    /// The number of images: at least 1.
     pub count: u32,
-    /// How large they are to be.
+    /// The size of the images.
     pub size: Size,
-    /// How much effort to spend. Absent: the engine decides.
+    /// The quality. `None` lets the engine decide.
     pub quality: Option<Quality>,
-    /// What is behind what is seen. Absent: the engine decides.
+    /// The background. `None` lets the engine decide.
     pub background: Option<Background>,
-    /// How the pictures are encoded.
+    /// The file format of the images.
     pub format: ImageFormat,
-    /// 0 to 100: how well JPEG and WebP keep the picture. Absent: the engine decides.
+    /// The encoding quality of JPEG and WebP, 0 to 100. `None` lets the engine decide.
     pub compression: Option<u8>,
-    /// How many previews of each picture are wanted at most.
+    /// The maximum number of previews per image.
     pub previews: u32,
-    /// The picture at position `i` is drawn from `seed + i`. Absent: from chance.
+    /// The random seed; image `i` uses `seed + i`. `None` picks a random seed.
     pub seed: Option<i64>,
-    /// The pictures to start from. Absent: from the prompt alone.
+    /// The reference images of an edit. `None` generates from the prompt alone.
     pub edit: Option<ImageEdit>,
 }
 
-/// Pictures to start from, each as the bytes of its file: PNG, JPEG or WebP.
+/// Reference images of an edit, each as the bytes of a PNG, JPEG or WebP file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImageEdit {
-    /// At least one.
+    /// The reference images: at least one.
     pub references: Vec<Bytes>,
-    /// A PNG of the first reference's size whose transparent pixels are where the edit applies.
+    /// A PNG of the same size as the first reference; its transparent pixels mark the area to edit.
     pub mask: Option<Bytes>,
 }
 
-/// How large a picture is to be.
+/// The requested size of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
-    /// As the engine sees fit.
+    /// The engine decides.
     Auto,
-    /// So many pixels.
+    /// An exact size in pixels.
     Exact(Pixels),
 }
 
-/// Width and height.
+/// Width and height in pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pixels {
-    /// From left to right.
+    /// The width.
     pub width: u32,
-    /// From top to bottom.
+    /// The height.
     pub height: u32,
 }
 
 impl Pixels {
-    /// So many pixels a side.
+    /// Creates a size from width and height.
     #[must_use]
     pub const fn new(width: u32, height: u32) -> Self {
         Self { width, height }
     }
 
-    /// How many there are in all.
+    /// Returns the total number of pixels.
     #[must_use]
     pub const fn count(self) -> u64 {
         self.width as u64 * self.height as u64
     }
 }
 
-/// How much effort to spend on a picture.
+/// The quality of an image, in increasing order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Quality {
-    /// Little.
+    /// `low`.
     Low,
-    /// Some.
+    /// `medium`.
     Medium,
-    /// Much.
+    /// `high`.
     High,
-    /// More than much.
+    /// `xhigh`.
     XHigh,
-    /// All there is.
+    /// `max`.
     Max,
 }
 
-/// What is behind what is seen.
+/// The background of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Background {
-    /// Nothing: the picture has an alpha channel.
+    /// Transparent: the image has an alpha channel.
     Transparent,
-    /// Something.
+    /// Opaque.
     Opaque,
 }
 
-/// The encoding of a picture.
+/// The file format of an image.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ImageFormat {
     /// PNG.
@@ -106,44 +106,44 @@ pub enum ImageFormat {
     Webp,
 }
 
-/// What the pictures of an answer have in common, as they really are.
+/// Properties shared by all images of a response, as actually produced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImageTraits {
-    /// Their size.
+    /// The size.
     pub size: Pixels,
-    /// The effort spent.
+    /// The quality.
     pub quality: Quality,
-    /// What is behind what is seen.
+    /// The background.
     pub background: Background,
-    /// Their encoding.
+    /// The file format.
     pub format: ImageFormat,
 }
 
-/// One step of the making of pictures.
+/// One event of an image generation.
 ///
-/// The pictures come one after the other: the previews of the first, the first, the previews of the second, and so on.
-/// A generation has ended when there were as many [`ImageEvent::Finished`] as pictures were asked for.
+/// Images are produced one after the other: the previews of the first, the first image, the previews of the second, and
+/// so on. The generation is complete after one [`ImageEvent::Finished`] per requested image.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ImageEvent {
-    /// The picture as far as it is.
+    /// A preview of the current image, as an image file.
     Preview(Bytes),
-    /// A picture, as the bytes of its file.
+    /// A finished image.
     Finished {
-        /// The file.
+        /// The image file.
         picture: Bytes,
-        /// What this picture took; what all pictures share is told with the first.
+        /// The token usage of this image; usage shared by all images is reported with the first.
         usage: ImageUsage,
     },
 }
 
-/// Tokens that pictures took, as the engine counts them.
+/// Token usage of an image generation, as counted by the engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ImageUsage {
-    /// The prompt's text.
+    /// Tokens of the prompt text.
     pub input_text: u64,
-    /// The pictures to start from, and the mask.
+    /// Tokens of the reference images and the mask.
     pub input_image: u64,
-    /// The pictures made, previews included.
+    /// Tokens of the generated images, including previews.
     pub output_image: u64,
 }

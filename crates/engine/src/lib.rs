@@ -20,56 +20,56 @@ pub use request::{
     ToolResult, Turn, UserPart, Verbosity,
 };
 
-/// Something that answers text requests.
+/// An engine that generates text.
 ///
-/// Dropping what it returned is how a caller cancels: the engine stops within one token.
+/// Callers cancel by dropping the returned future or stream; the engine then stops within one token.
 pub trait TextEngine: Send + Sync {
-    /// Accepts or refuses a request, and hands out its generation.
+    /// Validates a request and starts its generation.
     ///
-    /// It resolves as soon as the request is known to be one that can be answered; waiting for a free place
-    /// is part of the generation, not of this call.
+    /// The future resolves as soon as the request is known to be valid; waiting for a free slot is part of the
+    /// generation, not of this call.
     fn start(&self, request: TextRequest) -> BoxFuture<'_, Result<Generation, EngineError>>;
 
-    /// How many tokens the request's prompt has, as this engine would count them for its usage.
+    /// Returns the number of tokens of the request's prompt, as this engine would count them for usage.
     fn count_tokens(&self, request: TextRequest) -> BoxFuture<'_, Result<u64, EngineError>>;
 }
 
-/// A request that was accepted.
+/// The generation of an accepted text request.
 pub struct Generation {
-    /// What of the request the engine leaves aside, as short names for the caller; usually nothing.
+    /// Short names of request fields that the engine ignores, to be reported to the client; usually empty.
     pub dropped: Vec<String>,
-    /// What the model does, pulled one event at a time.
+    /// The events of the generation, produced on demand.
     ///
-    /// It ends after [`TextEvent::Finished`] or after the first error. A stream that ends otherwise has failed.
+    /// The stream ends after [`TextEvent::Finished`] or after the first error. Any other end is a failure.
     pub events: TextStream,
 }
 
-/// The events of one generation.
+/// A stream of the events of one text generation.
 pub type TextStream = Pin<Box<dyn Stream<Item = Result<TextEvent, EngineError>> + Send>>;
 
-/// Something that makes pictures.
+/// An engine that generates images.
 ///
-/// Dropping what it returned is how a caller cancels: the engine stops before the next picture.
+/// Callers cancel by dropping the returned future or stream; the engine then stops before the next image.
 pub trait ImageEngine: Send + Sync {
-    /// Accepts or refuses a request, and hands out the making of its pictures.
+    /// Validates a request and starts its generation.
     ///
-    /// It resolves when the request is known to be one that can be answered: its pictures to start from are decoded,
-    /// its size is settled.
+    /// The future resolves once the request is known to be valid: its reference images are decoded and its size is
+    /// determined.
     fn start(&self, request: ImageRequest) -> BoxFuture<'_, Result<ImageGeneration, EngineError>>;
 
-    /// The most pictures that one request may start from. More need not be fetched.
+    /// Returns the maximum number of reference images per request, so that more need not be fetched.
     fn most_references(&self) -> usize;
 }
 
-/// A request for pictures that was accepted.
+/// The generation of an accepted image request.
 pub struct ImageGeneration {
-    /// What all its pictures have in common.
+    /// Properties shared by all its images.
     pub traits: ImageTraits,
-    /// What the engine does, pulled one event at a time.
+    /// The events of the generation, produced on demand.
     ///
-    /// It ends after the last picture or after the first error. A stream that ends otherwise has failed.
+    /// The stream ends after the last image or after the first error. Any other end is a failure.
     pub events: ImageStream,
 }
 
-/// The events of the making of pictures.
+/// A stream of the events of one image generation.
 pub type ImageStream = Pin<Box<dyn Stream<Item = Result<ImageEvent, EngineError>> + Send>>;

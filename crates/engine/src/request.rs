@@ -1,156 +1,156 @@
-//! What a caller wants of a text model, whichever protocol it was said in.
+//! Protocol-neutral requests to text models.
 
 use wire::Json;
 
-/// One request to a text model.
+/// A request to a text model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TextRequest {
-    /// The model, by the name that the engine knows.
+    /// The model name, as known to the engine.
     pub model: String,
     /// The conversation so far, oldest first.
     pub turns: Vec<Turn>,
-    /// Functions that the model may call.
+    /// The functions that the model may call.
     pub tools: Vec<Tool>,
-    /// Whether it may, must or must not call them.
+    /// Constraints on calling the functions.
     pub tool_choice: ToolChoice,
-    /// Whether it may call several at once. Absent: the engine decides.
+    /// True if the model may make several calls in one turn. `None` lets the engine decide.
     pub parallel_calls: Option<bool>,
-    /// The form of the answer's text.
+    /// The format of the output text.
     pub format: Format,
-    /// How much to say. Absent: the engine decides.
+    /// The verbosity of the output. `None` lets the engine decide.
     pub verbosity: Option<Verbosity>,
-    /// The most tokens to generate, reasoning included. Absent: the engine decides.
+    /// The maximum number of tokens to generate, including reasoning. `None` lets the engine decide.
     pub max_output_tokens: Option<u64>,
-    /// Texts that end the answer; they are not part of it.
+    /// Stop sequences, which end the output and are not part of it.
     pub stop: Vec<String>,
-    /// How the next token is drawn.
+    /// The sampling parameters.
     pub sampling: Sampling,
-    /// Whether and how the model thinks before it answers.
+    /// The reasoning settings.
     pub reasoning: Reasoning,
-    /// The caller's own name for its end user.
+    /// The client's identifier for its end user.
     pub user: Option<String>,
 }
 
-/// One turn of a conversation. Neighbouring turns may be of the same side.
+/// One turn of a conversation. Consecutive turns may have the same role.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Turn {
-    /// Instructions above the conversation.
+    /// System instructions.
     System(String),
-    /// What the user said.
+    /// Input from the user.
     User(Vec<UserPart>),
-    /// What the model said and did.
+    /// Earlier output of the model.
     Assistant(Vec<AssistantPart>),
-    /// What came of a call.
+    /// The result of a function call.
     Tool(ToolResult),
 }
 
-/// A piece of what a user, or a tool, says.
+/// A content part of a user turn or a tool result.
 #[derive(Clone, Debug, PartialEq)]
 pub enum UserPart {
     /// Text.
     Text(String),
-    /// A picture.
+    /// An image.
     Image {
-        /// Where its bytes are.
+        /// The source of the image.
         source: ImageSource,
-        /// How closely to look: `low`, `high` and the like.
+        /// The level of detail, such as `low` or `high`.
         detail: Option<String>,
     },
     /// A document.
     File {
-        /// Its name.
+        /// The file name.
         name: Option<String>,
-        /// Its media type.
+        /// The media type.
         media_type: String,
-        /// Its content: base64, standard alphabet, padded.
+        /// The content as padded base64 of the standard alphabet.
         data: String,
     },
 }
 
-/// Where the bytes of a picture are.
+/// The source of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ImageSource {
-    /// Here.
+    /// Data included in the request.
     Inline {
-        /// The media type that was claimed for them.
+        /// The media type stated by the client.
         media_type: String,
-        /// The bytes as base64: standard alphabet, padded.
+        /// The content as padded base64 of the standard alphabet.
         data: String,
     },
-    /// Behind a public https address.
+    /// A public https URL.
     Url(String),
 }
 
-/// A piece of what the model said or did earlier.
+/// A content part of an earlier model output.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AssistantPart {
-    /// Text of an answer.
+    /// Output text.
     Text(String),
-    /// Text of a refusal.
+    /// The text of a refusal.
     Refusal(String),
-    /// Thoughts that came before an answer.
+    /// Readable reasoning.
     Reasoning {
-        /// The text of them.
+        /// The reasoning text.
         text: String,
-        /// The model's own seal on them, by which it knows them again.
+        /// The signature by which the model recognizes its own reasoning.
         signature: Option<String>,
     },
-    /// Thoughts that only the model can read.
+    /// Encrypted reasoning, readable only by the model.
     RedactedReasoning(String),
     /// A function call.
     Call(ToolCall),
 }
 
-/// A call that a model made.
+/// A function call made by the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolCall {
-    /// The id by which the result refers to it.
+    /// The id that the call's result refers to.
     pub id: String,
-    /// The function.
+    /// The name of the function.
     pub name: String,
-    /// Its arguments as the model wrote them: usually, but not surely, a JSON object.
+    /// The arguments as generated by the model: usually, but not necessarily, a JSON object.
     pub arguments: String,
 }
 
-/// What came of a call.
+/// The result of a function call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolResult {
     /// The id of the call.
     pub call_id: String,
-    /// What the tool said.
+    /// The output of the tool.
     pub content: Vec<UserPart>,
-    /// Whether the tool says that it failed.
+    /// True if the tool reported a failure.
     pub is_error: bool,
 }
 
 /// A function that a model may call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tool {
-    /// Its name, by which it is called.
+    /// The name of the function.
     pub name: String,
-    /// What it does, for the model.
+    /// A description for the model.
     pub description: Option<String>,
-    /// A JSON Schema of its arguments, an object. Absent: it takes none.
+    /// A JSON Schema of the arguments, an object. `None` if the function takes no arguments.
     pub parameters: Option<Json>,
-    /// Whether the arguments must fit the schema exactly.
+    /// True if the arguments must match the schema exactly.
     pub strict: Option<bool>,
 }
 
-/// Whether functions may, must or must not be called.
+/// A constraint on function calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ToolChoice {
     /// The model decides.
     #[default]
     Auto,
-    /// None may be called.
+    /// No function may be called.
     None,
-    /// At least one must be called.
+    /// At least one function must be called.
     Required,
-    /// This one must be called.
+    /// The function with this name must be called.
     Named(String),
 }
 
-/// The form of the answer's text.
+/// The format of the output text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Format {
     /// Free text.
@@ -158,81 +158,81 @@ pub enum Format {
     Text,
     /// Any JSON object.
     JsonObject,
-    /// JSON that fits a schema.
+    /// JSON that matches a schema.
     JsonSchema {
-        /// The schema's name.
+        /// The name of the schema.
         name: Option<String>,
-        /// What it is for, for the model.
+        /// A description of its purpose, for the model.
         description: Option<String>,
         /// The JSON Schema.
         schema: Json,
-        /// Whether the answer must fit it exactly.
+        /// True if the output must match the schema exactly.
         strict: Option<bool>,
     },
 }
 
-/// How much to say.
+/// The verbosity of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verbosity {
-    /// Little.
+    /// Low verbosity.
     Low,
-    /// Middling.
+    /// Medium verbosity.
     Medium,
-    /// Much.
+    /// High verbosity.
     High,
 }
 
-/// How the next token is drawn. What is absent is the engine's to choose.
+/// Sampling parameters. The engine chooses those that are `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sampling {
-    /// 0 takes the likeliest token; up to 2.
+    /// Sampling temperature, 0 to 2; 0 always selects the most likely token.
     pub temperature: Option<f64>,
-    /// Draws among the likeliest tokens that make up this share.
+    /// Nucleus sampling: considers the most likely tokens up to this cumulative probability.
     pub top_p: Option<f64>,
-    /// Draws among so many of the likeliest tokens.
+    /// Considers this many of the most likely tokens.
     pub top_k: Option<u64>,
-    /// −2 to 2: against tokens that occurred.
+    /// Penalty for tokens that already appeared, −2 to 2.
     pub presence_penalty: Option<f64>,
-    /// −2 to 2: against tokens by how often they occurred.
+    /// Penalty for tokens in proportion to how often they appeared, −2 to 2.
     pub frequency_penalty: Option<f64>,
-    /// The same seed and request give the same answer, where the engine can.
+    /// Random seed; the same seed and request give the same output, if the engine supports it.
     pub seed: Option<i64>,
 }
 
-/// Whether and how the model thinks before it answers.
+/// Reasoning settings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reasoning {
-    /// How hard. Absent: the engine and the model decide.
+    /// The reasoning effort. `None` lets the engine and the model decide.
     pub effort: Option<Effort>,
-    /// Whether the model is one that thinks, when the caller says nothing.
+    /// True if the model reasons when the request does not set an effort.
     pub by_default: bool,
-    /// Whether the caller wants to see a summary of the thoughts. Absent: the engine decides.
+    /// True if the client requests a summary of the reasoning. `None` lets the engine decide.
     pub summary: Option<bool>,
 }
 
 impl Reasoning {
-    /// Whether to think at all.
+    /// Returns true if the model should reason at all.
     #[must_use]
     pub fn wanted(&self) -> bool {
         self.effort.map_or(self.by_default, |effort| effort != Effort::None)
     }
 }
 
-/// How hard to think.
+/// Reasoning effort, in increasing order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Effort {
-    /// Not at all.
+    /// No reasoning.
     None,
-    /// As little as can be.
+    /// `minimal`.
     Minimal,
-    /// A little.
+    /// `low`.
     Low,
-    /// Middling.
+    /// `medium`.
     Medium,
-    /// A lot.
+    /// `high`.
     High,
-    /// More than a lot.
+    /// `xhigh`.
     XHigh,
-    /// Whatever it takes.
+    /// `max`.
     Max,
 }

@@ -1,4 +1,4 @@
-//! From what a model does to the events of a stream, never outside the grammar.
+//! Encodes model output as the events of a stream, always within the stream grammar.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,43 +9,43 @@ use crate::request::{Background, OutputFormat, Quality};
 use crate::response::Usage;
 use crate::stream::Operation;
 
-/// What was settled before the first pixel, and every event repeats.
+/// The options that are fixed before generation starts; every event repeats them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settled {
-    /// Width and height in pixels: `1254x1254`.
+    /// Width and height in pixels, such as `1254x1254`.
     pub size: String,
-    /// How much effort is spent; never `auto`.
+    /// The quality; never `auto`.
     pub quality: Quality,
-    /// What is behind what is seen; never `auto`.
+    /// The background; never `auto`.
     pub background: Background,
-    /// The encoding.
+    /// The file format.
     pub output_format: OutputFormat,
 }
 
-/// Turns what a model does into events.
+/// Encodes model output as events.
 ///
-/// Any order of calls gives a stream within the grammar: previews are counted here, a picture restarts the count,
-/// and a failure takes the encoder away. How many pictures there are to be is the caller's to keep.
+/// Any order of calls yields a stream within the grammar: previews are numbered automatically, a completed image
+/// restarts the numbering, and a failure consumes the encoder. The caller keeps track of the number of images.
 #[derive(Debug)]
 pub struct Encoder {
     operation: Operation,
     settled: Settled,
-    /// Previews of the picture that is being made.
+    /// Number of previews emitted for the current image.
     previews: u32,
 }
 
 impl Encoder {
-    /// An encoder before its first event.
+    /// Creates an encoder that has emitted nothing yet.
     #[must_use]
     pub fn new(operation: Operation, settled: Settled) -> Self {
         Self { operation, settled, previews: 0 }
     }
 
-    /// The next preview of the picture that is being made: the bytes of its file, at `now` in Unix seconds.
-    pub fn preview(&mut self, picture: &[u8], now: i64) -> Event {
+    /// Emits the next preview of the current image. `file` is the encoded image, `now` in Unix seconds.
+    pub fn preview(&mut self, file: &[u8], now: i64) -> Event {
         let Settled { size, quality, background, output_format } = self.settled.clone();
         let preview = Preview {
-            b64_json: STANDARD.encode(picture),
+            b64_json: STANDARD.encode(file),
             partial_image_index: self.previews,
             created_at: now,
             size,
@@ -61,11 +61,11 @@ impl Encoder {
         }
     }
 
-    /// A picture is done: the bytes of its file, its UUID, and its share of what the request took.
-    pub fn completed(&mut self, picture: &[u8], id: String, usage: Usage, now: i64) -> Event {
+    /// Emits a completed image: the encoded file, its UUID, and its share of the token usage. `now` is in Unix seconds.
+    pub fn completed(&mut self, file: &[u8], id: String, usage: Usage, now: i64) -> Event {
         let Settled { size, quality, background, output_format } = self.settled.clone();
         let completed = Completed {
-            b64_json: STANDARD.encode(picture),
+            b64_json: STANDARD.encode(file),
             generation_id: Some(id),
             created_at: now,
             size,
@@ -82,7 +82,7 @@ impl Encoder {
         }
     }
 
-    /// The end, with failure.
+    /// Ends the stream with a failure.
     #[must_use]
     pub fn fail(self, error: &ApiError) -> Event {
         Event::Error(error.body())

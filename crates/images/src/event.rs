@@ -1,4 +1,5 @@
-//! The events of a stream: named server-sent events (spec §6.3, wire-reference §4.3).
+//! The events of a stream: named server-sent events. See
+//! <https://platform.openai.com/docs/api-reference/images-streaming>.
 
 use std::fmt;
 
@@ -14,61 +15,62 @@ wire::tagged! {
     /// One event of a stream.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Event("type") {
-        /// A preview of a picture from a prompt.
+        /// A preview of a generated image.
         GenerationPreview(Preview) = "image_generation.partial_image",
-        /// A picture from a prompt.
+        /// A generated image.
         GenerationCompleted(Completed) = "image_generation.completed",
-        /// A preview of a picture from pictures.
+        /// A preview of an edited image.
         EditPreview(Preview) = "image_edit.partial_image",
-        /// A picture from pictures.
+        /// An edited image.
         EditCompleted(Completed) = "image_edit.completed",
-        /// The failure that ends a stream.
+        /// Terminal event: the request failed.
         Error(ErrorBody) = "error",
     }
 }
 
 impl Event {
-    /// Reads the data of a server-sent event.
+    /// Parses the data of a server-sent event.
     ///
     /// # Errors
-    /// When it is no JSON object with a type, or one that does not fit its type.
+    /// Returns an error if `data` is not a JSON object with a `type`, or does not match the schema of its type.
     pub fn read(data: &str) -> Result<Self, EventError> {
         serde_json::from_str(data).map_err(|error| EventError(wire::json_fault(&error)))
     }
 
-    /// The name of the server-sent event: its type. A foreign type may be a text that cannot be a name.
+    /// Returns the name of the server-sent event: its type, unless an unrecognized type is not a valid name.
     #[must_use]
     pub fn name(&self) -> Option<EventName<'_>> {
         EventName::new(self.kind()).ok()
     }
 
-    /// The data of the server-sent event: one line of JSON.
+    /// Returns the data of the server-sent event: one line of JSON.
     #[must_use]
     pub fn data(&self) -> String {
-        // These types always have a JSON form: their keys are strings and their numbers finite.
+        // Serializing these types cannot fail: their keys are strings and their numbers are finite.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Appends the event as it goes over the wire.
+    /// Appends the event in its wire format.
     pub fn write(&self, out: &mut Vec<u8>) {
-        out.reserve(self.picture().len() + ENVELOPE);
+        out.reserve(self.image_base64().len() + ENVELOPE);
         sse::encode(self.name(), "", out);
-        // The JSON, one line of possibly megabytes, is written in place: between an event without data and its end.
+        // The JSON may be a line of several megabytes, so it is serialized in place: between an event without data and
+        // its end.
         out.truncate(out.len() - END.len());
         let written = serde_json::to_writer(&mut *out, self);
-        debug_assert!(written.is_ok(), "an event always has a JSON form");
+        debug_assert!(written.is_ok(), "serializing an event cannot fail");
         out.extend_from_slice(END);
     }
 
-    /// Whether a stream ends with this event whatever was asked for: a failure. How many pictures end it well is
-    /// known to the [`Grammar`](crate::Grammar).
+    /// Returns true if the event is a failure, which always ends the stream. How many images end a stream successfully
+    /// is known to the [`Grammar`](crate::Grammar).
     #[must_use]
     pub fn is_failure(&self) -> bool {
         matches!(self, Self::Error(_))
     }
 
-    /// The base64 of the picture or preview; empty when there is none.
-    fn picture(&self) -> &str {
+    /// The base64 of the image or preview; empty if there is none.
+    fn image_base64(&self) -> &str {
         match self {
             Self::GenerationPreview(preview) | Self::EditPreview(preview) => &preview.b64_json,
             Self::GenerationCompleted(completed) | Self::EditCompleted(completed) => &completed.b64_json,
@@ -77,67 +79,67 @@ impl Event {
     }
 }
 
-/// A server-sent event that is none of this protocol; the text says why.
+/// A server-sent event that is invalid in this protocol. The text gives the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventError(String);
 
 impl fmt::Display for EventError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no images event: {}", self.0)
+        write!(f, "invalid Images event: {}", self.0)
     }
 }
 
 impl std::error::Error for EventError {}
 
-/// A picture on its way.
+/// A preview of an image.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Preview {
-    /// The file in base64.
+    /// The file as base64.
     pub b64_json: String,
-    /// The preview's place among those of its picture, from 0.
+    /// Index of the preview among those of its image, from 0.
     pub partial_image_index: u32,
-    /// When it was made, in Unix seconds.
+    /// Creation time, in Unix seconds.
     pub created_at: i64,
     /// Width and height in pixels.
     pub size: String,
-    /// How much effort is spent.
+    /// The quality.
     pub quality: Quality,
-    /// What is behind what is seen.
+    /// The background of the image.
     pub background: Background,
-    /// The encoding.
+    /// The file format.
     pub output_format: OutputFormat,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// A picture that is done.
+/// A completed image.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Completed {
-    /// The file in base64.
+    /// The file as base64.
     pub b64_json: String,
     /// A UUID.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generation_id: Option<String>,
-    /// When it was made, in Unix seconds.
+    /// Creation time, in Unix seconds.
     pub created_at: i64,
-    /// Width and height in pixels, as made.
+    /// Actual width and height in pixels.
     pub size: String,
-    /// How much effort was spent.
+    /// The quality.
     pub quality: Quality,
-    /// What is behind what is seen.
+    /// The background of the image.
     pub background: Background,
-    /// The encoding.
+    /// The file format.
     pub output_format: OutputFormat,
-    /// This picture's share of what the request took; the shares add up.
+    /// This image's share of the token usage; the shares add up to the total.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// The end of a server-sent event after its data.
+/// The end of a server-sent event, after its data.
 const END: &[u8] = b"\n\n";
-/// Room for all of an event but its picture.
+/// Capacity to reserve for an event beyond its image.
 const ENVELOPE: usize = 1024;

@@ -1,4 +1,4 @@
-//! The multipart form of an edit: its parts become the same request as the JSON form (wire-reference §4.2).
+//! The multipart form of an edit, which is converted to the same request as the JSON form.
 
 use std::fmt;
 
@@ -12,18 +12,18 @@ use crate::request::{Edit, Generation, Reference};
 use crate::source::Source;
 use crate::validate::{MAX_REFERENCES, NO_REFERENCE};
 
-/// What the part of a form is, by its name.
+/// The kind of a form part, determined by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PartKind {
-    /// A setting: for [`Form::text`].
+    /// A setting, to be passed to [`Form::text`].
     Text,
-    /// A file: for [`Form::picture`].
+    /// A file, to be passed to [`Form::picture`].
     Picture,
-    /// Nothing that is known: not read at all.
+    /// An unrecognized part, to be skipped.
     Ignored,
 }
 
-/// What the part `name` is. A file (a part with a filename) is no setting, whatever its name.
+/// Returns the kind of the part `name`. A part with a filename is never a setting, whatever its name.
 #[must_use]
 pub fn part(name: &str, has_filename: bool) -> PartKind {
     if name == MASK || is_image(name) {
@@ -35,7 +35,7 @@ pub fn part(name: &str, has_filename: bool) -> PartKind {
     }
 }
 
-/// Gathers the parts of a form, which come in any order.
+/// Collects the parts of a form, in any order.
 ///
 /// ```
 /// use sluicegate_images::Form;
@@ -50,16 +50,16 @@ pub fn part(name: &str, has_filename: bool) -> PartKind {
 /// ```
 #[derive(Default)]
 pub struct Form {
-    /// The settings, as they would stand in JSON.
+    /// The settings, as in the JSON form.
     settings: Object,
     images: Vec<Bytes>,
     masks: Vec<Bytes>,
-    /// What shows before the form is whole.
+    /// Violations found before the form is complete.
     found: Violations,
 }
 
 impl Form {
-    /// Takes a setting. Without a text it is absent; a name that is not known is ignored.
+    /// Adds a setting. An empty value counts as absent; an unrecognized name is ignored.
     pub fn text(&mut self, name: &str, value: &str) {
         let Some(kind) = kind_of(name).filter(|_| !value.is_empty()) else { return };
         if self.settings.insert(name.to_owned(), kind.read(value)).is_some() {
@@ -68,7 +68,7 @@ impl Form {
         }
     }
 
-    /// Takes a file: the mask, or the next picture to start from.
+    /// Adds a file: the mask, or the next reference image.
     pub fn picture(&mut self, name: &str, bytes: Bytes) {
         if name == MASK {
             self.masks.push(bytes);
@@ -77,11 +77,10 @@ impl Form {
         }
     }
 
-    /// The request, once all parts were taken.
+    /// Returns the request, once all parts were added.
     ///
     /// # Errors
-    /// Everything that keeps the form from being a request. What a value may be within its type is for
-    /// [`Edit::validate`].
+    /// Returns every violation of the request schema. Value ranges are checked by [`Edit::validate`].
     pub fn finish(self) -> Result<Edit, Violations> {
         let settings = Value::Object(self.settings);
         let generation = Generation::deserialize(&settings);
@@ -99,7 +98,7 @@ impl Form {
     }
 }
 
-/// Shows neither the prompt nor the pictures.
+/// Shows neither the prompt nor the images.
 impl fmt::Debug for Form {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let settings: Vec<_> = self.settings.keys().collect();
@@ -108,10 +107,10 @@ impl fmt::Debug for Form {
     }
 }
 
-/// A form for an edit, as pieces of one body: nothing large is copied. The boundary must not occur in what is sent,
-/// for which random ones are long enough.
+/// Writes a form for an edit, as the chunks of a body that share the image buffers. The boundary must not occur in the
+/// content, which a sufficiently long random one guarantees.
 ///
-/// One picture is the part `image`, several are parts `image[]`, as the official clients send them.
+/// A single image is sent as the part `image`, several as parts `image[]`, as the official clients do.
 #[must_use]
 pub fn write(settings: &Generation, images: &[Bytes], mask: Option<&Bytes>, boundary: &str) -> Vec<Bytes> {
     let mut pieces = vec![Bytes::from(texts(settings, boundary))];
@@ -124,7 +123,7 @@ pub fn write(settings: &Generation, images: &[Bytes], mask: Option<&Bytes>, boun
     pieces
 }
 
-/// The settings as parts; nested ones as their JSON text.
+/// Writes the settings as parts, nested ones as JSON text.
 fn texts(settings: &Generation, boundary: &str) -> String {
     let Ok(Value::Object(settings)) = serde_json::to_value(settings) else { return String::new() };
     let part = |(name, value): (&String, &Value)| {
@@ -146,7 +145,7 @@ fn file_head(name: &str, picture: &[u8], boundary: &str) -> String {
     )
 }
 
-/// How the text of a setting is read.
+/// The type of a setting.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Word,
@@ -155,7 +154,8 @@ enum Kind {
 }
 
 impl Kind {
-    /// The text as it would stand in JSON; a text that is not of the kind stays one, and is told as such.
+    /// Converts the text to its JSON value. Text of the wrong type is kept as a string, which is then reported as a
+    /// violation.
     fn read(self, text: &str) -> Value {
         let value = match (self, text) {
             (Self::Word, _) => None,
@@ -168,13 +168,13 @@ impl Kind {
     }
 }
 
-/// How the setting `name` is read, when there is one.
+/// Returns the type of the setting `name`, or `None` if it is unrecognized.
 fn kind_of(name: &str) -> Option<Kind> {
     match name {
         "prompt" | "model" | "size" | "quality" | "background" | "output_format" | "response_format" => {
             Some(Kind::Word)
         }
-        // Carried, as in JSON.
+        // Passed through, as in the JSON form.
         "user" | "input_fidelity" | "moderation" | "safety_identifier" | "style" | "complexity" => Some(Kind::Word),
         "n" | "output_compression" | "partial_images" | "seed" => Some(Kind::Integer),
         "stream" => Some(Kind::Boolean),
@@ -182,7 +182,7 @@ fn kind_of(name: &str) -> Option<Kind> {
     }
 }
 
-/// `image`, `image[]`, or `image[0]` and so on.
+/// Returns true for `image`, `image[]`, `image[0]` and so on.
 fn is_image(name: &str) -> bool {
     let Some(rest) = name.strip_prefix(IMAGE) else { return false };
     let index = rest.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));

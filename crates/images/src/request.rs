@@ -1,4 +1,4 @@
-//! Requests for pictures: from a prompt, and from other pictures (spec §4.5, §4.6; wire-reference §4.1, §4.2).
+//! Requests for images: generations and edits. See <https://platform.openai.com/docs/api-reference/images>.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,79 +6,79 @@ use wire::{Object, Violations};
 
 use crate::source::Source;
 
-/// A request for pictures from a prompt. `null` is the same as absent.
+/// A request for images from a prompt. Null is the same as absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Generation {
-    /// What is to be seen: 1 to 32,000 characters.
+    /// The prompt, 1 to 32,000 characters.
     pub prompt: String,
-    /// Who is to make it. Absent: the gateway's default.
+    /// The id of the model. `None` selects the gateway's default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// How many pictures, 1 to 10. Absent: 1.
+    /// Number of images, 1 to 10. `None` means 1.
     #[serde(default, deserialize_with = "wire::integer_or_null", skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 10))]
     pub n: Option<i64>,
-    /// `auto`, or width and height in pixels such as `1024x1536`. Absent: 1254x1254.
+    /// `auto`, or width and height in pixels such as `1024x1536`. `None` means 1254x1254.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<String>,
-    /// How much effort to spend.
+    /// The quality.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quality: Option<Quality>,
-    /// What is behind what is seen.
+    /// The background of the image.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub background: Option<Background>,
-    /// The encoding of the pictures. Absent: PNG.
+    /// The file format. `None` means PNG.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_format: Option<OutputFormat>,
-    /// How well JPEG and WebP keep the picture: 0 to 100.
+    /// Compression quality of JPEG and WebP, 0 to 100.
     #[serde(default, deserialize_with = "wire::integer_or_null", skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 100))]
     pub output_compression: Option<i64>,
-    /// Whether to stream.
+    /// True to stream the response as server-sent events.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stream: Option<bool>,
-    /// How many previews a stream may have: 0 to 3.
+    /// Maximum number of previews in a stream, 0 to 3.
     #[serde(default, deserialize_with = "wire::integer_or_null", skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 3))]
     pub partial_images: Option<i64>,
-    /// How the pictures travel: base64 alone is served.
+    /// The encoding of the images in the response. Only base64 is supported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_format: Option<ResponseFormat>,
-    /// The same seed and request give the same picture, where the engine can. An extension.
+    /// Seed for reproducible images, where the engine supports it. An extension of the protocol.
     #[serde(default, deserialize_with = "wire::integer_or_null", skip_serializing_if = "Option::is_none")]
     pub seed: Option<i64>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// A request for pictures from other pictures: a [`Generation`] with references and a mask.
+/// A request for edited images: a [`Generation`] with reference images and a mask.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Edit {
-    /// The pictures to start from: 1 to 16.
+    /// The reference images, 1 to 16.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub images: Option<Vec<Reference>>,
-    /// Another way to name a single picture. Read when `images` is absent.
+    /// A single reference image. Ignored if `images` is present.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<Source>,
-    /// Where it may be changed: the transparent part of a PNG.
+    /// The mask: a PNG whose transparent area may be changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mask: Option<Mask>,
-    /// What is to be made of them.
+    /// The prompt and the output options.
     #[serde(flatten)]
     pub generation: Generation,
 }
 
-/// A picture to start from.
+/// A reference image.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reference {
-    /// A Data URL of a PNG, JPEG or WebP, or a public https address.
+    /// A data URL of a PNG, JPEG or WebP, or a public https URL.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image_url: Option<Source>,
-    /// A stored file; never served.
+    /// The id of a stored file. Rejected: nothing is stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_id: Option<String>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
@@ -89,25 +89,25 @@ impl From<Source> for Reference {
     }
 }
 
-/// A mask, told as a [`Reference`] is; a Data URL of a PNG alone is served.
+/// A mask, in the form of a [`Reference`]. Only a data URL of a PNG is supported.
 pub type Mask = Reference;
 
 impl Generation {
-    /// Reads a request body.
+    /// Parses a request body.
     ///
     /// # Errors
-    /// Everything that keeps the body from being a request, with paths.
+    /// Returns every violation of the request schema, each with its path.
     pub fn read(body: &[u8]) -> Result<Self, Violations> {
         wire::read(body)
     }
 
-    /// How many pictures are asked for.
+    /// Returns the number of requested images.
     #[must_use]
     pub fn count(&self) -> i64 {
         self.n.unwrap_or(1)
     }
 
-    /// Whether a stream is asked for.
+    /// Returns true if the client requested a stream.
     #[must_use]
     pub fn streams(&self) -> bool {
         self.stream == Some(true)
@@ -115,27 +115,27 @@ impl Generation {
 }
 
 impl Edit {
-    /// Reads a request body.
+    /// Parses a request body.
     ///
     /// # Errors
-    /// Everything that keeps the body from being a request, with paths.
+    /// Returns every violation of the request schema, each with its path.
     pub fn read(body: &[u8]) -> Result<Self, Violations> {
         wire::read(body)
     }
 
-    /// The pictures to start from, in order.
+    /// Returns the reference images, in order.
     pub fn sources(&self) -> impl Iterator<Item = &Source> {
         let listed = self.images.iter().flatten().filter_map(|image| image.image_url.as_ref());
         listed.chain(self.image.as_ref().filter(|_| self.images.is_none()))
     }
 
-    /// Where it may be changed.
+    /// Returns the mask.
     #[must_use]
     pub fn mask_source(&self) -> Option<&Source> {
         self.mask.as_ref()?.image_url.as_ref()
     }
 
-    /// The request without its pictures, the pictures to start from in order, and the mask.
+    /// Splits the request into its options, the reference images in order, and the mask.
     #[must_use]
     pub fn into_sources(self) -> (Generation, Vec<Source>, Option<Source>) {
         let sources = match self.images {
@@ -147,37 +147,37 @@ impl Edit {
 }
 
 wire::open_enum! {
-    /// How much effort to spend on a picture.
+    /// The quality of an image.
     pub enum Quality {
-        /// Little.
+        /// Low quality.
         Low = "low",
-        /// Some.
+        /// Medium quality.
         Medium = "medium",
-        /// Much.
+        /// High quality.
         High = "high",
-        /// More than much.
+        /// Extra-high quality.
         XHigh = "xhigh",
-        /// All there is.
+        /// Maximum quality.
         Max = "max",
-        /// As the model sees fit.
+        /// The model decides.
         Auto = "auto",
     }
 }
 
 wire::open_enum! {
-    /// What is behind what is seen.
+    /// The background of the image.
     pub enum Background {
-        /// Nothing.
+        /// A transparent background.
         Transparent = "transparent",
-        /// Something.
+        /// An opaque background.
         Opaque = "opaque",
-        /// As the model sees fit.
+        /// The model decides.
         Auto = "auto",
     }
 }
 
 wire::open_enum! {
-    /// The encoding of a picture.
+    /// The file format of an image.
     pub enum OutputFormat {
         /// PNG.
         Png = "png",
@@ -189,9 +189,9 @@ wire::open_enum! {
 }
 
 wire::open_enum! {
-    /// How a picture travels.
+    /// The encoding of an image in the response.
     pub enum ResponseFormat {
-        /// As base64 within the reply.
+        /// Inline base64.
         B64Json = "b64_json",
     }
 }

@@ -1,4 +1,4 @@
-//! The reply to a request that was not streamed (spec §2.3, wire-reference §4.1).
+//! The body of an unstreamed response. See <https://platform.openai.com/docs/api-reference/images>.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,86 +10,86 @@ use crate::request::{Background, OutputFormat, Quality};
 
 wire::read_objects!(Failed);
 
-/// The pictures that were made.
+/// The generated images.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Response {
-    /// When they were made, in Unix seconds.
+    /// Creation time, in Unix seconds.
     pub created: i64,
-    /// What is behind what is seen; never `auto`.
+    /// The background; never `auto`.
     pub background: Background,
-    /// The pictures.
+    /// The images.
     pub data: Vec<Image>,
-    /// Their encoding.
+    /// The file format.
     pub output_format: OutputFormat,
-    /// How much effort was spent; never `auto`.
+    /// The quality; never `auto`.
     pub quality: Quality,
-    /// Width and height in pixels, as made: `1254x1254`.
+    /// Actual width and height in pixels, such as `1254x1254`.
     pub size: String,
-    /// What it took.
+    /// Token usage.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// One picture.
+/// One image.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Image {
-    /// The file: base64 of the standard alphabet, padded, without line breaks.
+    /// The file as base64: standard alphabet, padded, without line breaks.
     pub b64_json: String,
     /// A UUID.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generation_id: Option<String>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
 impl Image {
-    /// The picture of a file, with its UUID.
+    /// Creates an image from the bytes of a file and a UUID.
     #[must_use]
     pub fn new(file: &[u8], generation_id: String) -> Self {
         Self { b64_json: STANDARD.encode(file), generation_id: Some(generation_id), extra: Object::new() }
     }
 }
 
-/// Tokens used.
+/// Token usage.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
-    /// Tokens of the prompt and of the pictures to start from.
+    /// Tokens of the prompt and the reference images.
     pub input_tokens: u64,
-    /// What they were for. Absent is read as none.
+    /// Breakdown of `input_tokens`. Absent counts are deserialized as 0.
     #[serde(default)]
     pub input_tokens_details: TokensDetails,
-    /// Tokens of the pictures made, previews included.
+    /// Tokens of the generated images, including previews.
     pub output_tokens: u64,
-    /// What they were for. Absent is read as none.
+    /// Breakdown of `output_tokens`. Absent counts are deserialized as 0.
     #[serde(default)]
     pub output_tokens_details: TokensDetails,
-    /// Both.
+    /// Sum of input and output tokens.
     pub total_tokens: u64,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// What tokens were for.
+/// Breakdown of a token count.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TokensDetails {
-    /// Pictures.
+    /// Tokens of images.
     #[serde(default)]
     pub image_tokens: u64,
-    /// Text.
+    /// Tokens of text.
     #[serde(default)]
     pub text_tokens: u64,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
 impl Usage {
-    /// The usage of a prompt and pictures of so many tokens.
+    /// Creates a usage from the breakdowns of input and output.
     #[must_use]
     pub fn new(input: TokensDetails, output: TokensDetails) -> Self {
         let (input_tokens, output_tokens) = (input.total(), output.total());
@@ -103,7 +103,7 @@ impl Usage {
         }
     }
 
-    /// Adds the share of another picture.
+    /// Adds the share of another image.
     pub fn add(&mut self, share: &Self) {
         self.input_tokens = self.input_tokens.saturating_add(share.input_tokens);
         self.input_tokens_details.add(&share.input_tokens_details);
@@ -115,7 +115,7 @@ impl Usage {
 }
 
 impl TokensDetails {
-    /// So many tokens for pictures, and so many for text.
+    /// Creates a breakdown from its two counts.
     #[must_use]
     pub fn new(image_tokens: u64, text_tokens: u64) -> Self {
         Self { image_tokens, text_tokens, extra: Object::new() }
@@ -132,23 +132,23 @@ impl TokensDetails {
     }
 }
 
-/// What a server answers, whatever its status: pictures, or an `error` in their place (spec §2.3).
+/// The body of a server's response, whatever its status: images or an error.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "there is one for each answer, taken apart at once")]
+#[expect(clippy::large_enum_variant, reason = "one per response, destructured immediately")]
 pub enum Reply {
-    /// The pictures.
+    /// The images.
     Pictures(Response),
-    /// Why there are none.
+    /// The error.
     Failure(ErrorBody),
 }
 
 impl Reply {
-    /// Reads the body of an answer. An `error` decides, even beside `data`; `null` is none.
+    /// Parses a response body. A non-null `error` takes precedence, even if there is `data`.
     ///
     /// # Errors
-    /// When the body is neither.
+    /// Returns an error if the body has neither form.
     pub fn read(body: &[u8]) -> Result<Self, serde_json::Error> {
-        // Reading twice copies no picture; reading into a tree would.
+        // Parsing twice copies no image data; parsing into a tree would.
         let Failed { error } = serde_json::from_slice(body)?;
         match error {
             Some(error) => Ok(Self::Failure(ErrorBody { error })),
@@ -157,7 +157,7 @@ impl Reply {
     }
 }
 
-/// The one member that tells a failure.
+/// The field that marks a failure.
 #[derive(Deserialize)]
 #[serde(remote = "Self")]
 struct Failed {

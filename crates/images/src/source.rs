@@ -1,4 +1,4 @@
-//! A picture in a request: its bytes, or where they are.
+//! An image in a request: its bytes or its URL.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,9 +12,10 @@ use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 use wire::DataUrl;
 
-/// A picture in a request: a string in JSON.
+/// An image in a request; a string in JSON.
 ///
-/// A Data URL is decoded once, straight from the document; it is written again as a Data URL. `Debug` shows no bytes.
+/// A data URL is decoded once, straight from the document, and serialized as a data URL again. `Debug` shows no image
+/// data.
 ///
 /// ```
 /// use sluicegate_images::Source;
@@ -26,26 +27,26 @@ use wire::DataUrl;
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub enum Source {
-    /// The bytes of a file, as they came in a Data URL or in the part of a form.
+    /// The bytes of a file, from a data URL or a form part.
     Inline {
-        /// What the Data URL says that they are; in a form, what they are.
+        /// The media type that the data URL declares; in a form, the detected one.
         media_type: String,
         /// The file.
         bytes: Bytes,
     },
-    /// Any other text: an address, or a Data URL that cannot be decoded. The validator judges it.
+    /// Any other text: a URL, or a data URL that cannot be decoded. The validator checks it.
     Url(String),
 }
 
 impl Source {
-    /// The bytes of a file; what they are decides, never what anybody says of them.
+    /// Creates an inline image. The media type is detected from the bytes, never taken from a declaration.
     #[must_use]
     pub fn of(bytes: Bytes) -> Self {
         let media_type = Format::sniff(&bytes).map_or("application/octet-stream", Format::media_type);
         Self::Inline { media_type: media_type.to_owned(), bytes }
     }
 
-    /// The media type of bytes that are here.
+    /// Returns the media type of an inline image.
     #[must_use]
     pub fn media_type(&self) -> Option<&str> {
         match self {
@@ -69,7 +70,7 @@ impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Inline { media_type, bytes } => write!(f, "Inline({media_type}, {} bytes)", bytes.len()),
-            // A picture all the same, only damaged.
+            // A malformed data URL holds image data as well.
             Self::Url(url) if DataUrl::is_meant(url) => write!(f, "Url(data:, {} bytes)", url.len()),
             Self::Url(url) => write!(f, "Url({url:?})"),
         }
@@ -93,7 +94,7 @@ impl<'de> Deserialize<'de> for Source {
     }
 }
 
-/// Decodes from the text that the parser holds, so that megabytes of base64 are not copied first.
+/// Decodes from the parser's buffer, so that megabytes of base64 are not copied first.
 struct Text;
 
 impl Visitor<'_> for Text {

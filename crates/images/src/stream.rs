@@ -1,15 +1,15 @@
-//! The grammar of a stream as a state machine, and the fold from a stream to the reply that it amounts to.
+//! The stream grammar as a state machine, and the fold that assembles a stream into its response.
 //!
 //! ```text
-//! stream  = picture+                               as many as were asked for, when that is known
-//!         | … error                                anywhere before the end
-//! picture = preview* completed                     partial_image_index rising
+//! stream = image+                                  as many as requested, if known
+//!        | … error                                 at any point before the end
+//! image  = preview* completed                      partial_image_index increasing
 //! ```
 //!
-//! Any preview may be missing, the first one too. While several pictures may still come, nothing tells whose a preview
-//! is, and they may be made side by side: then their previews come in any order. Each operation has events of its own,
-//! and a stream keeps to them. An event of an unknown type may come anywhere before the end. See spec §4.5, §6.3 and
-//! wire-reference §4.3.
+//! Any preview may be missing, including the first one. While more than one image is still to come, a preview cannot be
+//! assigned to an image, and images may be generated in parallel: previews may then come in any order. Each operation
+//! has its own events, and a stream never mixes them. An event of an unrecognized type may occur anywhere before the
+//! end. See <https://platform.openai.com/docs/api-reference/images-streaming>.
 
 use std::fmt;
 
@@ -18,54 +18,54 @@ use wire::{ErrorBody, Object};
 use crate::event::{Completed, Event, Preview};
 use crate::response::{Image, Response};
 
-/// What a stream is the answer to.
+/// The operation that a stream responds to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
-    /// Pictures from a prompt.
+    /// Images from a prompt.
     Generation,
-    /// Pictures from pictures.
+    /// Images from reference images.
     Edit,
 }
 
-/// Reads along with a stream and says when it leaves the grammar.
+/// A state machine that checks a stream against the grammar, event by event.
 #[derive(Clone, Debug)]
 pub struct Grammar {
     operation: Operation,
-    /// How many pictures there are to be, when that is known.
+    /// The number of images in the stream, if known.
     count: Option<u32>,
-    /// Pictures that are done.
+    /// The number of completed images.
     pictures: u32,
-    /// The last preview since a picture was done.
+    /// The index of the last preview since the last completed image.
     preview: Option<u32>,
     ended: bool,
 }
 
-/// How a stream leaves the grammar.
+/// A violation of the stream grammar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Offence {
     /// An event of the other operation.
     Family,
-    /// A preview of the last picture whose index does not rise.
+    /// A preview of the last image whose index does not increase.
     Preview,
-    /// Anything after the end: after a failure, or after the last picture.
+    /// An event after the end: after a failure, or after the last image.
     AfterEnd,
-    /// The bytes end before the last picture is done.
+    /// The stream ends before the last image is complete.
     Truncated,
 }
 
 impl Grammar {
-    /// The grammar before the first event. With a `count` the stream ends with so many pictures; without one it may
-    /// end after any.
+    /// Creates a state machine that has seen no event. With a `count` the stream ends after that many images; without
+    /// one it may end after any image.
     #[must_use]
     pub fn new(operation: Operation, count: Option<u32>) -> Self {
         Self { operation, count, pictures: 0, preview: None, ended: false }
     }
 
-    /// Takes the next event.
+    /// Checks the next event.
     ///
     /// # Errors
-    /// How the event leaves the grammar. The machine is then of no more use.
+    /// Returns the violation, if any. The state machine is unusable afterwards.
     pub fn push(&mut self, event: &Event) -> Result<(), Offence> {
         if self.ended {
             return Err(Offence::AfterEnd);
@@ -86,16 +86,16 @@ impl Grammar {
         }
     }
 
-    /// Whether the end was seen: a failure, or the last of a known count of pictures.
+    /// Returns true if the stream has ended: after a failure, or after the last of a known number of images.
     #[must_use]
     pub fn is_ended(&self) -> bool {
         self.ended
     }
 
-    /// Takes the end of the bytes.
+    /// Checks that the stream may end here.
     ///
     /// # Errors
-    /// [`Offence::Truncated`] when a picture is not done, or there are too few.
+    /// Returns [`Offence::Truncated`] if an image is incomplete or missing.
     pub fn finish(self) -> Result<(), Offence> {
         let may_end = self.count.is_none() && self.pictures > 0 && self.preview.is_none();
         if self.ended || may_end { Ok(()) } else { Err(Offence::Truncated) }
@@ -120,9 +120,9 @@ impl fmt::Display for Offence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Family => "an event of the other operation",
-            Self::Preview => "a preview out of order",
-            Self::AfterEnd => "something after the end of the stream",
-            Self::Truncated => "the end of the stream before its last picture is done",
+            Self::Preview => "a preview whose index does not increase",
+            Self::AfterEnd => "an event after the end of the stream",
+            Self::Truncated => "the stream ended before its last image was complete",
         })
     }
 }
@@ -130,7 +130,8 @@ impl fmt::Display for Offence {
 impl std::error::Error for Offence {}
 
 impl Response {
-    /// The stream that it would have been: each picture completed. The usage comes with the first.
+    /// Converts the response to the equivalent stream: one event per completed image. The first event carries the
+    /// usage.
     pub fn into_events(self, operation: Operation) -> impl Iterator<Item = Event> {
         let Self { created, background, data, output_format, quality, size, mut usage, .. } = self;
         data.into_iter().map(move |image| {
@@ -153,7 +154,7 @@ impl Response {
     }
 }
 
-/// Gathers a stream into the reply that it amounts to. Previews are left out.
+/// Assembles a stream into its response. Previews are discarded.
 #[derive(Clone, Debug)]
 pub struct Fold {
     grammar: Grammar,
@@ -161,26 +162,26 @@ pub struct Fold {
     failure: Option<ErrorBody>,
 }
 
-/// Why a stream amounts to no reply.
+/// The reason why a stream yields no response.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StreamError {
-    /// It left the grammar.
+    /// The stream violates the grammar.
     Offence(Offence),
-    /// It told of a failure.
+    /// The stream reported a failure.
     Failed(ErrorBody),
 }
 
 impl Fold {
-    /// The fold of no events; see [`Grammar::new`].
+    /// Creates a fold without events; see [`Grammar::new`].
     #[must_use]
     pub fn new(operation: Operation, count: Option<u32>) -> Self {
         Self { grammar: Grammar::new(operation, count), response: None, failure: None }
     }
 
-    /// Takes the next event, and the picture in it.
+    /// Adds the next event, taking ownership of its image.
     ///
     /// # Errors
-    /// When the event leaves the grammar.
+    /// Returns an error if the event violates the grammar.
     pub fn push(&mut self, event: Event) -> Result<(), StreamError> {
         self.grammar.push(&event).map_err(StreamError::Offence)?;
         match event {
@@ -191,10 +192,10 @@ impl Fold {
         Ok(())
     }
 
-    /// The reply, once the stream has ended.
+    /// Returns the response, once the stream has ended.
     ///
     /// # Errors
-    /// When the stream failed, or has fewer pictures than were asked for.
+    /// Returns an error if the stream failed or has fewer images than requested.
     pub fn finish(self) -> Result<Response, StreamError> {
         if let Some(body) = self.failure {
             return Err(StreamError::Failed(body));
@@ -206,7 +207,7 @@ impl Fold {
     fn completed(&mut self, completed: Completed) {
         let Completed { b64_json, generation_id, created_at, size, quality, background, output_format, usage, extra } =
             completed;
-        // What is said of all pictures alike is the first one's word.
+        // The fields that all images share are taken from the first one.
         let response = self.response.get_or_insert_with(|| Response {
             created: created_at,
             background,

@@ -1,4 +1,4 @@
-//! Every rule that a request must keep, beyond the types of its fields (spec §4.5, §4.6, §7; wire-reference §4.1, §4.2).
+//! Validates requests beyond the types of their fields.
 
 use picture::Format;
 use wire::{Code, DataUrl, Path, Problem, Violations};
@@ -6,13 +6,13 @@ use wire::{Code, DataUrl, Path, Problem, Violations};
 use crate::request::{Background, Edit, Generation, Mask, OutputFormat, Quality, Reference};
 use crate::source::Source;
 
-/// What one model takes otherwise than another.
+/// Model-dependent limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rules {
-    /// The most pictures that may be asked for at once: 10, unless a model says less.
+    /// Maximum value of `n`; 10 by default.
     pub max_count: u32,
-    /// The most pictures to start from: 16, unless a model says less.
+    /// Maximum number of reference images; 16 by default.
     pub max_references: usize,
 }
 
@@ -23,22 +23,22 @@ impl Default for Rules {
 }
 
 wire::valid! {
-    /// A request for generations that keeps every rule; it comes from [`Generation::validate`] alone.
+    /// A request for generations that satisfies every rule. Only [`Generation::validate`] creates it.
     #[derive(Clone, Debug, PartialEq)]
     pub struct ValidGeneration(Generation);
 }
 
 wire::valid! {
-    /// A request for edits that keeps every rule; it comes from [`Edit::validate`] alone.
+    /// A request for edits that satisfies every rule. Only [`Edit::validate`] creates it.
     #[derive(Clone, Debug, PartialEq)]
     pub struct ValidEdit(Edit);
 }
 
 impl Generation {
-    /// Holds the request against every rule.
+    /// Validates the request against every rule.
     ///
     /// # Errors
-    /// Every rule that it breaks, with paths.
+    /// Returns every violation, each with its path.
     pub fn validate(self, rules: &Rules) -> Result<ValidGeneration, Violations> {
         let mut found = Violations::default();
         check_generation(&self, rules, &mut found);
@@ -47,10 +47,11 @@ impl Generation {
 }
 
 impl Edit {
-    /// Holds the request against every rule. That a mask has the size of its picture shows when both are decoded.
+    /// Validates the request against every rule. That a mask has the size of its image is only checked once both are
+    /// decoded.
     ///
     /// # Errors
-    /// Every rule that it breaks, with paths.
+    /// Returns every violation, each with its path.
     pub fn validate(self, rules: &Rules) -> Result<ValidEdit, Violations> {
         let mut found = Violations::default();
         check_generation(&self.generation, rules, &mut found);
@@ -72,7 +73,7 @@ fn check_generation(request: &Generation, rules: &Rules, found: &mut Violations)
     found.check_integer(&root.key("output_compression"), request.output_compression, 0, 100);
     found.check_integer(&root.key("partial_images"), request.partial_images, 0, 3);
     if let Some(size) = request.size.as_deref().filter(|size| !is_size(size)) {
-        let size = wire::echo(size);
+        let size = wire::truncate_for_error(size);
         let sentence = format!("Invalid 'size': '{size}'. Expected 'auto' or <width>x<height>, such as '1024x1024'.");
         found.invalid(&root.key("size"), sentence);
     }
@@ -98,7 +99,7 @@ fn check_words(request: &Generation, found: &mut Violations) {
     }
     if let Some(word) = request.output_format.as_ref().filter(|word| !word.is_known()) {
         let accepted = OutputFormat::KNOWN.join("', '");
-        let word = wire::echo(word.as_str());
+        let word = wire::truncate_for_error(word.as_str());
         let sentence = format!("Unsupported 'output_format': '{word}'. Supported values are: '{accepted}'.");
         found.unsupported(&root.key("output_format"), Code::UnsupportedValue, sentence);
     }
@@ -139,7 +140,7 @@ fn check_mask(mask: &Mask, found: &mut Violations) {
         return found.unsupported(&path.key("file_id"), Code::UnsupportedParameter, sentence);
     }
     let Some(source) = &mask.image_url else { return found.missing(&path.key("image_url")) };
-    // What it says and what it is.
+    // Both the declared and the actual type must be PNG.
     let is_png = matches!(source, Source::Inline { media_type, bytes }
         if media_type.eq_ignore_ascii_case(PNG) && Format::sniff(bytes) == Some(Format::Png));
     if !is_png {
@@ -147,7 +148,7 @@ fn check_mask(mask: &Mask, found: &mut Violations) {
     }
 }
 
-/// Whether a picture is told as a stored file, which is recorded.
+/// Returns true if the reference is a stored file, after recording the violation.
 fn is_stored(image: &Reference, path: &Path<'_>, instead: &str, found: &mut Violations) -> bool {
     if image.file_id.is_some() {
         let path = path.key("file_id");
@@ -171,7 +172,7 @@ fn check_source(path: &Path<'_>, source: &Source, found: &mut Violations) {
     }
 }
 
-/// `auto`, or two numbers of pixels of 2 to 5 digits.
+/// Returns true for `auto`, or two numbers of pixels with 2 to 5 digits.
 fn is_size(size: &str) -> bool {
     let is_number = |number: &str| {
         (2..=5).contains(&number.len()) && !number.starts_with('0') && number.bytes().all(|c| c.is_ascii_digit())
@@ -179,15 +180,15 @@ fn is_size(size: &str) -> bool {
     size == "auto" || size.split_once('x').is_some_and(|(width, height)| is_number(width) && is_number(height))
 }
 
-/// The longest prompt, in characters.
+/// Maximum length of a prompt, in characters.
 const MAX_PROMPT: usize = 32_000;
-/// The most pictures at once.
+/// Maximum number of images per request.
 const MAX_COUNT: u32 = 10;
-/// The most pictures to start from.
+/// Maximum number of reference images.
 pub(crate) const MAX_REFERENCES: usize = 16;
-/// Said when there is no picture to start from.
+/// The message for a request without reference images.
 pub(crate) const NO_REFERENCE: &str = "At least one reference image is required.";
-/// The encoding of masks.
+/// The media type of masks.
 const PNG: &str = "image/png";
-/// The encodings of pictures to start from.
+/// The media types of reference images.
 const REFERENCE_TYPES: [&str; 3] = [PNG, "image/jpeg", "image/webp"];

@@ -1,14 +1,13 @@
-//! The addresses that a request names.
+//! The URLs that a request refers to.
 
 use wire::{Path, TextOr};
 
 use crate::request::{InputBlock, Request, Source};
 
 impl Request {
-    /// Tells every address of a picture or a document in the messages, and where it stands.
+    /// Calls `visit` with the path and the URL of every image or document in the messages that is referred to by URL.
     ///
-    /// Whose addresses may be asked is for who asks them: this crate holds them only against the form of an address
-    /// (wire-reference §1.2).
+    /// This crate only checks the syntax of such URLs. Whether one may be fetched is for the caller to decide.
     ///
     /// ```
     /// let body = br#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[
@@ -18,23 +17,23 @@ impl Request {
     /// request.addresses(&mut |path, url| found.push(format!("{path}: {url}")));
     /// assert_eq!(found, ["messages[0].content[0].source.url: https://example.com/cat.png"]);
     /// ```
-    pub fn addresses(&self, tell: &mut dyn FnMut(&Path<'_>, &str)) {
+    pub fn addresses(&self, visit: &mut dyn FnMut(&Path<'_>, &str)) {
         let messages = Path::ROOT.key("messages");
         for (i, message) in self.messages.iter().enumerate() {
-            of_blocks(&message.content, &messages.index(i).key("content"), tell);
+            visit_blocks(&message.content, &messages.index(i).key("content"), visit);
         }
     }
 }
 
-fn of_blocks(content: &TextOr<InputBlock>, path: &Path<'_>, tell: &mut dyn FnMut(&Path<'_>, &str)) {
+fn visit_blocks(content: &TextOr<InputBlock>, path: &Path<'_>, visit: &mut dyn FnMut(&Path<'_>, &str)) {
     for (i, block) in content.parts().iter().enumerate() {
         let path = path.index(i);
         match block {
-            InputBlock::Image(block) => of_source(&block.source, &path.key("source"), tell),
-            InputBlock::Document(block) => of_source(&block.source, &path.key("source"), tell),
+            InputBlock::Image(block) => visit_source(&block.source, &path.key("source"), visit),
+            InputBlock::Document(block) => visit_source(&block.source, &path.key("source"), visit),
             InputBlock::ToolResult(result) => {
                 if let Some(content) = &result.content {
-                    of_blocks(content, &path.key("content"), tell);
+                    visit_blocks(content, &path.key("content"), visit);
                 }
             }
             _ => {}
@@ -42,10 +41,10 @@ fn of_blocks(content: &TextOr<InputBlock>, path: &Path<'_>, tell: &mut dyn FnMut
     }
 }
 
-fn of_source(source: &Source, path: &Path<'_>, tell: &mut dyn FnMut(&Path<'_>, &str)) {
+fn visit_source(source: &Source, path: &Path<'_>, visit: &mut dyn FnMut(&Path<'_>, &str)) {
     match source {
-        Source::Url(source) => tell(&path.key("url"), &source.url),
-        Source::Content(source) => of_blocks(&source.content, &path.key("content"), tell),
+        Source::Url(source) => visit(&path.key("url"), &source.url),
+        Source::Content(source) => visit_blocks(&source.content, &path.key("content"), visit),
         _ => {}
     }
 }

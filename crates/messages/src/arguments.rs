@@ -1,4 +1,4 @@
-//! The arguments of a call as a model writes them: told piece by piece, and in sum always a JSON object.
+//! The arguments of a call, emitted incrementally, that always form a JSON object in the end.
 
 mod prefix;
 
@@ -8,53 +8,53 @@ use self::prefix::Prefix;
 
 /// The arguments of one call so far.
 ///
-/// A piece that was told cannot be taken back, so nothing is told that cannot begin a JSON object. When the model
-/// breaks off or goes astray, the object is ended with all that the model wrote as its member `_raw`, as a call that
-/// is not streamed has it (wire-reference §9.2). What comes after a whole object is left out.
+/// Emitted text cannot be taken back, so only text that is a valid prefix of a JSON object is emitted. If the model
+/// stops early or writes invalid JSON, the object is closed with all of the model's text as its field `_raw`, as in an
+/// unstreamed call. Text after a complete object is discarded.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Arguments {
     text: String,
-    /// So many bytes of the text begin an object.
-    sound: usize,
-    /// So many bytes of the text are told.
-    told: usize,
+    /// Length in bytes of the longest prefix that can start a JSON object.
+    valid: usize,
+    /// Number of bytes emitted so far.
+    emitted: usize,
     prefix: Prefix,
 }
 
 impl Arguments {
-    /// Takes the next piece and gives what can be told by now; that may be nothing.
+    /// Appends a fragment and returns the text that can be emitted now, which may be empty.
     pub(crate) fn push(&mut self, piece: &str) -> &str {
-        let was_sound = self.sound == self.text.len();
+        let was_valid = self.valid == self.text.len();
         self.text.push_str(piece);
-        if was_sound {
-            self.sound += piece.bytes().take_while(|byte| self.prefix.take(*byte)).count();
+        if was_valid {
+            self.valid += piece.bytes().take_while(|byte| self.prefix.take(*byte)).count();
         }
-        match self.prefix.is_begun() {
-            true => self.tell(self.sound),
+        match self.prefix.is_started() {
+            true => self.emit_until(self.valid),
             false => "",
         }
     }
 
-    /// Ends the arguments and gives what is left to tell; that may be nothing. When the model was cut off it is what
-    /// the model wrote, no more.
-    pub(crate) fn finish(&mut self, cut: bool) -> String {
+    /// Ends the arguments and returns the rest to emit, which may be empty. If the model was truncated, that is the
+    /// rest of its text, unmodified.
+    pub(crate) fn finish(&mut self, truncated: bool) -> String {
         if self.text.trim().is_empty() {
             return String::new();
         }
-        if cut {
-            return self.tell(self.text.len()).to_owned();
+        if truncated {
+            return self.emit_until(self.text.len()).to_owned();
         }
         let Some(closing) = self.prefix.closing() else { return String::new() };
         let raw = Value::from(self.text.as_str());
         format!("{closing}\"{RAW}\":{raw}}}")
     }
 
-    /// What of the text is not told before `end`; it is then.
-    fn tell(&mut self, end: usize) -> &str {
-        let begin = std::mem::replace(&mut self.told, end);
-        &self.text[begin..end]
+    /// Returns the text up to `end` that was not emitted yet, and marks it as emitted.
+    fn emit_until(&mut self, end: usize) -> &str {
+        let start = std::mem::replace(&mut self.emitted, end);
+        &self.text[start..end]
     }
 }
 
-/// The member that keeps what is no JSON object.
+/// The field that keeps text that is not a JSON object.
 pub(crate) const RAW: &str = "_raw";

@@ -1,4 +1,4 @@
-//! From what a model does to the events of a stream, never outside the grammar.
+//! Encodes model output as the events of a stream, always within the stream grammar.
 
 use wire::{ApiError, Object};
 
@@ -12,20 +12,20 @@ use crate::response::{
     Block, Message, RedactedThinkingBlock, StopReason, TextBlock, ThinkingBlock, ToolUseBlock, Usage,
 };
 
-/// What a stream says of itself at its beginning.
+/// The fields that identify a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// `msg_…`.
+    /// The id of the message, `msg_…`.
     pub id: String,
-    /// The model that the caller asked for.
+    /// The id of the model, as requested.
     pub model: String,
 }
 
-/// Turns what a model does into events.
+/// Encodes model output as events.
 ///
-/// Any order of calls gives a stream within the grammar: the message and its blocks open and close by themselves,
-/// and after the end nothing more is said. The input of a call is told as it comes and is a JSON object in the end,
-/// whatever the model wrote, unless the model was cut off in it.
+/// Any order of calls yields a stream within the grammar: the message and its blocks are opened and closed
+/// automatically, and calls after the terminal event have no effect. The input of a tool call is streamed as it arrives
+/// and always ends as a JSON object, whatever the model wrote, unless the model was truncated within it.
 #[derive(Debug)]
 pub struct Encoder {
     head: Head,
@@ -40,24 +40,25 @@ pub struct Encoder {
 #[derive(Debug, PartialEq)]
 enum State {
     Before,
-    Begun,
+    Started,
     Ended,
 }
 
-/// What the open block holds.
+/// The content of the open block.
 #[derive(Debug, PartialEq)]
 enum Open {
     Text,
     Refusal,
-    Thoughts,
-    SealedThoughts,
-    RedactedThoughts,
-    /// A call, with its arguments so far.
+    Thinking,
+    SignedThinking,
+    RedactedThinking,
+    /// A tool call, with its arguments so far.
     Call(Arguments),
 }
 
 impl Encoder {
-    /// An encoder before its first event. The tokens of the prompt are told at the beginning when they are known.
+    /// Creates an encoder that has emitted nothing yet. If known, the prompt's token count is reported in
+    /// `message_start`.
     #[must_use]
     pub fn new(head: Head, input_tokens_at_start: Option<u64>) -> Self {
         Self {
@@ -71,82 +72,82 @@ impl Encoder {
         }
     }
 
-    /// Opens the stream; by itself with the first thing that is said otherwise.
+    /// Opens the stream. Optional: the first output opens it as well.
     pub fn open(&mut self, out: &mut Vec<Event>) {
         if self.state == State::Before {
-            self.state = State::Begun;
+            self.state = State::Started;
             out.push(Event::MessageStart(MessageStart { message: self.blank(), extra: Object::new() }));
         }
     }
 
-    /// More of the answer.
+    /// Appends output text.
     pub fn text(&mut self, text: &str, out: &mut Vec<Event>) {
-        self.words(Open::Text, text, out);
+        self.push_text(Open::Text, text, out);
     }
 
-    /// More of the thoughts.
+    /// Appends reasoning text.
     pub fn reasoning(&mut self, text: &str, out: &mut Vec<Event>) {
-        if self.can_say(text) {
-            self.think(out);
+        if self.accepts(text) {
+            self.open_thinking(out);
             let delta = ThinkingDelta { thinking: text.to_owned(), extra: Object::new() };
             self.delta(Delta::Thinking(delta), out);
         }
     }
 
-    /// The model's seal on the thoughts just told, or on thoughts that are not told.
+    /// Ends the thinking block with its signature. Opens an empty thinking block if none is open.
     pub fn signature(&mut self, signature: &str, out: &mut Vec<Event>) {
-        if self.can_say(signature) {
-            self.think(out);
-            self.seal(signature, out);
-            self.open = Some(Open::SealedThoughts);
+        if self.accepts(signature) {
+            self.open_thinking(out);
+            self.push_signature(signature, out);
+            self.open = Some(Open::SignedThinking);
         }
     }
 
-    /// Thoughts that only the model can read, whole, as a block of their own.
+    /// Adds a block of redacted thinking, which only the model can decrypt.
     pub fn redacted_thinking(&mut self, data: &str, out: &mut Vec<Event>) {
-        if self.can_say(data) {
-            let thoughts = RedactedThinkingBlock { data: data.to_owned(), extra: Object::new() };
-            self.begin(Open::RedactedThoughts, Block::RedactedThinking(thoughts), out);
+        if self.accepts(data) {
+            let thinking = RedactedThinkingBlock { data: data.to_owned(), extra: Object::new() };
+            self.open_block(Open::RedactedThinking, Block::RedactedThinking(thinking), out);
         }
     }
 
-    /// More of a refusal: text in a block of its own.
+    /// Appends refusal text, in a text block of its own.
     pub fn refusal(&mut self, text: &str, out: &mut Vec<Event>) {
         self.refused |= !text.is_empty();
-        self.words(Open::Refusal, text, out);
+        self.push_text(Open::Refusal, text, out);
     }
 
-    /// A call begins.
+    /// Starts a tool call.
     pub fn call(&mut self, id: &str, name: &str, out: &mut Vec<Event>) {
         if self.state != State::Ended {
             let call =
                 ToolUseBlock { id: id.to_owned(), name: name.to_owned(), input: input(""), extra: Object::new() };
-            self.begin(Open::Call(Arguments::default()), Block::ToolUse(call), out);
+            self.open_block(Open::Call(Arguments::default()), Block::ToolUse(call), out);
             self.called = true;
         }
     }
 
-    /// More of the arguments of the call that began last; once something else was said, it means nothing.
+    /// Appends to the arguments of the last call. Has no effect once another block has started.
     ///
-    /// What can begin a JSON object is told at once. What cannot is held back until the call ends and is then told
-    /// as the member `_raw`, with the whole of the arguments; after a whole object it is left out.
+    /// Text that can begin a JSON object is emitted immediately. Other text is held back until the call ends and then
+    /// emitted as the field `_raw`, with all of the arguments. Text after a complete object is discarded.
     pub fn arguments(&mut self, text: &str, out: &mut Vec<Event>) {
         if let Some(Open::Call(arguments)) = &mut self.open {
             let piece = arguments.push(text).to_owned();
-            self.input_piece(piece, out);
+            self.push_input(piece, out);
         }
     }
 
-    /// Keeps a stream open that has begun and not ended.
+    /// Emits a ping that keeps the connection alive, if the stream is open.
     pub fn ping(&self, out: &mut Vec<Event>) {
-        if self.state == State::Begun {
+        if self.state == State::Started {
             out.push(Event::Ping(Plain::default()));
         }
     }
 
-    /// The end, with success. `stop_sequence` is the stop text that came up, when that is the reason.
+    /// Ends the stream successfully. `stop_sequence` is the matched stop sequence, used only if that is the reason.
     ///
-    /// A natural end after a refusal is told as a refusal, and one after a call as waiting for its result.
+    /// `EndTurn` becomes `Refusal` after a refusal, and `ToolUse` after a call.
     pub fn finish(
         &mut self,
         reason: StopReason,
@@ -163,7 +164,7 @@ impl Encoder {
             reason => reason,
         };
         self.open(out);
-        self.end(reason.is_cut(), out);
+        self.close_block(reason.is_cut(), out);
         let stop_sequence = stop_sequence.filter(|_| reason == StopReason::StopSequence);
         let delta = StopDelta { stop_reason: Some(reason), stop_sequence, extra: Object::new() };
         let usage = usage.map(UsageDelta::from).unwrap_or_default();
@@ -172,7 +173,7 @@ impl Encoder {
         self.state = State::Ended;
     }
 
-    /// The end, with failure.
+    /// Ends the stream with a failure.
     pub fn fail(&mut self, error: &ApiError, out: &mut Vec<Event>) {
         if self.state != State::Ended {
             self.state = State::Ended;
@@ -181,43 +182,43 @@ impl Encoder {
         }
     }
 
-    fn can_say(&self, text: &str) -> bool {
+    fn accepts(&self, text: &str) -> bool {
         !text.is_empty() && self.state != State::Ended
     }
 
-    fn words(&mut self, kind: Open, text: &str, out: &mut Vec<Event>) {
-        if self.can_say(text) {
+    fn push_text(&mut self, kind: Open, text: &str, out: &mut Vec<Event>) {
+        if self.accepts(text) {
             if self.open.as_ref() != Some(&kind) {
-                self.begin(kind, Block::Text(TextBlock::default()), out);
+                self.open_block(kind, Block::Text(TextBlock::default()), out);
             }
             self.delta(Delta::Text(TextDelta { text: text.to_owned(), extra: Object::new() }), out);
         }
     }
 
-    fn think(&mut self, out: &mut Vec<Event>) {
-        if self.open != Some(Open::Thoughts) {
-            self.begin(Open::Thoughts, Block::Thinking(ThinkingBlock::default()), out);
+    fn open_thinking(&mut self, out: &mut Vec<Event>) {
+        if self.open != Some(Open::Thinking) {
+            self.open_block(Open::Thinking, Block::Thinking(ThinkingBlock::default()), out);
         }
     }
 
-    fn seal(&self, signature: &str, out: &mut Vec<Event>) {
+    fn push_signature(&self, signature: &str, out: &mut Vec<Event>) {
         let delta = SignatureDelta { signature: signature.to_owned(), extra: Object::new() };
         self.delta(Delta::Signature(delta), out);
     }
 
-    /// Opens a block in the place of the one that is open.
-    fn begin(&mut self, kind: Open, content_block: Block, out: &mut Vec<Event>) {
+    /// Opens a block, closing the open one.
+    fn open_block(&mut self, kind: Open, content_block: Block, out: &mut Vec<Event>) {
         self.open(out);
-        self.end(false, out);
+        self.close_block(false, out);
         self.open = Some(kind);
         out.push(Event::BlockStart(BlockStart { index: self.blocks, content_block, extra: Object::new() }));
     }
 
-    /// Closes the open block, if there is one; `cut` when the model was cut off in it.
-    fn end(&mut self, cut: bool, out: &mut Vec<Event>) {
+    /// Closes the open block, if any. `truncated` is true if the model was truncated within it.
+    fn close_block(&mut self, truncated: bool, out: &mut Vec<Event>) {
         match self.open.take() {
-            Some(Open::Call(mut arguments)) => self.input_piece(arguments.finish(cut), out),
-            Some(Open::Thoughts) => self.seal("", out),
+            Some(Open::Call(mut arguments)) => self.push_input(arguments.finish(truncated), out),
+            Some(Open::Thinking) => self.push_signature("", out),
             Some(_) => {}
             None => return,
         }
@@ -225,7 +226,7 @@ impl Encoder {
         self.blocks += 1;
     }
 
-    fn input_piece(&self, partial_json: String, out: &mut Vec<Event>) {
+    fn push_input(&self, partial_json: String, out: &mut Vec<Event>) {
         if !partial_json.is_empty() {
             self.delta(Delta::InputJson(InputJsonDelta { partial_json, extra: Object::new() }), out);
         }

@@ -1,23 +1,23 @@
-//! Errors in this protocol's shape and words (spec §7, wire-reference §6.2).
+//! Errors in the format and wording of this protocol. See <https://docs.anthropic.com/en/api/errors>.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wire::{ApiError, ErrorKind, Object, Problem, Violation, Violations};
 
-/// `{"type": "error", "error": {…}, "request_id": …}`, the body of a failed request.
+/// The body of a failed request: `{"type": "error", "error": {…}, "request_id": …}`.
 ///
-/// The HTTP status beside it is [`status`].
+/// The HTTP status that belongs to it is [`status`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorBody {
-    /// `error`.
+    /// The type, `error`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The failure.
+    /// The error.
     pub error: ErrorDetail,
-    /// The request, as its reply's `request-id` header names it.
+    /// The request id, as in the `request-id` response header.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
@@ -26,7 +26,7 @@ impl ErrorBody {
     /// The value of `type`.
     pub const KIND: &'static str = "error";
 
-    /// The body that tells `error` of the request `request_id`.
+    /// Creates the body for `error` in the response to the request `request_id`.
     #[must_use]
     pub fn new(error: &ApiError, request_id: &str) -> Self {
         Self {
@@ -38,50 +38,50 @@ impl ErrorBody {
     }
 }
 
-/// The inside of an error, in a body and in a stream.
+/// The error object, in a body and in a stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorDetail {
-    /// The sort of failure.
+    /// The error type.
     #[serde(rename = "type", default)]
     pub kind: String,
-    /// For a person.
+    /// Human-readable description.
     #[serde(default)]
     pub message: String,
-    /// More for a machine.
+    /// Machine-readable details.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<ErrorDetails>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// What a machine may want to know of an error beyond its type.
+/// Machine-readable details of an error.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorDetails {
-    /// The machine-readable name.
+    /// Machine-readable error code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_code: Option<String>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
 impl From<&ApiError> for ErrorDetail {
     fn from(error: &ApiError) -> Self {
-        // Clients look for a code of their own here, and know just this one.
-        let told = error.code == "gateway_concurrency_limit";
+        // Clients only recognize this one code here.
+        let has_code = error.code == "gateway_concurrency_limit";
         let details = ErrorDetails { error_code: Some(error.code.to_owned()), extra: Object::new() };
         Self {
             kind: error_type(error.kind).to_owned(),
-            message: sentence(error).to_owned(),
-            details: told.then_some(details),
+            message: client_message(error).to_owned(),
+            details: has_code.then_some(details),
             extra: Object::new(),
         }
     }
 }
 
-/// What a person is told: for the failures that the vendor of this protocol has too, in the vendor's words.
-fn sentence(error: &ApiError) -> &str {
+/// Returns the message for the client, in the vendor's wording for failures that the vendor reports too.
+fn client_message(error: &ApiError) -> &str {
     match (error.code, &error.param) {
         ("invalid_api_key", _) => "invalid x-api-key or bearer token",
         ("insufficient_permissions", None) => "This key has no permission for this model family.",
@@ -93,7 +93,7 @@ fn sentence(error: &ApiError) -> &str {
     }
 }
 
-/// The `type` that this protocol has for a sort of failure.
+/// Returns the error `type` of this protocol for a kind of failure.
 #[must_use]
 pub const fn error_type(kind: ErrorKind) -> &'static str {
     match kind {
@@ -113,7 +113,7 @@ pub const fn error_type(kind: ErrorKind) -> &'static str {
     }
 }
 
-/// The HTTP status that this protocol has for a sort of failure: it has one of its own for overload.
+/// Returns the HTTP status of this protocol for a kind of failure: 529 for overload, otherwise the usual one.
 #[must_use]
 pub const fn status(kind: ErrorKind) -> u16 {
     match kind {
@@ -122,17 +122,17 @@ pub const fn status(kind: ErrorKind) -> u16 {
     }
 }
 
-/// The refusal of a request, in the words that clients of this protocol know: `max_tokens: Field required`.
+/// Converts violations to an error in the wording of this protocol, such as `max_tokens: Field required`.
 #[must_use]
 pub fn refusal(found: Violations) -> ApiError {
     match found.len() {
-        0 | 1 => found.into_error(word),
-        _ => found.into_error(|violation| word(violation).trim_end_matches('.').to_owned() + "."),
+        0 | 1 => found.into_error(violation_text),
+        _ => found.into_error(|violation| violation_text(violation).trim_end_matches('.').to_owned() + "."),
     }
 }
 
-/// One finding as `field.path: problem`.
-fn word(violation: &Violation) -> String {
+/// Formats one violation as `field.path: problem`.
+fn violation_text(violation: &Violation) -> String {
     let param = match violation.param.as_str() {
         "" => "body",
         param => param,

@@ -1,4 +1,5 @@
-//! The events of a stream: named server-sent events (wire-reference §3.4).
+//! The events of a stream: named server-sent events. See
+//! <https://docs.anthropic.com/en/docs/build-with-claude/streaming>.
 
 use std::fmt;
 
@@ -13,194 +14,194 @@ wire::tagged! {
     /// One event of a stream.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Event("type") {
-        /// The message begins.
+        /// The message has started; the first event of a stream.
         MessageStart(MessageStart) = "message_start",
-        /// A block begins.
+        /// A content block has started.
         BlockStart(BlockStart) = "content_block_start",
-        /// More of the open block.
+        /// A delta of the open block.
         BlockDelta(BlockDelta) = "content_block_delta",
-        /// The open block ends.
+        /// The open block is complete.
         BlockStop(BlockStop) = "content_block_stop",
-        /// Why the message ends, and what it took.
+        /// The stop reason and the token usage of the message.
         MessageDelta(MessageDelta) = "message_delta",
-        /// The success that ends a stream.
+        /// Terminal event: the message is complete.
         MessageStop(Plain) = "message_stop",
-        /// Nothing: it keeps a silent stream open.
+        /// A keep-alive event without content.
         Ping(Plain) = "ping",
-        /// The failure that ends a stream.
+        /// Terminal event: the request failed.
         Error(StreamFailure) = "error",
     }
 }
 
 impl Event {
-    /// Reads the data of a server-sent event.
+    /// Parses the data of a server-sent event.
     ///
     /// # Errors
-    /// When it is no JSON object with a type, or one that does not fit its type.
+    /// Returns an error if `data` is not a JSON object with a `type`, or does not match the schema of its type.
     pub fn read(data: &str) -> Result<Self, EventError> {
         serde_json::from_str(data).map_err(|error| EventError(wire::json_fault(&error)))
     }
 
-    /// The data of the server-sent event: one line of JSON.
+    /// Returns the data of the server-sent event: one line of JSON.
     #[must_use]
     pub fn data(&self) -> String {
-        // These types always have a JSON form: their keys are strings and their numbers finite.
+        // Serializing these types cannot fail: their keys are strings and their numbers are finite.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Appends the event as it goes over the wire.
+    /// Appends the event in its wire format.
     pub fn write(&self, out: &mut Vec<u8>) {
-        // A foreign type may be any text, even one that cannot be a name; the data has it anyway.
+        // An unrecognized type may not be a valid event name. It is then omitted here; the data still has it.
         sse::encode(EventName::new(self.kind()).ok(), &self.data(), out);
     }
 
-    /// Whether a stream ends with this event.
+    /// Returns true if this is a terminal event: nothing may follow it in the stream.
     #[must_use]
     pub fn is_terminal(&self) -> bool {
         matches!(self, Self::Error(_) | Self::MessageStop(_))
     }
 }
 
-/// A server-sent event that is none of this protocol; the text says why.
+/// A server-sent event that is invalid in this protocol. The text gives the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventError(String);
 
 impl fmt::Display for EventError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no messages event: {}", self.0)
+        write!(f, "invalid Messages event: {}", self.0)
     }
 }
 
 impl std::error::Error for EventError {}
 
-/// The message begins.
+/// The message has started; the first event of a stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MessageStart {
     /// The message, still without content and stop reason.
     pub message: Message,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// A block begins.
+/// A content block has started.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockStart {
-    /// The block's place in the message, from 0.
+    /// Index of the block in the message's `content`, from 0.
     pub index: u32,
     /// The block, still empty.
     pub content_block: Block,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// More of the open block.
+/// A delta of the open block.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockDelta {
-    /// The block's place in the message.
+    /// Index of the block in the message's `content`, from 0.
     pub index: u32,
-    /// What is new.
+    /// The delta.
     pub delta: Delta,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
 wire::tagged! {
-    /// What is new of a block.
+    /// A delta of a block.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Delta("type") {
-        /// More text.
+        /// Output text to append.
         Text(TextDelta) = "text_delta",
-        /// More of a call's input.
+        /// A fragment of a call's input.
         InputJson(InputJsonDelta) = "input_json_delta",
-        /// More thoughts.
+        /// Thinking text to append.
         Thinking(ThinkingDelta) = "thinking_delta",
-        /// The seal on the thoughts.
+        /// The signature of the thinking block.
         Signature(SignatureDelta) = "signature_delta",
     }
 }
 
-/// More text.
+/// Output text to append.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TextDelta {
     /// The text to append.
     pub text: String,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// More of a call's input.
+/// A fragment of a call's input.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct InputJsonDelta {
-    /// A piece of the input's JSON text.
+    /// The fragment of JSON text to append.
     pub partial_json: String,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// More thoughts.
+/// Thinking text to append.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ThinkingDelta {
     /// The text to append.
     pub thinking: String,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// The seal on the thoughts.
+/// The signature of the thinking block.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SignatureDelta {
-    /// The whole seal; empty when there is none.
+    /// The complete signature; empty if there is none.
     pub signature: String,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// The open block ends.
+/// The open block is complete.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockStop {
-    /// The block's place in the message.
+    /// Index of the block in the message's `content`, from 0.
     pub index: u32,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// Why the message ends, and what it took.
+/// The stop reason and the token usage of the message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MessageDelta {
-    /// What is new of the message.
+    /// The changed fields of the message.
     pub delta: StopDelta,
-    /// What it took, from its beginning.
+    /// Token usage of the message so far.
     #[serde(default)]
     pub usage: UsageDelta,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// What is new of a message at its end.
+/// The fields of a message that are known at its end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StopDelta {
-    /// Why it ends.
+    /// The reason why the message ended.
     pub stop_reason: Option<StopReason>,
-    /// The stop text that came up, when that is why.
+    /// The matched stop sequence, if that is the reason.
     pub stop_sequence: Option<String>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// Tokens used, from the beginning of the message. A count that is absent is the one told at the beginning.
+/// Token usage since the start of the message. Absent counts are those reported in `message_start`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UsageDelta {
-    /// Tokens of the prompt, without those written to or read from a cache.
+    /// Tokens of the prompt, excluding those read from or written to a cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u64>,
     /// Tokens of the prompt that were written to a cache.
@@ -209,28 +210,28 @@ pub struct UsageDelta {
     /// Tokens of the prompt that were read from a cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_read_input_tokens: Option<u64>,
-    /// Tokens of the answer, thoughts included.
+    /// Tokens of the output, including thinking tokens.
     #[serde(default)]
     pub output_tokens: u64,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// An event of which there is no more to say.
+/// An event without content.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plain {
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// The failure that ends a stream.
+/// Terminal event: the request failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StreamFailure {
-    /// The failure.
+    /// The error.
     pub error: ErrorDetail,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }

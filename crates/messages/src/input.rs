@@ -1,4 +1,4 @@
-//! The input of a call: in a reply a JSON object, in a stream pieces of its text.
+//! The input of a call: a JSON object in a message, fragments of its text in a stream.
 
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -6,8 +6,8 @@ use wire::{Json, Object};
 
 use crate::arguments::RAW;
 
-/// The input that a model wrote as `text`. Nothing is `{}`; what is no object is kept as `{"_raw": text}`
-/// (wire-reference §9.2).
+/// Parses the input that the model wrote. Blank text becomes `{}`; anything else that is not a JSON object is kept as
+/// `{"_raw": text}`.
 #[must_use]
 pub(crate) fn input(text: &str) -> Json {
     if text.trim().is_empty() {
@@ -16,13 +16,14 @@ pub(crate) fn input(text: &str) -> Json {
     object(text).unwrap_or_else(|| Json::from(json!({ RAW: text })))
 }
 
-/// The JSON object that `text` is, if it is one, and a value: it may hold half a character, or a number beyond all
-/// bounds.
+/// Parses `text` as a JSON object. Returns `None` for objects that are valid by the grammar but have no value: those
+/// with a lone surrogate, or with a number out of range.
 fn object(text: &str) -> Option<Json> {
     serde_json::from_str(text).ok().filter(Json::is_object)
 }
 
-/// Whether `text` is an object by the grammar of JSON (RFC 8259), as its pieces are held to be.
+/// Returns true if `text` is an object by the grammar of JSON (RFC 8259), the same grammar that streamed
+/// fragments follow.
 #[must_use]
 pub(crate) fn is_object(text: &str) -> bool {
     serde_json::from_str::<&RawValue>(text).is_ok_and(|value| value.get().starts_with('{'))

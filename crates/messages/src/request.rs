@@ -1,4 +1,5 @@
-//! The request: `POST /v1/messages` and `/v1/messages/count_tokens` (spec §4.4, wire-reference §3.1–3.2, §3.6).
+//! The request body of `POST /v1/messages` and `POST /v1/messages/count_tokens`. See
+//! <https://docs.anthropic.com/en/api/messages>.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,77 +7,78 @@ use wire::{Json, Object, TextOr, Violations};
 
 use crate::{RedactedThinkingBlock, TextBlock, ThinkingBlock, ToolUseBlock};
 
-/// A request for a message, or for the tokens that it would take.
+/// A request for a message, or for its token count.
 ///
-/// Optional fields are `None` when absent or null; what is not named here is kept in `extra`.
+/// Optional fields are `None` when absent or null; unrecognized fields are kept in `extra`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Request {
-    /// The model.
+    /// The id of the model.
     pub model: String,
-    /// The most tokens to generate. A message needs it, a count does without.
+    /// Maximum number of tokens to generate; at least 1, or 0 where cache warming is allowed. Required for a message,
+    /// optional for a token count.
     #[serde(default, deserialize_with = "wire::integer_or_null", skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub max_tokens: Option<i64>,
-    /// Instructions above the conversation: a text, or text blocks.
+    /// System instructions that precede the conversation: a string or text blocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system: Option<TextOr<InputBlock>>,
-    /// The conversation, oldest first; the caller sends all of it each time.
+    /// The conversation, oldest message first. Nothing is stored, so every request carries all of it.
     pub messages: Vec<InputMessage>,
-    /// Whether to answer as a stream of events.
+    /// True to stream the response as server-sent events.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stream: Option<bool>,
-    /// Texts that end the answer.
+    /// Stop sequences.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_sequences: Option<Vec<String>>,
-    /// 0 to 1: how freely to draw the next token.
+    /// Sampling temperature, 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1))]
     pub temperature: Option<f64>,
-    /// 0 to 1: draw among the likeliest tokens that make up this share.
+    /// Nucleus sampling: the probability mass to sample from, 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1))]
     pub top_p: Option<f64>,
-    /// Draw among so many of the likeliest tokens.
+    /// Top-k sampling: the number of most likely tokens to sample from, at least 0.
     #[serde(default, deserialize_with = "wire::integer_or_null", skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub top_k: Option<i64>,
-    /// What the model may call.
+    /// The tools that the model may call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<Tool>>,
-    /// Whether it may, must or must not.
+    /// Controls whether the model calls tools, and which.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<ToolChoice>,
-    /// Whether and how long to think first.
+    /// Controls the model's thinking.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking: Option<Thinking>,
-    /// How hard to try, and the form of the answer's text.
+    /// Effort and format of the output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_config: Option<OutputConfig>,
-    /// What the caller says about the request.
+    /// Information about the request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Metadata>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
 impl Request {
-    /// Reads a request body.
+    /// Parses a request body.
     ///
     /// # Errors
-    /// Everything that keeps the body from being a request, with paths. A missing `max_tokens` is told by
-    /// [`Request::validate`], for a count does without.
+    /// Returns every violation of the request schema, each with its path. A missing `max_tokens` is reported by
+    /// [`Request::validate`], because token counts do not need it.
     pub fn read(body: &[u8]) -> Result<Self, Violations> {
         wire::read(body)
     }
 
-    /// Whether a stream is asked for.
+    /// Returns true if the client requested a stream.
     #[must_use]
     pub fn streams(&self) -> bool {
         self.stream == Some(true)
     }
 
-    /// The caller's own name for its end user.
+    /// Returns the client's identifier for its end user.
     #[must_use]
     pub fn user(&self) -> Option<&str> {
         self.metadata.as_ref()?.user_id.as_deref()
@@ -86,23 +88,23 @@ impl Request {
 /// One message of the conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct InputMessage {
-    /// Whose it is.
+    /// The role of the author.
     pub role: Role,
-    /// A text, or blocks.
+    /// The content, as a string or as blocks.
     pub content: TextOr<InputBlock>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
 wire::open_enum! {
-    /// Whose a message is.
+    /// The role of a message's author.
     pub enum Role {
-        /// What the user says, and what came of calls.
+        /// The user: text and the results of calls.
         User = "user",
-        /// What the model said and called in an earlier turn.
+        /// The model: text, thinking and calls of an earlier turn.
         Assistant = "assistant",
-        /// Instructions, at their place in the conversation.
+        /// System instructions within the conversation.
         System = "system",
     }
 }
@@ -111,29 +113,29 @@ wire::tagged! {
     /// One block of a message's content, or of a call's result.
     #[derive(Clone, Debug, PartialEq)]
     pub enum InputBlock("type") {
-        /// Text.
+        /// A text block.
         Text(TextBlock) = "text",
-        /// A picture.
+        /// An image.
         Image(ImageBlock) = "image",
         /// A document.
         Document(DocumentBlock) = "document",
-        /// A call that the model made.
+        /// A call made by the model.
         ToolUse(ToolUseBlock) = "tool_use",
-        /// What came of a call.
+        /// The result of a tool call.
         ToolResult(ToolResultBlock) = "tool_result",
-        /// What the model thought.
+        /// Thinking of the model.
         Thinking(ThinkingBlock) = "thinking",
-        /// What the model thought, sealed.
+        /// Thinking of the model that only the model can decrypt.
         RedactedThinking(RedactedThinkingBlock) = "redacted_thinking",
     }
 }
 
-/// A picture.
+/// An image.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ImageBlock {
-    /// Where its bytes are.
+    /// The location of the image.
     pub source: Source,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
@@ -141,52 +143,52 @@ pub struct ImageBlock {
 /// A document.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DocumentBlock {
-    /// Where its content is.
+    /// The location of the content.
     pub source: Source,
-    /// Its title.
+    /// The title of the document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What the model should know about it.
+    /// Background information about the document, for the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
 wire::tagged! {
-    /// Where the content of a picture or a document is.
+    /// The content of an image or a document, or its location.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Source("type") {
-        /// Here, as base64: pictures and PDFs.
+        /// Inline base64: images and PDFs.
         Base64(DataSource) = "base64",
-        /// Here, as plain text: documents.
+        /// Inline plain text: documents.
         Text(DataSource) = "text",
-        /// Behind a public https address.
+        /// A public https URL.
         Url(UrlSource) = "url",
-        /// Here, as a text or blocks: documents.
+        /// Inline text or blocks: documents.
         Content(ContentSource) = "content",
     }
 }
 
-/// Content that is here.
+/// Inline content.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DataSource {
-    /// Its media type, such as `image/png`.
+    /// The media type, such as `image/png`.
     pub media_type: String,
-    /// The content: plain text, or base64 of the standard alphabet with padding.
+    /// The content: plain text, or padded base64 of the standard alphabet.
     pub data: String,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// Content behind an address.
+/// Content behind a URL.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UrlSource {
-    /// The address.
+    /// The URL.
     pub url: String,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
@@ -194,41 +196,41 @@ pub struct UrlSource {
 /// Content made of blocks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ContentSource {
-    /// A text, or text and pictures.
+    /// A string, or text and image blocks.
     pub content: TextOr<InputBlock>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// What came of a call.
+/// The result of a tool call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolResultBlock {
-    /// The id of the call.
+    /// The id of the call that this is the result of.
     pub tool_use_id: String,
-    /// What the tool said: a text, or text, pictures and documents. Absent: nothing.
+    /// The output of the tool: a string, or text, image and document blocks. `None` means no output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<TextOr<InputBlock>>,
-    /// Whether the tool says that it failed.
+    /// True if the tool reported a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
 wire::tagged! {
-    /// What the model may call. Tools that the vendor's own servers run are `Other`.
+    /// A tool that the model may call. Tools that run on the vendor's servers are `Other`.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Tool("type") {
-        /// A tool of the caller's; without a type it is this one.
+        /// A tool of the client. A tool without a `type` is custom, too.
         Custom(CustomTool) = "custom",
     }
     untagged |_members| ["custom"] { Some("custom") }
 }
 
 impl Tool {
-    /// The name by which it is called.
+    /// Returns the name by which the model calls the tool.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         match self {
@@ -238,41 +240,41 @@ impl Tool {
     }
 }
 
-/// A tool of the caller's.
+/// A tool of the client.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CustomTool {
-    /// Its name, by which it is called.
+    /// The name by which the model calls it.
     pub name: String,
-    /// What it does, for the model.
+    /// A description of its purpose, for the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// A JSON Schema of its input.
+    /// A JSON Schema of the input.
     pub input_schema: Json,
-    /// Whether the input must fit the schema exactly.
+    /// True to enforce the schema of the input exactly.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strict: Option<bool>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
 wire::tagged! {
-    /// Whether tools may, must or must not be called.
+    /// Controls whether the model calls tools.
     #[derive(Clone, Debug, PartialEq)]
     pub enum ToolChoice("type") {
-        /// The model decides.
+        /// The model decides whether to call tools.
         Auto(AnyTool) = "auto",
-        /// At least one must.
+        /// The model must call at least one tool.
         Any(AnyTool) = "any",
-        /// They must not.
+        /// The model must not call tools.
         None(AnyTool) = "none",
-        /// This one must.
+        /// The model must call this tool.
         Tool(NamedTool) = "tool",
     }
 }
 
 impl ToolChoice {
-    /// Whether the model is held to one call at a time; `None` when that is not said.
+    /// Returns true if the model is limited to one call per turn; `None` if unspecified.
     #[must_use]
     pub fn disables_parallel_use(&self) -> Option<bool> {
         match self {
@@ -283,47 +285,47 @@ impl ToolChoice {
     }
 }
 
-/// A choice that names no tool.
+/// A choice that does not name a tool.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AnyTool {
-    /// Whether the model is held to one call at a time.
+    /// True to limit the model to one call per turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disable_parallel_tool_use: Option<bool>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// The tool that must be called.
+/// The tool that the model must call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NamedTool {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Whether the model is held to one call at a time.
+    /// True to limit the model to one call per turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disable_parallel_tool_use: Option<bool>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
 wire::tagged! {
-    /// Whether and how long to think first.
+    /// Controls the model's thinking.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Thinking("type") {
-        /// So many tokens at most.
+        /// Thinking with a token budget.
         Enabled(ThinkingBudget) = "enabled",
-        /// Not at all.
+        /// Thinking is disabled.
         Disabled(ThinkingMode) = "disabled",
-        /// As long as the model sees fit.
+        /// The model decides how much to think.
         Adaptive(ThinkingMode) = "adaptive",
-        /// As the model sees fit, between calls too.
+        /// The model decides how much to think, also between calls.
         BetweenTools(ThinkingMode) = "between_tools",
     }
 }
 
 impl Thinking {
-    /// What of the thoughts to tell.
+    /// Returns how thinking is returned.
     #[must_use]
     pub fn display(&self) -> Option<&ThinkingDisplay> {
         match self {
@@ -334,17 +336,17 @@ impl Thinking {
     }
 }
 
-/// How long to think.
+/// Thinking with a token budget.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ThinkingBudget {
-    /// The most tokens to think, 1024 at least.
+    /// Maximum number of thinking tokens, at least 1024.
     #[serde(deserialize_with = "wire::integer")]
     #[schemars(range(min = 1024))]
     pub budget_tokens: i64,
-    /// What of the thoughts to tell.
+    /// Controls how thinking is returned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub display: Option<ThinkingDisplay>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
@@ -352,80 +354,80 @@ pub struct ThinkingBudget {
 /// Thinking without a budget.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ThinkingMode {
-    /// What of the thoughts to tell.
+    /// Controls how thinking is returned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub display: Option<ThinkingDisplay>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
 wire::open_enum! {
-    /// What of the thoughts to tell.
+    /// Controls how thinking is returned.
     pub enum ThinkingDisplay {
-        /// A summary.
+        /// As a summary.
         Summarized = "summarized",
-        /// Nothing but the seal.
+        /// Only as a signature.
         Omitted = "omitted",
     }
 }
 
-/// How hard to try, and the form of the answer's text.
+/// Effort and format of the output.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OutputConfig {
-    /// How hard to try.
+    /// Effort of the output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effort: Option<Effort>,
-    /// The form of the answer's text.
+    /// The format of the output text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<OutputFormat>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
 wire::open_enum! {
-    /// How hard to try.
+    /// Effort of the output.
     pub enum Effort {
-        /// A little.
+        /// Low effort.
         Low = "low",
-        /// Middling.
+        /// Medium effort.
         Medium = "medium",
-        /// A lot.
+        /// High effort.
         High = "high",
-        /// More than a lot.
+        /// Extra-high effort.
         XHigh = "xhigh",
-        /// Whatever it takes.
+        /// Maximum effort.
         Max = "max",
     }
 }
 
 wire::tagged! {
-    /// The form of the answer's text.
+    /// The format of the output text.
     #[derive(Clone, Debug, PartialEq)]
     pub enum OutputFormat("type") {
-        /// JSON that fits a schema.
+        /// JSON that conforms to a schema.
         JsonSchema(JsonSchemaFormat) = "json_schema",
     }
 }
 
-/// JSON that fits a schema.
+/// JSON that conforms to a schema.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JsonSchemaFormat {
     /// The JSON Schema.
     pub schema: Json,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// What the caller says about the request.
+/// Information about the request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Metadata {
-    /// The caller's own name for its end user.
+    /// The client's identifier for its end user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_id: Option<String>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }

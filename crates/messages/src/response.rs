@@ -1,30 +1,30 @@
-//! The replies: a message that was not streamed, and a count of tokens (wire-reference §3.3, §3.6).
+//! Response bodies: an unstreamed message, and a token count. See <https://docs.anthropic.com/en/api/messages>.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use wire::{Json, Object};
 
-/// What the model said and called.
+/// A message of the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Message {
-    /// `msg_…`.
+    /// The id of the message, `msg_…`.
     pub id: String,
-    /// `message`.
+    /// The type, `message`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// `assistant`.
+    /// The role, `assistant`.
     pub role: String,
-    /// The model that the caller asked for.
+    /// The id of the model, as requested.
     pub model: String,
-    /// The blocks, in the order in which they were made.
+    /// The content blocks, in the order of their creation.
     pub content: Vec<Block>,
-    /// Why it ended; null at the beginning of a stream alone.
+    /// The reason why the message ended; only null at the start of a stream.
     pub stop_reason: Option<StopReason>,
-    /// The stop text that came up, when that is why.
+    /// The matched stop sequence, if that is the reason.
     pub stop_sequence: Option<String>,
-    /// What it took.
+    /// Token usage.
     pub usage: Usage,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
@@ -37,100 +37,100 @@ impl Message {
 }
 
 wire::tagged! {
-    /// One block of what the model said and called.
+    /// One content block of the model's output.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Block("type") {
-        /// Text.
+        /// A text block.
         Text(TextBlock) = "text",
-        /// A call.
+        /// A tool call.
         ToolUse(ToolUseBlock) = "tool_use",
-        /// What it thought.
+        /// Thinking of the model.
         Thinking(ThinkingBlock) = "thinking",
-        /// What it thought, sealed.
+        /// Thinking that only the model can decrypt.
         RedactedThinking(RedactedThinkingBlock) = "redacted_thinking",
     }
 }
 
-/// Text.
+/// A text block.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TextBlock {
     /// The text.
     pub text: String,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// A call.
+/// A tool call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolUseBlock {
-    /// The id by which the result refers to the call.
+    /// The call id, by which the result refers to the call.
     pub id: String,
-    /// The tool.
+    /// The name of the tool.
     pub name: String,
-    /// Its input, a JSON object.
+    /// The input, a JSON object.
     pub input: Json,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// What the model thought.
+/// Thinking of the model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ThinkingBlock {
-    /// The text of it.
+    /// The thinking text.
     pub thinking: String,
-    /// The model's own seal on it, by which it knows it again; empty when there is none.
+    /// Opaque signature of the thinking, by which the model recognizes it in a later turn; empty if there is none.
     #[serde(default)]
     pub signature: String,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// What the model thought, sealed.
+/// Thinking of the model that only the model can decrypt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RedactedThinkingBlock {
-    /// The sealed thoughts; only the model can read them.
+    /// The encrypted thinking.
     pub data: String,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
 wire::open_enum! {
-    /// Why a message ended.
+    /// The reason why a message ended.
     pub enum StopReason {
-        /// The model was done.
+        /// The model finished its turn.
         EndTurn = "end_turn",
-        /// The cap on the output.
+        /// The output limit was reached.
         MaxTokens = "max_tokens",
-        /// A stop text of the caller's came up.
+        /// A stop sequence of the request matched.
         StopSequence = "stop_sequence",
-        /// The model waits for what comes of its calls.
+        /// The model is waiting for the results of its calls.
         ToolUse = "tool_use",
-        /// A filter, or the model itself, refused.
+        /// A content filter, or the model itself, refused.
         Refusal = "refusal",
-        /// The model asks to be called again with what it said so far.
+        /// The model paused; the client continues by sending the content back.
         PauseTurn = "pause_turn",
-        /// The model's context is full.
+        /// The context window is full.
         ContextWindowExceeded = "model_context_window_exceeded",
     }
 }
 
 impl StopReason {
-    /// Whether the model was cut off rather than done, so that its last call may be incomplete.
+    /// Returns true if the model was truncated, so that its last call may be incomplete.
     #[must_use]
     pub fn is_cut(&self) -> bool {
         matches!(self, Self::MaxTokens | Self::ContextWindowExceeded | Self::Refusal)
     }
 }
 
-/// Tokens used. The four counts are always written; absent or null counts are read as 0.
+/// Token usage. All four counts are always serialized; absent or null counts are deserialized as 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Usage {
-    /// Tokens of the prompt, without those written to or read from a cache.
+    /// Tokens of the prompt, excluding those read from or written to a cache.
     #[serde(deserialize_with = "or_zero")]
     pub input_tokens: u64,
     /// Tokens of the prompt that were written to a cache.
@@ -139,28 +139,28 @@ pub struct Usage {
     /// Tokens of the prompt that were read from a cache.
     #[serde(deserialize_with = "or_zero")]
     pub cache_read_input_tokens: u64,
-    /// Tokens of the answer, thoughts included.
+    /// Tokens of the output, including thinking tokens.
     #[serde(deserialize_with = "or_zero")]
     pub output_tokens: u64,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
 impl Usage {
-    /// The usage of a prompt and an answer of so many tokens, without a cache.
+    /// Creates a usage without cached tokens.
     #[must_use]
     pub fn new(input_tokens: u64, output_tokens: u64) -> Self {
         Self { input_tokens, output_tokens, ..Self::default() }
     }
 }
 
-/// The reply to `POST /v1/messages/count_tokens`.
+/// The response body of `POST /v1/messages/count_tokens`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TokenCount {
-    /// How many tokens the prompt has.
+    /// Number of tokens in the prompt.
     pub input_tokens: u64,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }

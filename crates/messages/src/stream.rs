@@ -1,16 +1,17 @@
-//! The grammar of a stream as a state machine, and the fold from a stream to the message that it amounts to.
+//! The stream grammar as a state machine, and the fold that assembles a stream into its message.
 //!
 //! ```text
 //! stream = message_start block* message_delta message_stop
-//!        | … error                                anywhere before the end
+//!        | … error                                at any point before message_stop
 //! block  = start delta* stop                      index 0, 1, 2, …; one open at a time
 //! delta  = text                                   of a text block
-//!        | thoughts* signature?                   of a thinking block
-//!        | input_json*                            of a tool_use block: one JSON object in sum, or nothing
+//!        | thinking* signature?                   of a thinking block
+//!        | input_json*                            of a tool_use block: together one JSON object, or nothing
 //! ```
 //!
-//! A ping may come anywhere after `message_start`, and an event or a delta of an unknown type anywhere. The last
-//! call may be incomplete when the model was cut off, which its stop reason tells. See wire-reference §3.4.
+//! A ping may occur anywhere after `message_start`, and an event or a delta of an unrecognized type anywhere. The last
+//! call may be incomplete if the stop reason says that the model was truncated. See
+//! <https://docs.anthropic.com/en/docs/build-with-claude/streaming>.
 
 use std::fmt;
 
@@ -21,13 +22,13 @@ use crate::event::{BlockDelta, BlockStart, Delta, Event, MessageDelta, MessageSt
 use crate::input::{input, is_object};
 use crate::response::{Block, Message, Usage};
 
-/// Reads along with a stream and says when it leaves the grammar.
+/// A state machine that checks a stream against the grammar, event by event.
 #[derive(Clone, Debug, Default)]
 pub struct Grammar {
     state: State,
-    /// Blocks that were closed.
+    /// Number of closed blocks.
     blocks: u32,
-    /// Whether the last of them is a call with incomplete input.
+    /// True if the last closed block is a call with incomplete input.
     incomplete: bool,
 }
 
@@ -41,65 +42,65 @@ enum State {
     /// Within a block.
     Within(Open),
     /// After `message_delta`.
-    Told,
+    Stopping,
     /// After the terminal event.
     Ended,
 }
 
-/// The block that is open.
+/// The open block.
 #[derive(Clone, Debug)]
 enum Open {
     Text,
     Thinking {
-        sealed: bool,
+        signed: bool,
     },
-    /// A call, with its input's text so far.
+    /// A call, with the text of its input so far.
     ToolUse(String),
     RedactedThinking,
     Other,
 }
 
-/// How a stream leaves the grammar.
+/// A violation of the stream grammar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Offence {
-    /// Anything before `message_start`, or a second one, or one that has content already.
+    /// An event before `message_start`, or a `message_start` that is repeated or has content.
     Opening,
-    /// A block that opens within another, out of order, or after `message_delta`.
+    /// A block that starts within another, at the wrong index, or after `message_delta`.
     BlockStart,
-    /// A delta of a block that is not open, or of another kind of block.
+    /// A delta for a block that is not open, or of the wrong type for the block.
     Delta,
-    /// A second signature, or thoughts after it.
+    /// A second signature, or thinking after the signature.
     Signature,
     /// The end of a block that is not open.
     BlockStop,
-    /// A call whose input is no JSON object, though the model was not cut off in it.
+    /// A call whose input is not a JSON object, although the model was not truncated within it.
     Input,
-    /// `message_delta` within a block, a second time, or without a stop reason.
+    /// A `message_delta` within a block, a second one, or one without a stop reason.
     MessageDelta,
-    /// `message_stop` before `message_delta`.
+    /// A `message_stop` before `message_delta`.
     Unfinished,
-    /// Anything after the end.
+    /// An event after the terminal event.
     AfterEnd,
-    /// No end: neither `message_stop` nor an error.
+    /// No terminal event: neither `message_stop` nor an error.
     Truncated,
 }
 
 impl Grammar {
-    /// The grammar before the first event.
+    /// Creates a state machine that has seen no event.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the next event.
+    /// Checks the next event.
     ///
     /// # Errors
-    /// How the event leaves the grammar. The machine is then of no more use.
+    /// Returns the violation, if any. The state machine is unusable afterwards.
     pub fn push(&mut self, event: &Event) -> Result<(), Offence> {
         match (&mut self.state, event) {
             (State::Ended, _) => return Err(Offence::AfterEnd),
-            (_, Event::Error(_)) | (State::Told, Event::MessageStop(_)) => self.state = State::Ended,
+            (_, Event::Error(_)) | (State::Stopping, Event::MessageStop(_)) => self.state = State::Ended,
             (_, Event::Other(_)) => {}
             (State::Before, Event::MessageStart(start)) if start.message.content.is_empty() => {
                 self.state = State::Between;
@@ -125,16 +126,16 @@ impl Grammar {
         Ok(())
     }
 
-    /// Whether the end was seen.
+    /// Returns true if the terminal event was received.
     #[must_use]
     pub fn is_ended(&self) -> bool {
         matches!(self.state, State::Ended)
     }
 
-    /// Takes the end of the bytes.
+    /// Checks that the stream may end here.
     ///
     /// # Errors
-    /// [`Offence::Truncated`] when the stream had not ended.
+    /// Returns [`Offence::Truncated`] if no terminal event was received.
     pub fn finish(self) -> Result<(), Offence> {
         if self.is_ended() { Ok(()) } else { Err(Offence::Truncated) }
     }
@@ -149,7 +150,7 @@ impl Grammar {
         self.state = State::Within(match &start.content_block {
             Block::Text(_) => Open::Text,
             Block::ToolUse(_) => Open::ToolUse(String::new()),
-            Block::Thinking(_) => Open::Thinking { sealed: false },
+            Block::Thinking(_) => Open::Thinking { signed: false },
             Block::RedactedThinking(_) => Open::RedactedThinking,
             Block::Other(_) => Open::Other,
         });
@@ -161,7 +162,7 @@ impl Grammar {
         if self.incomplete && !reason.is_cut() {
             return Err(Offence::Input);
         }
-        self.state = State::Told;
+        self.state = State::Stopping;
         Ok(())
     }
 }
@@ -174,9 +175,9 @@ impl Open {
                 pieces.push_str(&piece.partial_json);
                 Ok(())
             }
-            (Self::Thinking { sealed: false }, Delta::Thinking(_)) => Ok(()),
-            (Self::Thinking { sealed }, Delta::Signature(_)) if !*sealed => {
-                *sealed = true;
+            (Self::Thinking { signed: false }, Delta::Thinking(_)) => Ok(()),
+            (Self::Thinking { signed }, Delta::Signature(_)) if !*signed => {
+                *signed = true;
                 Ok(())
             }
             (Self::Thinking { .. }, Delta::Thinking(_) | Delta::Signature(_)) => Err(Offence::Signature),
@@ -192,52 +193,52 @@ impl Open {
 impl fmt::Display for Offence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Opening => "something before message_start, or a message_start that is not the beginning",
-            Self::BlockStart => "a block that opens out of order",
+            Self::Opening => "an event before message_start, or a message_start that is repeated or has content",
+            Self::BlockStart => "a block that starts out of order",
             Self::Delta => "a delta that does not belong to the open block",
-            Self::Signature => "a second signature, or thoughts after the signature",
+            Self::Signature => "a second signature, or thinking after the signature",
             Self::BlockStop => "the end of a block that is not open",
-            Self::Input => "a call whose input is no JSON object",
-            Self::MessageDelta => "message_delta within a block, twice, or without a stop reason",
-            Self::Unfinished => "message_stop before message_delta",
-            Self::AfterEnd => "something after the end of the stream",
-            Self::Truncated => "no message_stop and no error at the end of the stream",
+            Self::Input => "a call whose input is not a JSON object",
+            Self::MessageDelta => "a message_delta within a block, a second one, or one without a stop reason",
+            Self::Unfinished => "a message_stop before message_delta",
+            Self::AfterEnd => "an event after the terminal event",
+            Self::Truncated => "the stream ended without a terminal event: neither message_stop nor an error",
         })
     }
 }
 
 impl std::error::Error for Offence {}
 
-/// Gathers a stream into the message that it amounts to.
+/// Assembles a stream into its message.
 #[derive(Clone, Debug, Default)]
 pub struct Fold {
     grammar: Grammar,
     message: Option<Message>,
-    /// The input's text of the open call.
+    /// The input text of the open call.
     pieces: String,
     failure: Option<Box<ErrorDetail>>,
 }
 
-/// Why a stream amounts to no message.
+/// The reason why a stream yields no message.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StreamError {
-    /// It left the grammar.
+    /// The stream violates the grammar.
     Offence(Offence),
-    /// It told of a failure.
+    /// The stream reported a failure.
     Failed(Box<ErrorDetail>),
 }
 
 impl Fold {
-    /// The fold of no events.
+    /// Creates a fold without events.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the next event.
+    /// Adds the next event.
     ///
     /// # Errors
-    /// When the event leaves the grammar.
+    /// Returns an error if the event violates the grammar.
     pub fn push(&mut self, event: &Event) -> Result<(), StreamError> {
         self.grammar.push(event).map_err(StreamError::Offence)?;
         match event {
@@ -252,10 +253,10 @@ impl Fold {
         Ok(())
     }
 
-    /// The message, once the stream has ended.
+    /// Returns the message, once the stream has ended.
     ///
     /// # Errors
-    /// When the stream failed or did not end.
+    /// Returns an error if the stream failed or has no terminal event.
     pub fn finish(self) -> Result<Message, StreamError> {
         if let Some(failure) = self.failure {
             return Err(StreamError::Failed(failure));
@@ -265,7 +266,7 @@ impl Fold {
     }
 }
 
-/// Adds an event to the message; the grammar has seen to it that it belongs to the block opened last.
+/// Adds an event to the message. The grammar guarantees that it belongs to the last block.
 fn add(event: &Event, message: &mut Message, pieces: &mut String) {
     match event {
         Event::BlockStart(start) => message.content.push(start.content_block.clone()),
@@ -300,7 +301,7 @@ fn add_delta(delta: &BlockDelta, block: &mut Block, pieces: &mut String) {
     }
 }
 
-/// Calls of the vendor's own tools are told in pieces as well.
+/// Sets the input of a call. The calls of the vendor's own tools are streamed in fragments as well.
 fn set_input(block: &mut Block, input: Json) {
     match block {
         Block::ToolUse(call) => call.input = input,
@@ -311,13 +312,13 @@ fn set_input(block: &mut Block, input: Json) {
     }
 }
 
-fn add_usage(told: &UsageDelta, usage: &mut Usage) {
-    let set = |count: &mut u64, told: Option<u64>| *count = told.unwrap_or(*count);
-    set(&mut usage.input_tokens, told.input_tokens);
-    set(&mut usage.cache_creation_input_tokens, told.cache_creation_input_tokens);
-    set(&mut usage.cache_read_input_tokens, told.cache_read_input_tokens);
-    usage.output_tokens = told.output_tokens;
-    usage.extra.extend(told.extra.clone());
+fn add_usage(delta: &UsageDelta, usage: &mut Usage) {
+    let set = |count: &mut u64, new: Option<u64>| *count = new.unwrap_or(*count);
+    set(&mut usage.input_tokens, delta.input_tokens);
+    set(&mut usage.cache_creation_input_tokens, delta.cache_creation_input_tokens);
+    set(&mut usage.cache_read_input_tokens, delta.cache_read_input_tokens);
+    usage.output_tokens = delta.output_tokens;
+    usage.extra.extend(delta.extra.clone());
 }
 
 impl fmt::Display for StreamError {

@@ -1,4 +1,4 @@
-//! Every rule that a request must keep, beyond the types of its fields (spec §4.4; wire-reference §3.1–3.2).
+//! Validates requests beyond the types of their fields.
 
 use wire::{Code, DataUrl, Path, Problem, TextOr, Violations};
 
@@ -7,31 +7,31 @@ use crate::request::{
     ThinkingDisplay, Tool, ToolChoice, ToolResultBlock,
 };
 
-/// What a model bends of the rules. The default is the strictest reading.
+/// Model-dependent exceptions to the rules. The default is the strictest set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rules {
-    /// Whether `max_tokens` may be 0, by which callers warm the vendor's cache.
+    /// True if `max_tokens` may be 0, which clients use to warm the vendor's cache.
     pub cache_warming: bool,
 }
 
 wire::valid! {
-    /// A request for a message that keeps every rule; it comes from [`Request::validate`] alone.
+    /// A request for a message that satisfies every rule. Only [`Request::validate`] creates it.
     #[derive(Clone, Debug, PartialEq)]
     pub struct ValidRequest(Request);
 }
 
 wire::valid! {
-    /// A request for a count of tokens that keeps every rule; it comes from [`Request::validate_for_count`] alone.
+    /// A request for a token count that satisfies every rule. Only [`Request::validate_for_count`] creates it.
     #[derive(Clone, Debug, PartialEq)]
     pub struct ValidCount(Request);
 }
 
 impl Request {
-    /// Holds the request against every rule of a request for a message.
+    /// Validates the request against every rule for messages.
     ///
     /// # Errors
-    /// Every rule that it breaks, with paths.
+    /// Returns every violation, each with its path.
     pub fn validate(self, rules: &Rules) -> Result<ValidRequest, Violations> {
         let mut found = Violations::default();
         check_model(&self, &mut found);
@@ -41,11 +41,10 @@ impl Request {
         found.or(ValidRequest(self))
     }
 
-    /// Holds the request against every rule of a request for a count of tokens: what governs the answer is not
-    /// looked at.
+    /// Validates the request against every rule for token counts, which ignore the output options.
     ///
     /// # Errors
-    /// Every rule that it breaks, with paths.
+    /// Returns every violation, each with its path.
     pub fn validate_for_count(self) -> Result<ValidCount, Violations> {
         let mut found = Violations::default();
         check_model(&self, &mut found);
@@ -120,7 +119,7 @@ fn check_message(message: &InputMessage, path: &Path<'_>, found: &mut Violations
     }
 }
 
-/// What came of calls comes before what the user says about it.
+/// Checks that the results of calls precede the user's text.
 fn check_order(blocks: &[InputBlock], path: &Path<'_>, found: &mut Violations) {
     let text = blocks.iter().position(|block| matches!(block, InputBlock::Text(_)));
     let result = blocks.iter().rposition(|block| matches!(block, InputBlock::ToolResult(_)));
@@ -143,7 +142,7 @@ fn check_blocks(content: &TextOr<InputBlock>, accepted: &[&str], path: &Path<'_>
     }
 }
 
-/// Whether a block belongs to the vendor's own tools and services: a target of this protocol may know it.
+/// Returns true for blocks of the vendor's own tools and services, which a target of this protocol may support.
 fn is_carried(block: &InputBlock) -> bool {
     matches!(block, InputBlock::Other(_)) && (CARRIED.contains(&block.kind()) || block.kind().ends_with("_tool_result"))
 }
@@ -218,7 +217,7 @@ fn check_url(url: &str, path: &Path<'_>, found: &mut Violations) {
 fn check_tools(tools: &[Tool], list: &Path<'_>, found: &mut Violations) {
     for (i, tool) in tools.iter().enumerate() {
         let path = list.index(i);
-        // Others are the vendor's own: a target of this protocol may know them.
+        // Other tools are the vendor's own, which a target of this protocol may support.
         if let Tool::Custom(tool) = tool {
             found.check_name(&path.key("name"), &tool.name, 128);
             if !tool.input_schema.is_object() {
@@ -273,7 +272,7 @@ fn check_output_config(config: &OutputConfig, path: &Path<'_>, found: &mut Viola
     }
 }
 
-/// Blocks of the vendor's own tools and services, beside the results of its tools.
+/// Blocks of the vendor's own tools and services, except the results of its tools.
 const CARRIED: [&str; 5] = ["search_result", "server_tool_use", "mcp_tool_use", "container_upload", "tool_reference"];
-/// The media types of pictures.
+/// The supported media types of images.
 const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/webp", "image/gif"];

@@ -1,4 +1,4 @@
-//! The pixels of a picture.
+//! Decoding of images into pixels, with limits on memory and work.
 
 use std::io::Cursor;
 use std::panic::{UnwindSafe, catch_unwind};
@@ -9,13 +9,13 @@ use crate::head::MAX_SCANS;
 use crate::weight::START_OF_SCAN;
 use crate::{Format, Head, MAX_SIDE, Unreadable};
 
-/// Decodes a picture: of an animation its first frame.
+/// Decodes an image; of an animation, the first frame.
 ///
-/// This is work for a thread that may block. It takes as much memory as the pixels in the depth of the file.
+/// This is blocking work. It uses as much memory as the pixels take at the bit depth of the file.
 ///
 /// # Errors
-/// When the bytes are no picture, a damaged one, or one with more pixels than are taken; also when the decoder finds
-/// another size than [`Head::read`].
+/// Returns an error if the bytes are not an image, are damaged, or exceed the pixel limits, and if the decoder finds a
+/// different size than [`Head::read`].
 pub fn decode(bytes: &[u8]) -> Result<DynamicImage, Unreadable> {
     let head = Head::read(bytes)?;
     if head.format == Format::Jpeg && scans(bytes) > MAX_SCANS {
@@ -24,28 +24,28 @@ pub fn decode(bytes: &[u8]) -> Result<DynamicImage, Unreadable> {
     if head.format == Format::Webp && frames(bytes).any(|pixels| pixels > head.pixels()) {
         return Err(Unreadable::Damaged);
     }
-    guarded(|| pixels(bytes, head))
+    catch_panic(|| decode_pixels(bytes, head))
 }
 
-/// Decoders have been known to panic over damaged pictures.
-fn guarded<T>(work: impl FnOnce() -> Result<T, Unreadable> + UnwindSafe) -> Result<T, Unreadable> {
+/// Runs a decoder and treats a panic as a damaged image, since decoders have been known to panic.
+fn catch_panic<T>(work: impl FnOnce() -> Result<T, Unreadable> + UnwindSafe) -> Result<T, Unreadable> {
     catch_unwind(work).map_err(|_| Unreadable::Damaged)?
 }
 
-fn pixels(bytes: &[u8], head: Head) -> Result<DynamicImage, Unreadable> {
+fn decode_pixels(bytes: &[u8], head: Head) -> Result<DynamicImage, Unreadable> {
     let mut reader = ImageReader::with_format(Cursor::new(bytes), decoder(head.format));
     let mut limits = Limits::default();
     limits.max_image_width = Some(MAX_SIDE);
     limits.max_image_height = Some(MAX_SIDE);
-    // What stands beside the pixels may be packed, but hardly is.
-    limits.max_alloc = Some(MOST_BESIDE + 4 * bytes.len() as u64);
+    // Metadata may be compressed, but rarely is.
+    limits.max_alloc = Some(MAX_METADATA + 4 * bytes.len() as u64);
     reader.limits(limits.clone());
     let mut decoder = reader.into_decoder().map_err(|_| Unreadable::Damaged)?;
-    // What was held against the limits is what is decoded, and no other picture within the same bytes.
+    // The decoder must find the size that was checked, not that of another image within the same bytes.
     if decoder.dimensions() != (head.width, head.height) {
         return Err(Unreadable::Damaged);
     }
-    // The frame of an animation is no larger than the picture.
+    // A frame of an animation must not be larger than the image.
     limits.max_alloc = Some(decoder.total_bytes());
     let limited = decoder.set_limits(limits);
     limited.and_then(|()| DynamicImage::from_decoder(decoder)).map_err(|_| Unreadable::Damaged)
@@ -60,12 +60,13 @@ fn decoder(format: Format) -> ImageFormat {
     }
 }
 
-/// How many scans a JPEG begins. Its data never holds this marker otherwise; a thumbnail may add one.
+/// Counts the scans of a JPEG. Its data never contains this marker otherwise; a thumbnail may add one.
 fn scans(bytes: &[u8]) -> usize {
     memchr::memmem::find_iter(bytes, START_OF_SCAN).count()
 }
 
-/// The pixels of each lossy frame of a WebP: its decoder makes room for them before it looks at the size of the whole.
+/// Returns the number of pixels of each lossy frame of a WebP. The decoder allocates a frame before comparing it with
+/// the canvas size.
 fn frames(bytes: &[u8]) -> impl Iterator<Item = u64> {
     memchr::memmem::find_iter(bytes, b"VP8 ").filter_map(|at| {
         let side = |low: u8, high: u8| u64::from(u16::from_le_bytes([low, high]) & 0x3fff);
@@ -76,8 +77,8 @@ fn frames(bytes: &[u8]) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Bytes for what stands beside the pixels, such as a profile, on top of what the file takes.
-const MOST_BESIDE: u64 = 1 << 20;
+/// Memory allowed for metadata such as a colour profile, in bytes, in addition to a multiple of the file size.
+const MAX_METADATA: u64 = 1 << 20;
 
 #[cfg(test)]
 mod tests {
@@ -106,7 +107,7 @@ mod tests {
         }
     }
 
-    /// A claim of too many pixels is refused by the header alone.
+    /// An image whose header claims too many pixels is rejected before any pixel is decoded.
     #[test]
     fn i01_a_claim_of_too_many_pixels_is_refused_by_the_header_alone() {
         let mut bytes = encoded(2, 2, ImageFormat::Png);
@@ -114,18 +115,18 @@ mod tests {
         let refused = decode(&bytes[..33]).unwrap_err();
         assert_eq!(refused, Unreadable::TooLarge { width: 50_000, height: 50_000 });
         assert_eq!(refused.to_string(), "it is 50000x50000; at most 8192 a side and 33500000 pixels in all are taken");
-        // By its sides alone it would be small enough: 33,505,280 pixels, and one row less is none too many.
+        // Each side is within its limit, but 33,505,280 pixels are too many; with one row less it is accepted.
         bytes[16..24].copy_from_slice(&[0, 0, 0x20, 0, 0, 0, 0x0f, 0xfa]);
         assert_eq!(decode(&bytes[..33]).unwrap_err(), Unreadable::TooLarge { width: 8192, height: 4090 });
         bytes[16..24].copy_from_slice(&[0, 0, 0x20, 0, 0, 0, 0x0f, 0xf9]);
         assert_eq!(decode(&bytes[..33]).unwrap_err(), Unreadable::Damaged);
     }
 
-    /// A decoder that panics has met a damaged picture, and nothing else happens.
+    /// A panic in a decoder is caught and reported as a damaged image.
     #[test]
     fn i03_a_decoder_that_panics_is_a_damaged_picture() {
-        assert_eq!(guarded::<()>(|| panic!("as a decoder would")), Err(Unreadable::Damaged));
-        // Found by fuzzing: a second frame of other sampling makes zune-jpeg 0.5.15 panic.
+        assert_eq!(catch_panic::<()>(|| panic!("as a decoder would")), Err(Unreadable::Damaged));
+        // Found by fuzzing: a second frame with different sampling makes zune-jpeg 0.5.15 panic.
         assert_eq!(decode(include_bytes!("../tests/data/decoder-panics.jpg")).unwrap_err(), Unreadable::Damaged);
     }
 
@@ -140,7 +141,7 @@ mod tests {
         }
     }
 
-    /// A JPEG of endless scans is refused.
+    /// A JPEG with too many scans is rejected.
     #[test]
     fn i02_a_jpeg_of_endless_scans_is_refused() {
         let mut bytes = encoded(8, 8, ImageFormat::Jpeg);
@@ -148,7 +149,7 @@ mod tests {
         assert_eq!(decode(&bytes).unwrap_err(), Unreadable::Scans);
     }
 
-    /// A JPEG that shows the probe another frame than the decoder.
+    /// Creates a JPEG in which the header probe finds a different frame than the decoder.
     fn two_faced(seen: (u16, u16), decoded: (u16, u16)) -> Vec<u8> {
         let frame = |(width, height): (u16, u16)| {
             let sides = [height.to_be_bytes(), width.to_be_bytes()].concat();
@@ -158,14 +159,14 @@ mod tests {
         let table = |class: u8| [b"\xff\xc4\0\x14", &[class, 1][..], &[0; 16]].concat();
         let scan = b"\xff\xda\0\x08\x01\x01\0\0\x3f\0";
         [
-            // To the probe a picture within the picture, to the decoder a marker without content.
+            // The probe sees an embedded image, the decoder a marker without content.
             &b"\xff\xd8\xff\xd8\0\x02"[..],
             &quantization,
             &table(0),
             &table(0x10),
             &frame(decoded),
             scan,
-            // To the probe its end.
+            // The probe sees the end of the embedded image.
             b"\xff\xd9\0\x02",
             &frame(seen),
             b"\xff\xd9",
@@ -173,7 +174,7 @@ mod tests {
         .concat()
     }
 
-    /// What the header says is what is decoded.
+    /// An image is rejected if the decoder finds a different size than the header.
     #[test]
     fn i01_a_picture_whose_header_tells_two_sizes_is_refused() {
         let same = two_faced((16, 16), (16, 16));
@@ -187,7 +188,7 @@ mod tests {
         }
     }
 
-    /// A frame of an animation is no larger than the picture.
+    /// An animation with a frame larger than the image is rejected.
     #[test]
     fn i01_a_frame_larger_than_its_picture_is_refused() {
         let mut gif = encoded(9, 5, ImageFormat::Gif);
@@ -209,7 +210,7 @@ mod tests {
         }
     }
 
-    /// A chunk of a PNG (ISO/IEC 15948 §5.3).
+    /// Encodes a PNG chunk (ISO/IEC 15948 §5.3).
     fn chunk(name: &[u8; 4], data: &[u8]) -> Vec<u8> {
         let named = [name, data].concat();
         let crc = named.iter().fold(u32::MAX, |crc, byte| {
@@ -218,7 +219,7 @@ mod tests {
         [&u32::try_from(data.len()).unwrap().to_be_bytes()[..], &named, &(!crc).to_be_bytes()].concat()
     }
 
-    /// Megabytes of nothing in a few kilobytes, as zlib packs it: the data of a blank picture.
+    /// Returns a small zlib stream that decompresses to megabytes: the data of a blank image.
     fn bomb() -> Vec<u8> {
         let mut blank = Cursor::new(Vec::new());
         image::GrayImage::new(4000, 4000).write_to(&mut blank, ImageFormat::Png).unwrap();
@@ -235,8 +236,7 @@ mod tests {
         packed
     }
 
-    /// What stands beside the pixels is not unpacked, however much it claims to be, and of an animation there is one
-    /// frame.
+    /// Metadata is not decompressed, whatever its claimed size, and only the first frame of an animation is decoded.
     #[test]
     fn i02_what_is_beside_the_pixels_is_skipped() {
         let (whole, bomb) = (encoded(9, 5, ImageFormat::Png), bomb());
@@ -246,7 +246,7 @@ mod tests {
             let rest = [chunk(b"fcTL", &frame), chunk(b"fdAT", &[0; 4])].concat().repeat(count as usize);
             [chunk(b"acTL", &[count.to_be_bytes(), [0; 4]].concat()), chunk(b"fcTL", &frame), rest].concat()
         };
-        for (what, beside) in [
+        for (what, metadata) in [
             ("texts", chunk(b"tEXt", b"a\0b").repeat(100_000)),
             ("packed texts", packed(b"zTXt", b"a\0\0")),
             ("packed international texts", packed(b"iTXt", b"a\0\x01\0\0\0")),
@@ -255,18 +255,18 @@ mod tests {
             ("unknown chunks", chunk(b"abCd", &[0; 64]).repeat(100_000)),
             ("frames", frames(10_000)),
         ] {
-            let bytes = [&whole[..33], &beside, &whole[33..]].concat();
-            // Some of it may be damage to a decoder; nothing of it is more than that.
+            let bytes = [&whole[..33], &metadata, &whole[33..]].concat();
+            // A decoder may treat some of it as damage, but must not fail otherwise.
             match decode(&bytes) {
                 Ok(picture) => assert_eq!((picture.width(), picture.height()), (9, 5), "{what}"),
                 Err(refused) => assert_eq!(refused, Unreadable::Damaged, "{what}"),
             }
         }
         let text = [&whole[..33], &packed(b"zTXt", b"a\0\0"), &whole[33..]].concat();
-        assert!(decode(&text).is_ok(), "a text is no damage");
+        assert!(decode(&text).is_ok(), "text chunks are not damage");
     }
 
-    /// Of an animation the first frame is decoded, and no other.
+    /// Only the first frame of an animation is decoded.
     #[test]
     fn i02_an_animation_is_its_first_frame() {
         let mut bytes = Vec::new();
@@ -280,17 +280,17 @@ mod tests {
         assert_eq!((picture.dimensions(), picture.get_pixel(0, 0)), ((9, 5), &Rgba([0, 0, 0, 255])));
     }
 
-    /// What is told of a picture is of a closed list of sentences, with nothing of the file in it.
+    /// Error messages come from a closed set and contain nothing of the file.
     #[test]
     fn i08_what_is_told_is_constant() {
         let whole = encoded(9, 5, ImageFormat::Png);
         for at in 0..whole.len() {
             let bent: Vec<u8> = whole.iter().enumerate().map(|(i, byte)| if i == at { !byte } else { *byte }).collect();
             let Err(refused) = decode(&bent) else { continue };
-            let told = refused.to_string();
+            let message = refused.to_string();
             let sentences = ["it is damaged", "it is neither GIF, JPEG, PNG nor WebP"];
-            let is_size = told.ends_with("; at most 8192 a side and 33500000 pixels in all are taken");
-            assert!(is_size || sentences.contains(&told.as_str()), "byte {at}: {told}");
+            let is_size = message.ends_with("; at most 8192 a side and 33500000 pixels in all are taken");
+            assert!(is_size || sentences.contains(&message.as_str()), "byte {at}: {message}");
         }
     }
 }

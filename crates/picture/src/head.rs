@@ -1,8 +1,8 @@
-//! What the header of a picture says.
+//! Image headers: format and size.
 
 use thiserror::Error;
 
-/// An encoding of pictures.
+/// An image file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Format {
@@ -16,52 +16,52 @@ pub enum Format {
     Gif,
 }
 
-/// What the header of a picture says of it.
+/// The format and size of an image, read from its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Head {
-    /// Its encoding.
+    /// The file format.
     pub format: Format,
-    /// Pixels from left to right: 1 to [`MAX_SIDE`].
+    /// The width in pixels: 1 to [`MAX_SIDE`].
     pub width: u32,
-    /// Pixels from top to bottom: 1 to [`MAX_SIDE`].
+    /// The height in pixels: 1 to [`MAX_SIDE`].
     pub height: u32,
 }
 
-/// Why bytes are no picture that is taken. Its `Display` completes "the picture cannot be used: ".
+/// The reason why an image is rejected. `Display` completes "the picture cannot be used: ".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Unreadable {
-    /// They begin like none of the formats.
+    /// The bytes are not in a supported format.
     #[error("it is neither GIF, JPEG, PNG nor WebP")]
     Kind,
-    /// They break off or contradict themselves.
+    /// The file is truncated or inconsistent.
     #[error("it is damaged")]
     Damaged,
-    /// More pixels than are taken.
+    /// The image exceeds the pixel limits.
     #[error("it is {width}x{height}; at most {MAX_SIDE} a side and {MAX_PIXELS} pixels in all are taken")]
     TooLarge {
-        /// From left to right.
+        /// The width in pixels.
         width: usize,
-        /// From top to bottom.
+        /// The height in pixels.
         height: usize,
     },
-    /// A JPEG that refines itself so often that reading it would be work without end.
+    /// A JPEG with so many scans that decoding it would take unreasonably long.
     #[error("it has more than {MAX_SCANS} scans")]
     Scans,
 }
 
-/// The most pixels a side.
+/// Maximum width and height in pixels.
 pub const MAX_SIDE: u32 = 8192;
-/// The most pixels in all.
+/// Maximum total number of pixels.
 pub const MAX_PIXELS: u64 = 33_500_000;
-/// The most passes of a progressive JPEG: encoders make about ten.
+/// Maximum number of scans of a progressive JPEG; encoders produce about ten.
 pub(crate) const MAX_SCANS: usize = 100;
 
 impl Format {
-    /// Tells the encoding from the first bytes.
+    /// Detects the format from the first bytes of a file.
     #[must_use]
     pub fn sniff(bytes: &[u8]) -> Option<Self> {
-        // `imagesize` may be built with twenty more formats, for the sake of others: none of their readers is asked.
+        // Feature unification may build `imagesize` with twenty more formats; this keeps their parsers unreachable.
         match bytes.first_chunk::<12>()? {
             [0x89, b'P', b'N', b'G', ..] => Some(Self::Png),
             [0xff, 0xd8, 0xff, ..] => Some(Self::Jpeg),
@@ -71,7 +71,7 @@ impl Format {
         }
     }
 
-    /// Its media type.
+    /// Returns the media type.
     #[must_use]
     pub const fn media_type(self) -> &'static str {
         match self {
@@ -82,7 +82,7 @@ impl Format {
         }
     }
 
-    /// Its name for people.
+    /// Returns the display name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -95,10 +95,10 @@ impl Format {
 }
 
 impl Head {
-    /// Reads the header; the pixels are not looked at.
+    /// Reads the header without decoding pixels.
     ///
     /// # Errors
-    /// When the bytes are no picture, or one with more pixels than are taken.
+    /// Returns an error if the bytes are not an image or exceed the pixel limits.
     pub fn read(bytes: &[u8]) -> Result<Self, Unreadable> {
         let format = Format::sniff(bytes).ok_or(Unreadable::Kind)?;
         let size = imagesize::blob_size(bytes).map_err(|_| Unreadable::Damaged)?;
@@ -113,7 +113,7 @@ impl Head {
         }
     }
 
-    /// How many pixels there are in all.
+    /// Returns the total number of pixels.
     #[must_use]
     pub const fn pixels(self) -> u64 {
         self.width as u64 * self.height as u64
@@ -124,13 +124,13 @@ impl Head {
 mod tests {
     use super::*;
 
-    /// What the header of a PNG of this size says.
+    /// Reads the header of a PNG of the given size.
     fn png(width: u32, height: u32) -> Result<Head, Unreadable> {
         let sizes = [width.to_be_bytes(), height.to_be_bytes()].concat();
         Head::read(&[b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR".as_slice(), &sizes, b"\x08\x06\0\0\0\0\0\0\0"].concat())
     }
 
-    /// The formats by the bytes that their specifications begin with, and no other, however alike.
+    /// Each format is detected by the signature in its specification; similar signatures are not.
     #[test]
     fn the_four_formats_are_told_by_their_first_twelve_bytes() {
         for (bytes, expected) in [

@@ -1,11 +1,11 @@
-//! What decoding a picture weighs.
+//! Memory that decoding an image takes per pixel.
 
 use memchr::memmem;
 
 use crate::Format;
 
-/// How many pixels a file may have, so that decoding it takes at most `allowance` bytes of memory, or
-/// [`MOST_BY_BYTE`] for each byte of a larger file: a small request must never cost much.
+/// Returns how many pixels a file may have, so that decoding it takes at most `allowance` bytes of memory, or
+/// [`MOST_BY_BYTE`] bytes per byte of the file if that is more. This keeps small requests cheap.
 ///
 /// ```
 /// use sluicegate_picture::{Format, most_pixels};
@@ -19,19 +19,19 @@ pub fn most_pixels(bytes: &[u8], format: Format, allowance: u64) -> u64 {
     allowance.max(by_length) / weight(bytes, format).max(RGBA)
 }
 
-/// Bytes that a decoder takes for each pixel at most. Where only a walk through the file could tell, it is the most
-/// that there may be.
+/// Returns the maximum number of bytes that a decoder uses per pixel. Where an exact value would require parsing the
+/// file, this is an upper bound.
 fn weight(bytes: &[u8], format: Format) -> u64 {
     match format {
         Format::Png => png(bytes),
         Format::Jpeg => jpeg(bytes),
         Format::Webp => webp(bytes),
-        // The picture, and a frame that does not fill it.
+        // The canvas, and a frame that does not fill it.
         Format::Gif => 2 * RGBA,
     }
 }
 
-/// The samples of a pixel, as they are unpacked (ISO/IEC 15948 §11.2.2, §11.3.2.1).
+/// Bytes per pixel of a PNG: its samples, as decompressed (ISO/IEC 15948 §11.2.2, §11.3.2.1).
 fn png(bytes: &[u8]) -> u64 {
     let [depth, colour] = [24, 25].map(|at| bytes.get(at).copied().unwrap_or(u8::MAX));
     let samples = match colour {
@@ -40,51 +40,51 @@ fn png(bytes: &[u8]) -> u64 {
         4 => 2,
         _ => 4,
     };
-    let opacity = u64::from(matches!(colour, 0 | 2 | 3) && holds(bytes, b"tRNS"));
-    (samples + opacity) * if depth > 8 { 2 } else { 1 }
+    let alpha = u64::from(matches!(colour, 0 | 2 | 3) && contains(bytes, b"tRNS"));
+    (samples + alpha) * if depth > 8 { 2 } else { 1 }
 }
 
-/// Three colours; and where they do not all come at once, a coefficient of two bytes for each component (ITU-T T.81
-/// §B.2).
+/// Bytes per pixel of a JPEG: three colours, plus a two-byte coefficient per component if the data is spread over
+/// several scans (ITU-T T.81 §B.2).
 fn jpeg(bytes: &[u8]) -> u64 {
     let mut scans = memmem::find_iter(bytes, START_OF_SCAN);
     let (first, second) = (scans.next(), scans.next());
     let in_first = first.and_then(|at| bytes.get(at + 4)).copied().unwrap_or(0);
     let components = |marker| memmem::find_iter(bytes, marker).filter_map(|at| bytes.get(at + 9).copied()).max();
     let most = BASELINE.into_iter().chain([PROGRESSIVE]).filter_map(components).max().unwrap_or(u8::MAX);
-    if second.is_none() && !holds(bytes, PROGRESSIVE) && in_first >= most {
+    if second.is_none() && !contains(bytes, PROGRESSIVE) && in_first >= most {
         return COLOURS;
     }
     COLOURS + 2 * u64::from(most.clamp(1, 4))
 }
 
-/// RGB or RGBA, and what is decoded before it: luma and half as much chroma, opacity as a picture of its own, and of
-/// an animation a frame and its canvas.
+/// Bytes per pixel of a WebP: RGB or RGBA, plus intermediate buffers: luma with half as much chroma, a separate alpha
+/// image, and for animations a frame and the canvas.
 fn webp(bytes: &[u8]) -> u64 {
-    if holds(bytes, b"ANMF") {
+    if contains(bytes, b"ANMF") {
         3 * RGBA + 2
-    } else if holds(bytes, b"ALPH") {
+    } else if contains(bytes, b"ALPH") {
         2 * RGBA + 3
-    } else if holds(bytes, b"VP8L") {
+    } else if contains(bytes, b"VP8L") {
         RGBA + COLOURS
     } else {
         COLOURS + 2
     }
 }
 
-fn holds(bytes: &[u8], part: &[u8]) -> bool {
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
     memmem::find(bytes, part).is_some()
 }
 
-/// Bytes of memory for each byte of a file.
+/// Bytes of memory allowed per byte of a file.
 pub const MOST_BY_BYTE: u64 = 256;
-/// The marker that begins a scan (ITU-T T.81 §B.2.3).
+/// The JPEG start-of-scan marker (ITU-T T.81 §B.2.3).
 pub(crate) const START_OF_SCAN: &[u8] = &[0xff, 0xda];
-/// The markers of frames whose scans are whole.
+/// The markers of frames with sequential scans.
 const BASELINE: [&[u8]; 2] = [&[0xff, 0xc0], &[0xff, 0xc1]];
-/// The marker of a frame whose scans refine one another.
+/// The marker of a frame with progressive scans.
 const PROGRESSIVE: &[u8] = &[0xff, 0xc2];
-/// Whatever is done with pixels is done in this, a byte for each sample.
+/// Bytes per pixel of RGBA, the format in which pixels are processed.
 const RGBA: u64 = 4;
 const COLOURS: u64 = 3;
 
@@ -104,14 +104,14 @@ mod tests {
 
     #[test]
     fn a_png_weighs_its_samples() {
-        let told = |picture: DynamicImage| weight(&encoded(picture, ImageFormat::Png), Format::Png);
-        assert_eq!(told(image::GrayImage::new(9, 5).into()), 1);
-        assert_eq!(told(image::GrayAlphaImage::new(9, 5).into()), 2);
-        assert_eq!(told(image::RgbImage::new(9, 5).into()), 3);
-        assert_eq!(told(image::RgbaImage::new(9, 5).into()), 4);
-        assert_eq!(told(DynamicImage::new_rgba16(9, 5)), 8);
+        let weight_of = |picture: DynamicImage| weight(&encoded(picture, ImageFormat::Png), Format::Png);
+        assert_eq!(weight_of(image::GrayImage::new(9, 5).into()), 1);
+        assert_eq!(weight_of(image::GrayAlphaImage::new(9, 5).into()), 2);
+        assert_eq!(weight_of(image::RgbImage::new(9, 5).into()), 3);
+        assert_eq!(weight_of(image::RgbaImage::new(9, 5).into()), 4);
+        assert_eq!(weight_of(DynamicImage::new_rgba16(9, 5)), 8);
         let palette =
-            |beside: &[u8]| [&b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x09\0\0\0\x05\x08\x03"[..], beside].concat();
+            |chunks: &[u8]| [&b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x09\0\0\0\x05\x08\x03"[..], chunks].concat();
         assert_eq!([palette(b""), palette(b"tRNS")].map(|bytes| weight(&bytes, Format::Png)), [3, 4]);
     }
 
@@ -155,6 +155,6 @@ mod tests {
         let deep = encoded(DynamicImage::new_rgba16(9, 5), ImageFormat::Png);
         assert_eq!(most_pixels(&deep, Format::Png, 8000), 1000.max(deep.len() as u64 * 32));
         let grey = encoded(image::GrayImage::new(9, 5), ImageFormat::Png);
-        assert_eq!(most_pixels(&grey, Format::Png, 1 << 20), 1 << 18, "it is RGBA at last");
+        assert_eq!(most_pixels(&grey, Format::Png, 1 << 20), 1 << 18, "it is processed as RGBA");
     }
 }

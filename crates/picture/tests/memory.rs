@@ -1,6 +1,6 @@
-//! How much memory decoding takes, held against every allocation.
+//! Peak memory use of decoding, measured with a counting allocator.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
+#![allow(clippy::unwrap_used, reason = "test helpers may panic")]
 
 use std::io::Cursor;
 
@@ -13,13 +13,15 @@ use sluicegate_picture::{Head, Unreadable, decode, most_pixels};
 static MEMORY: PeakAlloc = PeakAlloc;
 
 const SIDE: u16 = 1024;
-/// Tables and rows.
+/// Allowance for tables and row buffers, in bytes.
 const SPARE: usize = 4 << 20;
 
-/// The one test of its binary, for what it counts is the whole process.
+/// Decoding takes at most the estimated memory per pixel, also for hostile files.
+///
+/// This is the only test of its binary, because the allocator counts the complete process.
 #[test]
 fn l10_decoding_takes_what_a_picture_weighs_and_no_more() {
-    for (what, file) in honest() {
+    for (what, file) in valid_files() {
         let head = Head::read(&file).unwrap();
         let allowance = 1 << 40;
         let weight = allowance / most_pixels(&file, head.format, allowance);
@@ -28,14 +30,14 @@ fn l10_decoding_takes_what_a_picture_weighs_and_no_more() {
         let most = (weight * head.pixels()) as usize + 2 * file.len() + SPARE;
         assert!(took <= most, "{what}: {took} bytes of {most}");
     }
-    for (what, file) in hostile() {
+    for (what, file) in hostile_files() {
         let (took, decoded) = measured(&file);
         assert!(took <= 5 * file.len() + SPARE, "{what} of {} bytes: {took} bytes", file.len());
         assert!(decoded.is_ok() == what.starts_with("a profile"), "{what}: {decoded:?}");
     }
 }
 
-/// The most memory that decoding takes, and whether there is a picture.
+/// Returns the peak memory of decoding a file, and the result.
 fn measured(file: &[u8]) -> (usize, Result<(), Unreadable>) {
     let before = MEMORY.current_usage();
     MEMORY.reset_peak_usage();
@@ -43,7 +45,7 @@ fn measured(file: &[u8]) -> (usize, Result<(), Unreadable>) {
     (MEMORY.peak_usage() - before, decoded)
 }
 
-fn honest() -> Vec<(&'static str, Vec<u8>)> {
+fn valid_files() -> Vec<(&'static str, Vec<u8>)> {
     let side = u32::from(SIDE);
     let encoded = |picture: DynamicImage, format| {
         let mut bytes = Cursor::new(Vec::new());
@@ -82,8 +84,8 @@ fn palette(side: u32) -> Vec<u8> {
     bytes
 }
 
-/// Files that would take much if what they say within were believed.
-fn hostile() -> Vec<(&'static str, Vec<u8>)> {
+/// Returns files that would take much memory if the sizes stated in them were trusted.
+fn hostile_files() -> Vec<(&'static str, Vec<u8>)> {
     let mut profile = Vec::new();
     let mut info = png::Info::with_size(9, 5);
     info.icc_profile = Some(vec![0; 64 << 20].into());
@@ -96,7 +98,7 @@ fn hostile() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// To the header's reader a picture within a picture, to the decoder a marker without content.
+/// Creates a JPEG in which the header parser sees an embedded image, and the decoder a marker without content.
 fn two_faced_jpeg(seen: u16, decoded: u16) -> Vec<u8> {
     let frame = |side: u16| {
         let side = side.to_be_bytes();
@@ -104,11 +106,11 @@ fn two_faced_jpeg(seen: u16, decoded: u16) -> Vec<u8> {
     };
     let table = |class: u8| [b"\xff\xc4\0\x14", &[class, 1][..], &[0; 16]].concat();
     let quantization = [&b"\xff\xdb\0\x43\0"[..], &[1; 64]].concat();
-    let begun = [&b"\xff\xd8\xff\xd8\0\x02"[..], &quantization, &table(0), &table(0x10), &frame(decoded)].concat();
-    [&begun, &b"\xff\xda\0\x08\x01\x01\0\0\x3f\0\xff\xd9\0\x02"[..], &frame(seen), b"\xff\xd9"].concat()
+    let start = [&b"\xff\xd8\xff\xd8\0\x02"[..], &quantization, &table(0), &table(0x10), &frame(decoded)].concat();
+    [&start, &b"\xff\xda\0\x08\x01\x01\0\0\x3f\0\xff\xd9\0\x02"[..], &frame(seen), b"\xff\xd9"].concat()
 }
 
-/// A canvas of one size, and a frame of another.
+/// Creates a WebP with a canvas of one size and a frame of another.
 fn two_faced_webp(seen: u8, decoded: u16) -> Vec<u8> {
     let canvas = [b"WEBPVP8X\x0a\0\0\0\0\0\0\0", &[seen - 1, 0, 0, seen - 1, 0, 0][..]].concat();
     let side = decoded.to_le_bytes();

@@ -1,14 +1,14 @@
-//! The addresses that a request names.
+//! The URLs that a request refers to.
 
 use wire::{DataUrl, Path, TextOr};
 
 use crate::request::{Item, Part, Request};
 
 impl Request {
-    /// Tells every address of a picture or a document in the input, and where it stands. Data URLs are none.
+    /// Calls `visit` with the path and the URL of every image or file in the input that is referred to by URL. Data
+    /// URLs are skipped.
     ///
-    /// Whose addresses may be asked is for who asks them: this crate holds them only against the form of an address
-    /// (wire-reference §1.2).
+    /// This crate only checks the syntax of such URLs. Whether one may be fetched is for the caller to decide.
     ///
     /// ```
     /// let body = br#"{"model":"m","input":[{"role":"user","content":[
@@ -18,18 +18,18 @@ impl Request {
     /// request.addresses(&mut |path, url| found.push(format!("{path}: {url}")));
     /// assert_eq!(found, ["input[0].content[0].image_url: https://example.com/cat.png"]);
     /// ```
-    pub fn addresses(&self, tell: &mut dyn FnMut(&Path<'_>, &str)) {
+    pub fn addresses(&self, visit: &mut dyn FnMut(&Path<'_>, &str)) {
         let TextOr::List(items) = &self.input else { return };
         let input = Path::ROOT.key("input");
         for (i, item) in items.iter().enumerate() {
             let path = input.index(i);
             match item {
-                Item::Message(message) => of_parts(&message.content, &path.key("content"), tell),
-                Item::FunctionCallOutput(output) => of_parts(&output.output, &path.key("output"), tell),
-                Item::CustomToolCallOutput(output) => of_parts(&output.output, &path.key("output"), tell),
+                Item::Message(message) => visit_parts(&message.content, &path.key("content"), visit),
+                Item::FunctionCallOutput(output) => visit_parts(&output.output, &path.key("output"), visit),
+                Item::CustomToolCallOutput(output) => visit_parts(&output.output, &path.key("output"), visit),
                 Item::Other(members) => {
-                    let picture = members.get("output").and_then(|output| output.get("image_url"));
-                    of_url(picture.and_then(|url| url.as_str()), &path.key("output").key("image_url"), tell);
+                    let url = members.get("output").and_then(|output| output.get("image_url"));
+                    visit_url(url.and_then(|url| url.as_str()), &path.key("output").key("image_url"), visit);
                 }
                 _ => {}
             }
@@ -37,19 +37,19 @@ impl Request {
     }
 }
 
-fn of_parts(content: &TextOr<Part>, path: &Path<'_>, tell: &mut dyn FnMut(&Path<'_>, &str)) {
+fn visit_parts(content: &TextOr<Part>, path: &Path<'_>, visit: &mut dyn FnMut(&Path<'_>, &str)) {
     for (i, part) in content.parts().iter().enumerate() {
         let path = path.index(i);
         match part {
-            Part::Image(part) => of_url(part.image_url.as_deref(), &path.key("image_url"), tell),
-            Part::File(part) => of_url(part.file_url.as_deref(), &path.key("file_url"), tell),
+            Part::Image(part) => visit_url(part.image_url.as_deref(), &path.key("image_url"), visit),
+            Part::File(part) => visit_url(part.file_url.as_deref(), &path.key("file_url"), visit),
             _ => {}
         }
     }
 }
 
-fn of_url(url: Option<&str>, path: &Path<'_>, tell: &mut dyn FnMut(&Path<'_>, &str)) {
+fn visit_url(url: Option<&str>, path: &Path<'_>, visit: &mut dyn FnMut(&Path<'_>, &str)) {
     if let Some(url) = url.filter(|url| !DataUrl::is_meant(url)) {
-        tell(path, url);
+        visit(path, url);
     }
 }

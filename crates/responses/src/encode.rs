@@ -1,4 +1,4 @@
-//! From what a model does to the events of a stream, never outside the grammar.
+//! Encodes model output as the events of a stream, always within the stream grammar.
 
 mod echo;
 mod open_item;
@@ -16,30 +16,30 @@ use crate::response::{
     Status, Usage,
 };
 
-/// What every response object of a stream says of itself.
+/// The fields that identify a response; every response object of a stream repeats them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// `resp_…`; the ids of the items are made from it.
+    /// The id of the response, `resp_…`. The ids of its items are derived from it.
     pub id: String,
-    /// When the response was begun, in Unix seconds.
+    /// Creation time, in Unix seconds.
     pub created_at: i64,
-    /// The model that the caller asked for.
+    /// The id of the model, as requested.
     pub model: String,
 }
 
-/// How a response ends that does not fail.
+/// The outcome of a response that did not fail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finish {
-    /// The model was done.
+    /// The model finished its output.
     Completed,
-    /// The model was cut.
+    /// The output was truncated or filtered.
     Incomplete(IncompleteReason),
 }
 
-/// Turns what a model does into events, and gathers it in the response that the last event carries.
+/// Encodes model output as events and accumulates it into the response that the terminal event carries.
 ///
-/// Any order of calls gives a stream within the grammar: items and parts open and close by themselves, and after
-/// the end nothing more is said.
+/// Any order of calls yields a stream within the grammar: items and parts are opened and closed automatically, and
+/// calls after the terminal event have no effect.
 #[derive(Debug)]
 pub struct Encoder {
     /// The response so far, without the open item.
@@ -48,8 +48,8 @@ pub struct Encoder {
     state: State,
     next_number: u64,
     offers_tools: bool,
-    pads: bool,
-    seals: bool,
+    pad_deltas: bool,
+    include_encrypted: bool,
 }
 
 #[derive(Debug, PartialEq)]
@@ -60,15 +60,15 @@ enum State {
 }
 
 impl Encoder {
-    /// An encoder before its first event.
+    /// Creates an encoder that has emitted nothing yet.
     #[must_use]
     pub fn new(head: Head, echo: Echo) -> Self {
-        let Echo { blank, offers_tools, pads, seals } = echo;
+        let Echo { blank, offers_tools, pad_deltas, include_encrypted } = echo;
         let response = Response { id: head.id, created_at: head.created_at, model: head.model, ..blank };
-        Self { response, open: None, state: State::Before, next_number: 0, offers_tools, pads, seals }
+        Self { response, open: None, state: State::Before, next_number: 0, offers_tools, pad_deltas, include_encrypted }
     }
 
-    /// Opens the stream; by itself with the first thing that is said otherwise.
+    /// Opens the stream. Optional: the first output opens it as well.
     pub fn open(&mut self, out: &mut Vec<Event>) {
         if self.state == State::Before {
             self.state = State::Running;
@@ -77,64 +77,65 @@ impl Encoder {
         }
     }
 
-    /// More of the answer.
+    /// Appends output text.
     pub fn text(&mut self, text: &str, out: &mut Vec<Event>) {
-        if self.takes(text) {
+        if self.accepts(text) {
             self.open_part(OutputPart::Text(OutputText::default()), out);
             self.append(text);
             out.push(self.place().text_delta(text));
         }
     }
 
-    /// More of a refusal.
+    /// Appends refusal text.
     pub fn refusal(&mut self, text: &str, out: &mut Vec<Event>) {
-        if self.takes(text) {
+        if self.accepts(text) {
             self.open_part(OutputPart::Refusal(RefusalPart::default()), out);
             self.append(text);
             out.push(self.place().refusal_delta(text));
         }
     }
 
-    /// More of the thoughts.
+    /// Appends reasoning text.
     pub fn reasoning(&mut self, text: &str, out: &mut Vec<Event>) {
-        if self.takes(text) {
+        if self.accepts(text) {
             self.open_summary(out);
             self.append(text);
             out.push(self.place().summary_delta(text));
         }
     }
 
-    /// The next text, refusal or thought begins a part of its own.
+    /// Ends the open part: the next text, refusal or reasoning starts a new one.
     pub fn end_part(&mut self, out: &mut Vec<Event>) {
         self.close_part(out);
     }
 
-    /// The model's seal on the thoughts just told, which it ends. It is told only to who asked for it.
-    pub fn seal(&mut self, seal: &str, out: &mut Vec<Event>) {
-        if !self.takes(seal) {
+    /// Ends the reasoning item with its encrypted content. The content is included only if the request asked for it.
+    pub fn seal(&mut self, encrypted_content: &str, out: &mut Vec<Event>) {
+        if !self.accepts(encrypted_content) {
             return;
         }
-        if self.seals {
+        if self.include_encrypted {
             self.open_reasoning(out);
         }
         if let Some(OpenItem { item: OutputItem::Reasoning(reasoning), .. }) = &mut self.open {
-            reasoning.encrypted_content = self.seals.then(|| seal.to_owned());
+            reasoning.encrypted_content = self.include_encrypted.then(|| encrypted_content.to_owned());
             self.close(Status::Completed, None, out);
         }
     }
 
-    /// Thoughts of which nothing but their seal is told, as an item of their own. They are told only to who asked for it.
-    pub fn redacted_reasoning(&mut self, seal: &str, out: &mut Vec<Event>) {
-        if !self.seals || !self.takes(seal) {
+    /// Adds a reasoning item that has nothing but encrypted content. Does nothing unless the request asked for
+    /// encrypted content.
+    pub fn redacted_reasoning(&mut self, encrypted_content: &str, out: &mut Vec<Event>) {
+        if !self.include_encrypted || !self.accepts(encrypted_content) {
             return;
         }
         if self.is_in("reasoning") {
             self.close(Status::Completed, None, out);
         }
-        self.seal(seal, out);
+        self.seal(encrypted_content, out);
     }
 
-    /// A call begins.
+    /// Starts a tool call.
     pub fn call(&mut self, call_id: &str, name: &str, out: &mut Vec<Event>) {
         if self.state == State::Ended {
             return;
@@ -152,15 +153,15 @@ impl Encoder {
         self.add(OutputItem::FunctionCall(call), out);
     }
 
-    /// More of the arguments of the call that began last. Once something else has begun it means nothing.
+    /// Appends to the arguments of the last call. Has no effect once another item has started.
     pub fn arguments(&mut self, text: &str, out: &mut Vec<Event>) {
-        if self.takes(text) && self.is_in("function_call") {
+        if self.accepts(text) && self.is_in("function_call") {
             self.append(text);
             out.push(self.place().arguments_delta(text));
         }
     }
 
-    /// The end without failure. `completed_at`, in Unix seconds, is told when the response is completed.
+    /// Ends the stream without a failure. `completed_at`, in Unix seconds, is only used for a completed response.
     pub fn finish(&mut self, finish: Finish, usage: Option<Usage>, completed_at: i64, out: &mut Vec<Event>) {
         if self.state == State::Ended {
             return;
@@ -185,7 +186,8 @@ impl Encoder {
         out.push(event(self.snapshot()));
     }
 
-    /// The end with failure. What is open is abandoned; before anything was opened nothing else is said.
+    /// Ends the stream with a failure. An open item is abandoned. If nothing has been emitted yet, only
+    /// `response.created` precedes the failure.
     pub fn fail(&mut self, error: &ApiError, out: &mut Vec<Event>) {
         match self.state {
             State::Before => out.push(Event::Created(self.snapshot())),
@@ -202,7 +204,7 @@ impl Encoder {
         out.push(Event::Failed(self.snapshot()));
     }
 
-    fn takes(&self, text: &str) -> bool {
+    fn accepts(&self, text: &str) -> bool {
         self.state != State::Ended && !text.is_empty()
     }
 
@@ -221,7 +223,7 @@ impl Encoder {
             status: Status::InProgress,
             role: OutputMessage::ROLE.to_owned(),
             content: Vec::new(),
-            // Where a call may follow, it is not known yet.
+            // If tools are offered, the phase is only known once the message ends: a call may follow.
             phase: (!self.offers_tools).then_some(Phase::FinalAnswer),
             extra: Object::new(),
         };
@@ -233,14 +235,14 @@ impl Encoder {
             return;
         }
         self.open(out);
-        // A message that is thought about further is not the last of the turn.
+        // A message that is followed by more reasoning does not end the turn.
         let phase = self.offers_tools.then_some(Phase::Commentary);
         self.close(Status::Completed, phase, out);
         let reasoning = Reasoning { id: Some(self.item_id("rs")), ..Reasoning::default() };
         self.add(OutputItem::Reasoning(reasoning), out);
     }
 
-    /// Opens a part like `blank` in a message, unless the open part is one.
+    /// Opens a part of the kind of `blank` in a message, unless such a part is open.
     fn open_part(&mut self, blank: OutputPart, out: &mut Vec<Event>) {
         self.open_message(out);
         if self.open.as_ref().is_some_and(|open| open.is_in_part(blank.kind())) {
@@ -254,7 +256,7 @@ impl Encoder {
         out.push(Event::ContentPartAdded(self.place().part(blank)));
     }
 
-    /// Opens a part of thoughts, unless one is open.
+    /// Opens a part of the reasoning summary, unless one is open.
     fn open_summary(&mut self, out: &mut Vec<Event>) {
         self.open_reasoning(out);
         let Some(OpenItem { item: OutputItem::Reasoning(reasoning), in_part: in_part @ false }) = &mut self.open else {
@@ -277,7 +279,7 @@ impl Encoder {
         }
     }
 
-    /// Closes the open item, if there is one. `phase` is for a message, when it is known by now.
+    /// Closes the open item, if any. `phase` is the phase of a message, if known by now.
     fn close(&mut self, status: Status, phase: Option<Phase>, out: &mut Vec<Event>) {
         self.close_part(out);
         self.close_arguments(&status, out);
@@ -298,19 +300,19 @@ impl Encoder {
         match &open.item {
             OutputItem::Message(message) => {
                 if let Some(part) = message.content.last().cloned() {
-                    self.tell_part(part, out);
+                    self.push_part_done(part, out);
                 }
             }
             OutputItem::Reasoning(reasoning) => {
                 if let Some(part) = reasoning.summary.last().cloned() {
-                    self.tell_summary(part, out);
+                    self.push_summary_done(part, out);
                 }
             }
             _ => {}
         }
     }
 
-    fn tell_part(&mut self, part: OutputPart, out: &mut Vec<Event>) {
+    fn push_part_done(&mut self, part: OutputPart, out: &mut Vec<Event>) {
         match &part {
             OutputPart::Text(part) => out.push(self.place().text_done(&part.text)),
             OutputPart::Refusal(part) => out.push(self.place().refusal_done(&part.refusal)),
@@ -319,14 +321,14 @@ impl Encoder {
         out.push(Event::ContentPartDone(self.place().part(part)));
     }
 
-    fn tell_summary(&mut self, part: ReasoningPart, out: &mut Vec<Event>) {
+    fn push_summary_done(&mut self, part: ReasoningPart, out: &mut Vec<Event>) {
         if let ReasoningPart::Summary(part) = &part {
             out.push(self.place().summary_done(&part.text));
         }
         out.push(Event::SummaryPartDone(self.place().summary_part(part)));
     }
 
-    /// Ends the arguments of an open call: of one that was not cut they are `{}` when there were none.
+    /// Ends the arguments of an open call. If the call is complete and has no arguments, they become `{}`.
     fn close_arguments(&mut self, status: &Status, out: &mut Vec<Event>) {
         let Some(OpenItem { item: OutputItem::FunctionCall(call), .. }) = &self.open else { return };
         if call.arguments.is_empty() && *status == Status::Completed {
@@ -343,7 +345,7 @@ impl Encoder {
         ResponseEvent { sequence_number: self.place().sequence_number, response, extra: Object::new() }
     }
 
-    /// The place of the next event.
+    /// Returns the position of the next event and advances the sequence number.
     fn place(&mut self) -> Place {
         let (item_id, parts) =
             self.open.as_ref().map(|open| (open.item.id().to_owned(), open.parts())).unwrap_or_default();
@@ -354,15 +356,15 @@ impl Encoder {
             output_index: index(self.response.output.len()),
             item_id,
             part_index: index(parts.saturating_sub(1)),
-            block: if self.pads { PADDED_BLOCK } else { 0 },
+            block: if self.pad_deltas { PADDED_BLOCK } else { 0 },
         }
     }
 
-    /// The id of the next item: the response's own, under another prefix and with the item's number.
+    /// Returns the id of the next item: the suffix of the response's id with another prefix and the item's number.
     fn item_id(&self, prefix: &str) -> String {
         let id = &self.response.id;
-        let own = id.split_once('_').map_or(id.as_str(), |(_, own)| own);
-        format!("{prefix}_{own}{:02}", self.response.output.len() + 1)
+        let suffix = id.split_once('_').map_or(id.as_str(), |(_, suffix)| suffix);
+        format!("{prefix}_{suffix}{:02}", self.response.output.len() + 1)
     }
 }
 
@@ -370,5 +372,5 @@ fn index(position: usize) -> u32 {
     u32::try_from(position).unwrap_or(u32::MAX)
 }
 
-/// Padded deltas are a multiple of so many bytes long.
+/// Block size in bytes: padding rounds a delta up to a multiple of it.
 const PADDED_BLOCK: usize = 16;

@@ -1,4 +1,5 @@
-//! The events of a stream: server-sent events with a name (spec §6.1, wire-reference §1.9).
+//! The events of a stream: named server-sent events. See
+//! <https://platform.openai.com/docs/api-reference/responses-streaming>.
 
 use std::fmt;
 
@@ -11,87 +12,87 @@ use crate::request::ReasoningPart;
 use crate::response::{OutputItem, OutputPart, Response, ResponseError, or_default};
 
 wire::tagged! {
-    /// One event of a stream. Events that this version does not know are `Other`.
+    /// One event of a stream. Events of unrecognized types are `Other`.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Event("type") {
-        /// The stream begins.
+        /// The response was created; the first event of a stream.
         Created(ResponseEvent) = "response.created",
-        /// The model begins.
+        /// The model started to generate.
         InProgress(ResponseEvent) = "response.in_progress",
-        /// The success that ends a stream.
+        /// Terminal event: the response is complete.
         Completed(ResponseEvent) = "response.completed",
-        /// The answer was cut, and with it the stream ends.
+        /// Terminal event: the output was truncated or filtered.
         Incomplete(ResponseEvent) = "response.incomplete",
-        /// The failure that ends a stream.
+        /// Terminal event: the response failed.
         Failed(ResponseEvent) = "response.failed",
-        /// An item begins.
+        /// An output item was added, still empty.
         OutputItemAdded(ItemEvent) = "response.output_item.added",
-        /// An item ends.
+        /// An output item is complete.
         OutputItemDone(ItemEvent) = "response.output_item.done",
-        /// A part of a message begins.
+        /// A part of a message was added, still empty.
         ContentPartAdded(PartEvent) = "response.content_part.added",
-        /// A part of a message ends.
+        /// A part of a message is complete.
         ContentPartDone(PartEvent) = "response.content_part.done",
-        /// More text.
+        /// Output text to append.
         OutputTextDelta(TextDelta) = "response.output_text.delta",
-        /// All of the text.
+        /// The complete text of a part.
         OutputTextDone(TextDone) = "response.output_text.done",
-        /// A source of the text, or the like.
+        /// An annotation of the text, such as a citation.
         OutputTextAnnotationAdded(AnnotationAdded) = "response.output_text.annotation.added",
-        /// More of a refusal.
+        /// Refusal text to append.
         RefusalDelta(RefusalDelta) = "response.refusal.delta",
-        /// All of the refusal.
+        /// The complete text of a refusal.
         RefusalDone(RefusalDone) = "response.refusal.done",
-        /// More of a call's arguments.
+        /// A fragment of a call's arguments.
         ArgumentsDelta(ArgumentsDelta) = "response.function_call_arguments.delta",
-        /// All of the arguments.
+        /// The complete arguments of a call.
         ArgumentsDone(ArgumentsDone) = "response.function_call_arguments.done",
-        /// A part of the thoughts in short begins.
+        /// A part of a reasoning summary was added, still empty.
         SummaryPartAdded(SummaryPartEvent) = "response.reasoning_summary_part.added",
-        /// A part of the thoughts in short ends.
+        /// A part of a reasoning summary is complete.
         SummaryPartDone(SummaryPartEvent) = "response.reasoning_summary_part.done",
-        /// More of the thoughts in short.
+        /// Reasoning summary text to append.
         SummaryTextDelta(SummaryTextDelta) = "response.reasoning_summary_text.delta",
-        /// All of the part.
+        /// The complete text of a summary part.
         SummaryTextDone(SummaryTextDone) = "response.reasoning_summary_text.done",
-        /// More of the thoughts themselves; read from others, outside this gateway's own grammar.
+        /// Reasoning text to append. Accepted from upstreams, but not part of this crate's stream grammar.
         ReasoningTextDelta(ReasoningTextDelta) = "response.reasoning_text.delta",
-        /// All of them.
+        /// The complete text of a reasoning part. Not part of the stream grammar either.
         ReasoningTextDone(ReasoningTextDone) = "response.reasoning_text.done",
-        /// A failure that ends a stream, told without a response.
+        /// Terminal event: a failure without a response object.
         Error(ErrorEvent) = "error",
     }
 }
 
 impl Event {
-    /// Reads the data of a server-sent event. Its type is told by the data, whatever the name beside it says.
+    /// Parses the data of a server-sent event. The type is taken from the data; the event name is ignored.
     ///
     /// # Errors
-    /// When it is no JSON object with a type, or does not fit its type.
+    /// Returns an error if `data` is not a JSON object with a `type`, or does not match the schema of its type.
     pub fn read(data: &str) -> Result<Self, EventError> {
         serde_json::from_str(data).map_err(|error| EventError(wire::json_fault(&error)))
     }
 
-    /// The data of the server-sent event: one line of JSON.
+    /// Returns the data of the server-sent event: one line of JSON.
     #[must_use]
     pub fn data(&self) -> String {
-        // These types always have a JSON form: their keys are strings and their numbers finite.
+        // Serializing these types cannot fail: their keys are strings and their numbers are finite.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Appends the event as it goes over the wire.
+    /// Appends the event in its wire format.
     pub fn write(&self, out: &mut Vec<u8>) {
-        // A foreign type may be any text, even one that cannot be a name; the data has it anyway.
+        // An unrecognized type may not be a valid event name. It is then omitted here; the data still has it.
         sse::encode(EventName::new(self.kind()).ok(), &self.data(), out);
     }
 
-    /// Whether a stream ends with this event.
+    /// Returns true if this is a terminal event: nothing may follow it in the stream.
     #[must_use]
     pub fn is_terminal(&self) -> bool {
         matches!(self, Self::Completed(_) | Self::Incomplete(_) | Self::Failed(_) | Self::Error(_))
     }
 
-    /// The event's place in the stream, from 0, when it tells one.
+    /// Returns the sequence number, if the event has one.
     #[must_use]
     pub fn sequence_number(&self) -> Option<u64> {
         Some(match self {
@@ -119,7 +120,7 @@ impl Event {
         })
     }
 
-    /// The id and the place of the item from whose inside the event comes.
+    /// Returns the id and the output index of the item that the event belongs to.
     pub(crate) fn place(&self) -> Option<(&str, u32)> {
         Some(match self {
             Self::ContentPartAdded(event) | Self::ContentPartDone(event) => (&event.item_id, event.output_index),
@@ -138,322 +139,322 @@ impl Event {
     }
 }
 
-/// A server-sent event that is none of this protocol; the text says why.
+/// A server-sent event that is invalid in this protocol. The text gives the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventError(String);
 
 impl fmt::Display for EventError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no event of a response: {}", self.0)
+        write!(f, "invalid Responses event: {}", self.0)
     }
 }
 
 impl std::error::Error for EventError {}
 
-/// The response as it is: blank at the beginning, whole at the end.
+/// A snapshot of the response: empty at the start of the stream, complete at its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResponseEvent {
-    /// The event's place in the stream, from 0.
+    /// Position of the event in the stream, counted from 0.
     pub sequence_number: u64,
-    /// The response.
+    /// The response object.
     pub response: Box<Response>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// An item as it is: blank at its beginning, whole at its end.
+/// A snapshot of an item: empty when added, complete when done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ItemEvent {
-    /// The event's place in the stream, from 0.
+    /// Position of the event in the stream, counted from 0.
     pub sequence_number: u64,
-    /// The item's place in the output, from 0.
+    /// Index of the item in `output`, from 0.
     pub output_index: u32,
     /// The item.
     pub item: OutputItem,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// A part of a message as it is: blank at its beginning, whole at its end.
+/// A snapshot of a message part: empty when added, complete when done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PartEvent {
-    /// The event's place in the stream, from 0.
+    /// Position of the event in the stream, counted from 0.
     pub sequence_number: u64,
-    /// The message.
+    /// The id of the message.
     pub item_id: String,
-    /// The message's place in the output, from 0.
+    /// Index of the message in `output`, from 0.
     pub output_index: u32,
-    /// The part's place in the message, from 0.
+    /// Index of the part in the message's `content`, from 0.
     pub content_index: u32,
     /// The part.
     pub part: OutputPart,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// More text.
+/// Output text to append.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TextDelta {
-    /// The event's place in the stream, from 0.
+    /// Position of the event in the stream, counted from 0.
     pub sequence_number: u64,
-    /// The message.
+    /// The id of the message.
     pub item_id: String,
-    /// The message's place in the output, from 0.
+    /// Index of the message in `output`, from 0.
     pub output_index: u32,
-    /// The part's place in the message, from 0.
+    /// Index of the part in the message's `content`, from 0.
     pub content_index: u32,
-    /// The text.
+    /// The text to append.
     pub delta: String,
-    /// How likely each token was, when that was asked for.
+    /// Log probabilities of the output tokens, if requested.
     #[serde(default, deserialize_with = "or_default")]
     pub logprobs: Vec<Json>,
-    /// Padding.
+    /// Padding that hides the exact size of the delta.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub obfuscation: Option<String>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// All of the text.
+/// The complete text of a part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TextDone {
-    /// The event's place in the stream, from 0.
+    /// Position of the event in the stream, counted from 0.
     pub sequence_number: u64,
-    /// The message.
+    /// The id of the message.
     pub item_id: String,
-    /// The message's place in the output, from 0.
+    /// Index of the message in `output`, from 0.
     pub output_index: u32,
-    /// The part's place in the message, from 0.
+    /// Index of the part in the message's `content`, from 0.
     pub content_index: u32,
-    /// The text.
+    /// The complete text.
     pub text: String,
-    /// How likely each token was, when that was asked for.
+    /// Log probabilities of the output tokens, if requested.
     #[serde(default, deserialize_with = "or_default")]
     pub logprobs: Vec<Json>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// A source of the text, or the like.
+/// An annotation of the text, such as a citation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AnnotationAdded {
-    /// The event's place in the stream, from 0.
+    /// Position of the event in the stream, counted from 0.
     pub sequence_number: u64,
-    /// The message.
+    /// The id of the message.
     pub item_id: String,
-    /// The message's place in the output, from 0.
+    /// Index of the message in `output`, from 0.
     pub output_index: u32,
-    /// The part's place in the message, from 0.
+    /// Index of the part in the message's `content`, from 0.
     pub content_index: u32,
-    /// The annotation's place in the part, from 0.
+    /// Index of the annotation in the part, from 0.
     pub annotation_index: u32,
     /// The annotation.
     pub annotation: Json,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// More of a refusal.
+/// Refusal text to append.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RefusalDelta {
-    /// The event's place in the stream, from 0.
+    /// Position of the event in the stream, counted from 0.
     pub sequence_number: u64,
-    /// The message.
+    /// The id of the message.
     pub item_id: String,
-    /// The message's place in the output, from 0.
+    /// Index of the message in `output`, from 0.
     pub output_index: u32,
-    /// The part's place in the message, from 0.
+    /// Index of the part in the message's `content`, from 0.
     pub content_index: u32,
-    /// The text.
+    /// The text to append.
     pub delta: String,
-    /// Padding.
+    /// Padding that hides the exact size of the delta.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub obfuscation: Option<String>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// All of the refusal.
+/// The complete text of a refusal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RefusalDone {
-    /// The event's place in the stream, from 0.
+    /// Position of the event in the stream, counted from 0.
     pub sequence_number: u64,
-    /// The message.
+    /// The id of the message.
     pub item_id: String,
-    /// The message's place in the output, from 0.
+    /// Index of the message in `output`, from 0.
     pub output_index: u32,
-    /// The part's place in the message, from 0.
+    /// Index of the part in the message's `content`, from 0.
     pub content_index: u32,
-    /// The text.
+    /// The complete text.
     pub refusal: String,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// More of a call's arguments.
+/// A fragment of a call's arguments.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ArgumentsDelta {
-    /// The event's place in the stream, from 0.
+    /// Position of the event in the stream, counted from 0.
     pub sequence_number: u64,
-    /// The call.
+    /// The id of the call item.
     pub item_id: String,
-    /// The call's place in the output, from 0.
+    /// Index of the call in `output`, from 0.
     pub output_index: u32,
-    /// The piece of JSON.
+    /// The JSON fragment to append.
     pub delta: String,
-    /// Padding.
+    /// Padding that hides the exact size of the delta.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub obfuscation: Option<String>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// All of the arguments.
+/// The complete arguments of a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ArgumentsDone {
-    /// The event's place in the stream, from 0.
+    /// Position of the event in the stream, counted from 0.
     pub sequence_number: u64,
-    /// The call.
+    /// The id of the call item.
     pub item_id: String,
-    /// The call's place in the output, from 0.
+    /// Index of the call in `output`, from 0.
     pub output_index: u32,
-    /// The function; not everybody tells it.
+    /// The name of the function; some servers omit it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The arguments.
+    /// The complete arguments, as JSON text.
     pub arguments: String,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// A part of the thoughts in short as it is: blank at its beginning, whole at its end.
+/// A snapshot of a summary part: empty when added, complete when done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SummaryPartEvent {
-    /// The event's place in the stream, from 0.
+    /// Position of the event in the stream, counted from 0.
     pub sequence_number: u64,
-    /// The item.
+    /// The id of the item.
     pub item_id: String,
-    /// The item's place in the output, from 0.
+    /// Index of the item in `output`, from 0.
     pub output_index: u32,
-    /// The part's place in the item, from 0.
+    /// Index of the part in the item's `summary`, from 0.
     pub summary_index: u32,
     /// The part.
     pub part: ReasoningPart,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// More of the thoughts in short.
+/// Reasoning summary text to append.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SummaryTextDelta {
-    /// The event's place in the stream, from 0.
+    /// Position of the event in the stream, counted from 0.
     pub sequence_number: u64,
-    /// The item.
+    /// The id of the item.
     pub item_id: String,
-    /// The item's place in the output, from 0.
+    /// Index of the item in `output`, from 0.
     pub output_index: u32,
-    /// The part's place in the item, from 0.
+    /// Index of the part in the item's `summary`, from 0.
     pub summary_index: u32,
-    /// The text.
+    /// The text to append.
     pub delta: String,
-    /// Padding.
+    /// Padding that hides the exact size of the delta.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub obfuscation: Option<String>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// All of a part of the thoughts in short.
+/// The complete text of a part of a reasoning summary.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SummaryTextDone {
-    /// The event's place in the stream, from 0.
+    /// Position of the event in the stream, counted from 0.
     pub sequence_number: u64,
-    /// The item.
+    /// The id of the item.
     pub item_id: String,
-    /// The item's place in the output, from 0.
+    /// Index of the item in `output`, from 0.
     pub output_index: u32,
-    /// The part's place in the item, from 0.
+    /// Index of the part in the item's `summary`, from 0.
     pub summary_index: u32,
-    /// The text.
+    /// The complete text.
     pub text: String,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// More of the thoughts themselves.
+/// Reasoning text to append.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReasoningTextDelta {
-    /// The event's place in the stream, from 0.
+    /// Position of the event in the stream, counted from 0.
     pub sequence_number: u64,
-    /// The item.
+    /// The id of the item.
     pub item_id: String,
-    /// The item's place in the output, from 0.
+    /// Index of the item in `output`, from 0.
     pub output_index: u32,
-    /// The part's place in the item, from 0.
+    /// Index of the part in the item's `content`, from 0.
     pub content_index: u32,
-    /// The text.
+    /// The text to append.
     pub delta: String,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// All of the thoughts themselves.
+/// The complete text of a reasoning part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReasoningTextDone {
-    /// The event's place in the stream, from 0.
+    /// Position of the event in the stream, counted from 0.
     pub sequence_number: u64,
-    /// The item.
+    /// The id of the item.
     pub item_id: String,
-    /// The item's place in the output, from 0.
+    /// Index of the item in `output`, from 0.
     pub output_index: u32,
-    /// The part's place in the item, from 0.
+    /// Index of the part in the item's `content`, from 0.
     pub content_index: u32,
-    /// The text.
+    /// The complete text.
     pub text: String,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// A failure told without a response: in its own fields, in `error`, or in both.
+/// A failure without a response object, described by its own fields, by `error`, or by both.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorEvent {
-    /// The event's place in the stream, from 0; not everybody tells it.
+    /// Position of the event in the stream, counted from 0; some servers omit it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sequence_number: Option<u64>,
-    /// The machine-readable name.
+    /// Machine-readable error code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// For a person.
+    /// Human-readable description.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// The field at fault.
+    /// The request field that caused the error, as a path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub param: Option<String>,
-    /// All of it again.
+    /// The error as an object, with the same information.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ResponseError>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
 impl ErrorEvent {
-    /// The failure, wherever it is told.
+    /// Returns the error object, built from the event's own fields if `error` is absent.
     #[must_use]
     pub fn failure(&self) -> ResponseError {
         self.error.clone().unwrap_or_else(|| ResponseError {

@@ -1,4 +1,4 @@
-//! The request: `POST /v1/responses` (spec §4.2, wire-reference §1.1).
+//! The request body of `POST /v1/responses`. See <https://platform.openai.com/docs/api-reference/responses/create>.
 
 mod item;
 mod options;
@@ -19,146 +19,147 @@ pub use self::tool::{AllowedTools, FunctionChoice, FunctionTool, Tool, ToolChoic
 
 /// A request for a response.
 ///
-/// Optional fields are `None` when absent or null; what is not named here is kept in `extra`.
+/// Optional fields are `None` when absent or null; unrecognized fields are kept in `extra`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Request {
-    /// The model.
+    /// The id of the model.
     pub model: String,
-    /// The conversation, oldest first; the caller sends all of it each time. A text is one message of the user.
+    /// The conversation, oldest item first. Nothing is stored, so every request carries all of it. A string is one user
+    /// message.
     pub input: TextOr<Item>,
-    /// Instructions above the conversation.
+    /// System instructions that precede the conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
-    /// The most tokens to generate, thoughts included.
+    /// Maximum number of tokens to generate, including reasoning tokens; at least 1.
     #[serde(default, deserialize_with = "wire::integer_or_null", skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_output_tokens: Option<i64>,
-    /// Whether to answer as a stream of events.
+    /// True to stream the response as server-sent events.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stream: Option<bool>,
-    /// How to stream.
+    /// Options of the stream.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stream_options: Option<StreamOptions>,
-    /// What the model may call.
+    /// The tools that the model may call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<Tool>>,
-    /// Whether it may, must or must not.
+    /// Controls whether the model calls tools, and which.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<ToolChoice>,
-    /// Whether several calls at once are welcome.
+    /// True if the model may make several calls in one turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parallel_tool_calls: Option<bool>,
-    /// The most calls of hosted tools.
+    /// Maximum number of calls of hosted tools, at least 1.
     #[serde(default, deserialize_with = "wire::integer_or_null", skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_tool_calls: Option<i64>,
-    /// 0 to 2: how freely to draw the next token.
+    /// Sampling temperature, 0 to 2.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 2))]
     pub temperature: Option<f64>,
-    /// 0 to 1: draw among the likeliest tokens that make up this share.
+    /// Nucleus sampling: the probability mass to sample from, 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1))]
     pub top_p: Option<f64>,
-    /// −2 to 2: against tokens that occurred.
+    /// Penalty for tokens that already appeared, −2 to 2.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = -2, max = 2))]
     pub presence_penalty: Option<f64>,
-    /// −2 to 2: against tokens by how often they occurred.
+    /// Penalty for tokens in proportion to how often they appeared, −2 to 2.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = -2, max = 2))]
     pub frequency_penalty: Option<f64>,
-    /// How many alternatives of each token to tell.
+    /// Number of alternatives to report per output token, 0 to 20.
     #[serde(default, deserialize_with = "wire::integer_or_null", skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 20))]
     pub top_logprobs: Option<i64>,
-    /// The form of the answer's text.
+    /// The format of the output text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<TextOptions>,
-    /// Whether and how to think.
+    /// Controls the model's reasoning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<ReasoningOptions>,
-    /// What more to tell; see [`Request::includes`].
+    /// Additional output to include; see [`Request::includes`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include: Option<Vec<String>>,
-    /// Up to 16 notes of the caller's own, repeated in the response.
+    /// Up to 16 key-value pairs of the client's own, repeated in the response.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Object>,
-    /// Whether to keep the response; nothing is ever kept.
+    /// True to store the response. Accepted, but nothing is ever stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<bool>,
-    /// The response to go on from; not served, nothing is kept.
+    /// The id of the response to continue. Rejected: nothing is stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous_response_id: Option<String>,
-    /// The stored conversation to go on with; not served, nothing is kept.
+    /// The stored conversation to continue. Rejected: nothing is stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conversation: Option<Json>,
-    /// A stored prompt; not served, nothing is kept.
+    /// A reference to a stored prompt. Rejected: nothing is stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<Json>,
-    /// Whether to answer later; `true` is not served.
+    /// True to process the request in the background. Rejected if true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub background: Option<bool>,
-    /// What to do with a conversation that is too long.
+    /// The strategy for conversations that exceed the model's context window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub truncation: Option<Truncation>,
-    /// The class of service asked for.
+    /// The requested service tier.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_tier: Option<String>,
-    /// The caller's own name for its end user.
+    /// The client's identifier for its end user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// The newer name of `user`.
+    /// The successor of `user`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub safety_identifier: Option<String>,
-    /// Requests with the same key are likely to share a cached prompt.
+    /// Cache key: requests with the same key are likely to share a cached prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt_cache_key: Option<String>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
 impl Request {
-    /// The word of `include` that asks for the seal on the thoughts.
+    /// The value of `include` that requests encrypted reasoning content.
     pub const ENCRYPTED_REASONING: &'static str = "reasoning.encrypted_content";
-    /// The word of `include` that asks how likely each token was.
+    /// The value of `include` that requests log probabilities.
     pub const LOGPROBS: &'static str = "message.output_text.logprobs";
 
-    /// Reads a request body.
+    /// Parses a request body.
     ///
     /// # Errors
-    /// Everything that keeps the body from being a request, with paths.
+    /// Returns every violation of the request schema, each with its path.
     pub fn read(body: &[u8]) -> Result<Self, Violations> {
         wire::read(body)
     }
 
-    /// Whether a stream is asked for.
+    /// Returns true if the client requested a stream.
     #[must_use]
     pub fn streams(&self) -> bool {
         self.stream == Some(true)
     }
 
-    /// Whether the deltas of the stream are to be padded.
+    /// Returns true if the deltas of the stream are to be padded.
     #[must_use]
     pub fn includes_obfuscation(&self) -> bool {
         self.stream_options.as_ref().and_then(|options| options.include_obfuscation) == Some(true)
     }
 
-    /// Whether `include` has the word.
+    /// Returns true if `include` contains the value.
     #[must_use]
-    pub fn includes(&self, word: &str) -> bool {
-        self.include.iter().flatten().any(|included| included == word)
+    pub fn includes(&self, value: &str) -> bool {
+        self.include.iter().flatten().any(|included| included == value)
     }
 }
 
-/// How to stream.
+/// Options of the stream.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StreamOptions {
-    /// Whether to pad the deltas, so that their sizes tell less about their texts.
+    /// True to pad the deltas, so that their sizes reveal less about their content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include_obfuscation: Option<bool>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }

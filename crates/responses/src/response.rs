@@ -1,5 +1,5 @@
-//! The response object: the whole reply to a request that was not streamed, and a part of some events
-//! (spec §2.1, wire-reference §1.5–1.8).
+//! The response object: the body of an unstreamed response, and part of some events. See
+//! <https://platform.openai.com/docs/api-reference/responses/object>.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -11,96 +11,96 @@ use crate::request::{
 
 wire::objects!(ResponseError, IncompleteDetails, Usage, InputTokensDetails, OutputTokensDetails);
 
-/// A response: what came of a request, and what it repeats of it.
+/// A response object: the output of the model, and the options it was generated with.
 ///
-/// Every field is always written. Of what it repeats, whatever is absent or null is read as the default.
+/// Every field is always serialized. Options that are absent or null are deserialized as their defaults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Response {
-    /// `resp_…`.
+    /// The id of the response, `resp_…`.
     pub id: String,
-    /// `response`.
+    /// The object type, `response`.
     pub object: String,
-    /// When it was begun, in Unix seconds.
+    /// Creation time, in Unix seconds.
     #[serde(deserialize_with = "wire::integer")]
     pub created_at: i64,
-    /// When it was completed, in Unix seconds.
+    /// Completion time, in Unix seconds.
     #[serde(default, deserialize_with = "wire::integer_or_null")]
     pub completed_at: Option<i64>,
-    /// How far it got.
+    /// The status.
     pub status: Status,
-    /// Whether it was made while nobody waited: never.
+    /// True for a background response; always false.
     #[serde(default, deserialize_with = "or_default")]
     pub background: bool,
-    /// Why it failed.
+    /// The error of a failed response.
     pub error: Option<ResponseError>,
-    /// −2 to 2: against tokens by how often they occurred.
+    /// Penalty for tokens in proportion to how often they appeared, −2 to 2.
     #[serde(default, deserialize_with = "or_default", serialize_with = "number")]
     pub frequency_penalty: f64,
-    /// Why it is incomplete.
+    /// The reason why the response is incomplete.
     pub incomplete_details: Option<IncompleteDetails>,
-    /// Instructions above the conversation.
+    /// System instructions that precede the conversation.
     pub instructions: Option<TextOr<Json>>,
-    /// The most tokens to generate.
+    /// Maximum number of tokens to generate, including reasoning tokens.
     #[serde(default, deserialize_with = "wire::integer_or_null")]
     pub max_output_tokens: Option<i64>,
-    /// The most calls of hosted tools.
+    /// Maximum number of calls of hosted tools, at least 1.
     #[serde(default, deserialize_with = "wire::integer_or_null")]
     pub max_tool_calls: Option<i64>,
-    /// The caller's own notes.
+    /// Key-value pairs of the client's own.
     #[serde(default, deserialize_with = "or_default")]
     pub metadata: Object,
-    /// The model that the caller asked for.
+    /// The id of the model, as requested.
     pub model: String,
-    /// What the model said, thought and called, in order.
+    /// The output items, in order.
     #[serde(default, deserialize_with = "or_default")]
     pub output: Vec<OutputItem>,
-    /// Whether several calls at once were welcome.
+    /// True if the model was allowed to make several calls in one turn.
     #[serde(default = "parallel_by_default", deserialize_with = "or_parallel")]
     pub parallel_tool_calls: bool,
-    /// −2 to 2: against tokens that occurred.
+    /// Penalty for tokens that already appeared, −2 to 2.
     #[serde(default, deserialize_with = "or_default", serialize_with = "number")]
     pub presence_penalty: f64,
-    /// The response that it went on from: none.
+    /// The id of the continued response; always null.
     pub previous_response_id: Option<String>,
-    /// Requests with the same key are likely to share a cached prompt.
+    /// Cache key: requests with the same key are likely to share a cached prompt.
     pub prompt_cache_key: Option<String>,
-    /// Whether and how to think.
+    /// Controls the model's reasoning.
     #[serde(default, deserialize_with = "or_default")]
     pub reasoning: ReasoningOptions,
-    /// The caller's own name for its end user.
+    /// The client's identifier for its end user.
     pub safety_identifier: Option<String>,
-    /// The class of service given.
+    /// The service tier that processed the request.
     #[serde(default = "standard_tier", deserialize_with = "or_standard_tier")]
     pub service_tier: String,
-    /// Whether it is kept: never.
+    /// True if the response is stored; always false.
     #[serde(default, deserialize_with = "or_default")]
     pub store: bool,
-    /// 0 to 2: how freely the next token was drawn.
+    /// Sampling temperature, 0 to 2.
     #[serde(default = "one", deserialize_with = "or_one", serialize_with = "number")]
     pub temperature: f64,
-    /// The form of the answer's text.
+    /// The format of the output text.
     #[serde(default, deserialize_with = "or_default")]
     pub text: TextOptions,
-    /// Whether tools could, had to or must not be called.
+    /// Controls whether the model called tools, and which.
     #[serde(default = "free_choice", deserialize_with = "or_free_choice")]
     pub tool_choice: ToolChoice,
-    /// What the model could call.
+    /// The tools that the model was offered.
     #[serde(default, deserialize_with = "or_default")]
     pub tools: Vec<Tool>,
-    /// How many alternatives of each token to tell.
+    /// Number of alternatives to report per output token, 0 to 20.
     #[serde(default, deserialize_with = "or_default")]
     pub top_logprobs: i64,
-    /// 0 to 1: the share of likeliest tokens that were drawn among.
+    /// Nucleus sampling: the probability mass that was sampled from, 0 to 1.
     #[serde(default = "one", deserialize_with = "or_one", serialize_with = "number")]
     pub top_p: f64,
-    /// What to do with a conversation that is too long.
+    /// The strategy for conversations that exceed the model's context window.
     #[serde(default, deserialize_with = "or_default")]
     pub truncation: Truncation,
-    /// What it took; null when that is not known.
+    /// Token usage; null if unknown.
     pub usage: Option<Usage>,
-    /// The older name of `safety_identifier`.
+    /// The predecessor of `safety_identifier`.
     pub user: Option<String>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
@@ -109,7 +109,7 @@ impl Response {
     /// The value of `object`.
     pub const OBJECT: &'static str = "response";
 
-    /// The text of the answer: that of all messages, in order.
+    /// Returns the output text of all messages, concatenated in order.
     #[must_use]
     pub fn output_text(&self) -> String {
         let messages = self.output.iter().filter_map(|item| match item {
@@ -125,42 +125,42 @@ impl Response {
 }
 
 wire::open_enum! {
-    /// How far a response, or an item of it, got (wire-reference §1.6).
+    /// The status of a response or of one of its items.
     pub enum Status {
-        /// The model is at it.
+        /// The model is still generating.
         InProgress = "in_progress",
-        /// It ended as it should.
+        /// It is complete.
         Completed = "completed",
-        /// It was cut.
+        /// It was truncated or filtered.
         Incomplete = "incomplete",
         /// It failed.
         Failed = "failed",
-        /// It waits; this gateway never says so.
+        /// It is queued. The encoder never emits this status.
         Queued = "queued",
-        /// It was called off; this gateway never says so.
+        /// It was cancelled. The encoder never emits this status.
         Cancelled = "cancelled",
     }
 }
 
-/// Why a response failed.
+/// The error of a failed response.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self")]
 pub struct ResponseError {
-    /// The machine-readable name (wire-reference §1.9).
+    /// Machine-readable error code.
     #[serde(default, deserialize_with = "or_default")]
     pub code: String,
-    /// For a person.
+    /// Human-readable description.
     #[serde(default, deserialize_with = "or_default")]
     pub message: String,
-    /// The sort of failure.
+    /// The error type.
     #[serde(rename = "type", default, deserialize_with = "or_default")]
     pub kind: String,
-    /// The field at fault.
+    /// The request field that caused the error, as a path.
     pub param: Option<String>,
 }
 
 impl From<&ApiError> for ResponseError {
-    /// A code that clients do not know inside of a response becomes `server_error`.
+    /// Codes that clients do not recognize within a response become `server_error`.
     fn from(error: &ApiError) -> Self {
         let (code, kind) = match error.code {
             code if KNOWN_CODES.contains(&code) => (code, error.kind.openai_type()),
@@ -175,7 +175,7 @@ impl From<&ApiError> for ResponseError {
     }
 }
 
-/// Why a response is incomplete.
+/// The reason why a response is incomplete.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self")]
 pub struct IncompleteDetails {
@@ -184,30 +184,30 @@ pub struct IncompleteDetails {
 }
 
 wire::open_enum! {
-    /// Why a response is incomplete.
+    /// The reason why a response is incomplete.
     pub enum IncompleteReason {
-        /// The cap on the output, or the model's context is full.
+        /// The output limit was reached, or the context window is full.
         MaxOutputTokens = "max_output_tokens",
-        /// A filter.
+        /// A content filter intervened.
         ContentFilter = "content_filter",
     }
 }
 
 wire::tagged! {
-    /// One item of what the model said, thought and called. Traces of hosted tools are `Other`.
+    /// One output item. The items of hosted tools are `Other`.
     #[derive(Clone, Debug, PartialEq)]
     pub enum OutputItem("type") {
-        /// What it said.
+        /// A message.
         Message(OutputMessage) = "message",
-        /// What it called.
+        /// A function call.
         FunctionCall(FunctionCall) = "function_call",
-        /// What it thought.
+        /// Reasoning of the model.
         Reasoning(Reasoning) = "reasoning",
     }
 }
 
 impl OutputItem {
-    /// The item's id; empty when it has none.
+    /// Returns the item's id, or an empty string if it has none.
     #[must_use]
     pub fn id(&self) -> &str {
         match self {
@@ -218,7 +218,7 @@ impl OutputItem {
         }
     }
 
-    /// How far the item got; thoughts do not tell.
+    /// Returns the item's status. Reasoning items have none.
     #[must_use]
     pub fn status(&self) -> Option<&Status> {
         match self {
@@ -237,21 +237,21 @@ impl OutputItem {
     }
 }
 
-/// What the model said.
+/// A message of the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OutputMessage {
-    /// `msg_…`.
+    /// The id of the message, `msg_…`.
     pub id: String,
-    /// How far it got.
+    /// The status.
     pub status: Status,
-    /// `assistant`.
+    /// The role, `assistant`.
     pub role: String,
-    /// The parts, in order.
+    /// The content parts, in order.
     pub content: Vec<OutputPart>,
-    /// Whether it is the answer; absent as long as that is open.
+    /// Final answer or commentary. Absent while undecided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
@@ -262,7 +262,7 @@ impl OutputMessage {
 }
 
 wire::tagged! {
-    /// One part of what the model said.
+    /// One part of a message of the model.
     #[derive(Clone, Debug, PartialEq)]
     pub enum OutputPart("type") {
         /// Text.
@@ -272,42 +272,42 @@ wire::tagged! {
     }
 }
 
-/// Text that the model said.
+/// Output text of the model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OutputText {
     /// The text.
     pub text: String,
-    /// Sources and the like.
+    /// Annotations such as citations.
     #[serde(default, deserialize_with = "or_default")]
     pub annotations: Vec<Json>,
-    /// How likely each token was, when that was asked for.
+    /// Log probabilities of the output tokens, if requested.
     #[serde(default, deserialize_with = "or_default")]
     pub logprobs: Vec<Json>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// Tokens used. Everything is always written (wire-reference §1.8).
+/// Token usage. Every field is always serialized.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self")]
 pub struct Usage {
     /// Tokens of the prompt.
     pub input_tokens: u64,
-    /// Of them.
+    /// Breakdown of `input_tokens`.
     #[serde(default, deserialize_with = "or_default")]
     pub input_tokens_details: InputTokensDetails,
-    /// Tokens of the answer, thoughts included.
+    /// Tokens of the output, including reasoning tokens.
     pub output_tokens: u64,
-    /// Of them.
+    /// Breakdown of `output_tokens`.
     #[serde(default, deserialize_with = "or_default")]
     pub output_tokens_details: OutputTokensDetails,
-    /// Both.
+    /// Sum of input and output tokens.
     pub total_tokens: u64,
 }
 
 impl Usage {
-    /// The usage of a prompt and an answer of so many tokens, nothing of them cached and no thoughts.
+    /// Creates a usage without cached tokens and without reasoning tokens.
     #[must_use]
     pub fn new(input_tokens: u64, output_tokens: u64) -> Self {
         Self {
@@ -319,28 +319,28 @@ impl Usage {
     }
 }
 
-/// Of the prompt's tokens.
+/// Breakdown of the prompt's tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self")]
 pub struct InputTokensDetails {
-    /// Those read from a cache.
+    /// Tokens read from a prompt cache.
     #[serde(default, deserialize_with = "or_default")]
     pub cached_tokens: u64,
-    /// Those written to a cache.
+    /// Tokens written to a prompt cache.
     #[serde(default, deserialize_with = "or_default")]
     pub cache_write_tokens: u64,
 }
 
-/// Of the answer's tokens.
+/// Breakdown of the output tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self")]
 pub struct OutputTokensDetails {
-    /// Those of thoughts.
+    /// Tokens spent on reasoning.
     #[serde(default, deserialize_with = "or_default")]
     pub reasoning_tokens: u64,
 }
 
-/// Reads null as the default.
+/// Deserializes null as the default.
 pub(crate) fn or_default<'de, T: Deserialize<'de> + Default, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
     Option::deserialize(from).map(Option::unwrap_or_default)
 }
@@ -361,7 +361,7 @@ fn or_free_choice<'de, D: Deserializer<'de>>(from: D) -> Result<ToolChoice, D::E
     Option::deserialize(from).map(|choice| choice.unwrap_or_else(free_choice))
 }
 
-/// Writes a whole number without a fraction: `1`, as clients send it.
+/// Serializes an integral number without a fraction: `1`, as clients send it.
 fn number<S: Serializer>(number: &f64, to: S) -> Result<S::Ok, S::Error> {
     match *number as i32 {
         whole if f64::from(whole) == *number => to.serialize_i32(whole),
@@ -387,7 +387,7 @@ pub(crate) fn free_choice() -> ToolChoice {
 
 const SERVER_ERROR: &str = "server_error";
 
-/// What clients make something of inside of a response (wire-reference §1.9).
+/// The error codes that clients recognize within a response.
 const KNOWN_CODES: [&str; 9] = [
     SERVER_ERROR,
     "gateway_concurrency_limit",

@@ -1,22 +1,23 @@
-//! The grammar of a stream as a state machine, and the fold from a stream to the response that it amounts to.
+//! The stream grammar as a state machine, and the fold that assembles a stream into its response.
 //!
 //! ```text
 //! stream    = created ( failed | in_progress item* end )
-//! end       = completed | incomplete | failed          failed at once, anywhere after created
-//! item      = message | call | reasoning | other       one after another, output_index 0, 1, 2, …
+//! end       = completed | incomplete | failed          failed may occur anywhere after created
+//! item      = message | call | reasoning | other       never interleaved, output_index 0, 1, 2, …
 //! message   = item.added part+ item.done               content_index 0, 1, 2, …
 //! part      = part.added ( text.delta | annotation )* text.done part.done
 //!           | part.added refusal.delta* refusal.done part.done
 //! call      = item.added arguments.delta* arguments.done item.done
 //! reasoning = item.added summary* item.done            summary_index 0, 1, 2, …
 //! summary   = part.added text.delta* text.done part.done
-//! other     = item.added item.done                     the trace of a hosted tool
+//! other     = item.added item.done                     an item of a hosted tool
 //! ```
 //!
-//! An `error` event ends a stream anywhere. Whatever is added is blank, whatever is done is the sum of its deltas,
-//! and the response at the end has the items that were done. Sequence numbers count from 0 without gaps.
+//! An `error` event may end the stream anywhere. Whatever is added must be empty, whatever is done must equal the
+//! concatenation of its deltas, and the response of the terminal event must contain the items that were done. Sequence
+//! numbers count from 0 without gaps.
 //!
-//! See spec §6.1 and wire-reference §1.9.
+//! See <https://platform.openai.com/docs/api-reference/responses-streaming>.
 
 mod item;
 
@@ -25,9 +26,9 @@ use std::fmt;
 
 use crate::event::{Event, ItemEvent};
 use crate::response::{OutputItem, Response, ResponseError, Status};
-use item::{OpenItem, is_cut, same_content, same_identity};
+use item::{OpenItem, is_incomplete, same_content, same_identity};
 
-/// Reads along with a stream and says when it leaves the grammar.
+/// A state machine that checks a stream against the grammar, event by event.
 #[derive(Clone, Debug, Default)]
 pub struct Grammar {
     stage: Stage,
@@ -47,59 +48,59 @@ enum Stage {
     Ended,
 }
 
-/// How a stream leaves the grammar.
+/// A violation of the stream grammar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Offence {
-    /// A type that the grammar does not have. The machine has noted the event's number and nothing else: who lets
-    /// such events pass may go on.
+    /// An event type that the grammar does not define. Only the event's sequence number has been recorded, so a caller
+    /// that accepts such events may continue with the next one.
     UnknownType,
-    /// A sequence number that is missing or not the next.
+    /// A missing or unexpected sequence number.
     Sequence,
-    /// A response with another id than the first.
+    /// A response whose id differs from that of the first event.
     Identity,
-    /// A beginning that is missing, repeated or not blank.
+    /// A missing, repeated or non-empty opening event.
     Opening,
-    /// A status that does not go with the event.
+    /// A status that does not match the event.
     Status,
-    /// An item that is added before the one before it is done, after one that was cut, out of order or not blank;
-    /// or that is done without being open.
+    /// An item that is added before its predecessor is done, after an incomplete item, at the wrong index, or
+    /// non-empty; or that is done without being open.
     Item,
-    /// An item without an id of its own, or whose id, type or call changes.
+    /// An item without a unique id, or whose id, type or call changes.
     ItemIdentity,
-    /// A part that is added before the one before it is done, out of order or not blank; or an item done without
-    /// its parts.
+    /// A part that is added before its predecessor is done, at the wrong index, or non-empty; or an item that is done
+    /// without its parts.
     Part,
-    /// A piece of something that is not open.
+    /// An event for an item or part that is not open.
     Stray,
-    /// A text that is not the sum of its deltas.
+    /// A text that differs from the concatenation of its deltas.
     Text,
-    /// An end while an item is open.
+    /// A terminal event while an item is open.
     Unclosed,
-    /// A response at the end whose items are not those that were done.
+    /// A final response whose items differ from those of the stream.
     Output,
-    /// Anything after the end.
+    /// An event after the terminal event.
     AfterEnd,
-    /// No end.
+    /// No terminal event.
     Truncated,
 }
 
 impl Grammar {
-    /// The grammar before the first event.
+    /// Creates a state machine that has seen no event.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the next event.
+    /// Checks the next event.
     ///
     /// # Errors
-    /// How the event leaves the grammar. The machine is then of no more use, but after [`Offence::UnknownType`].
+    /// Returns the violation, if any. After an error other than [`Offence::UnknownType`] the state machine is unusable.
     pub fn push(&mut self, event: &Event) -> Result<(), Offence> {
         if self.stage == Stage::Ended {
             return Err(Offence::AfterEnd);
         }
-        self.count(event)?;
+        self.check_sequence(event)?;
         match event {
             Event::Created(event) => self.begin(Stage::Before, Stage::Created, &event.response),
             Event::InProgress(event) => self.begin(Stage::Created, Stage::Running, &event.response),
@@ -120,36 +121,36 @@ impl Grammar {
         }
     }
 
-    /// Whether the end was seen.
+    /// Returns true if the terminal event was received.
     #[must_use]
     pub fn is_ended(&self) -> bool {
         self.stage == Stage::Ended
     }
 
-    /// Takes the end of the bytes.
+    /// Checks that the stream may end here.
     ///
     /// # Errors
-    /// [`Offence::Truncated`] when the stream had not ended.
+    /// Returns [`Offence::Truncated`] if no terminal event was received.
     pub fn finish(self) -> Result<(), Offence> {
         if self.is_ended() { Ok(()) } else { Err(Offence::Truncated) }
     }
 
-    /// The items so far, for who tells of a failure in the place of an end: the one that is still open comes last, as
-    /// far as it got, and incomplete.
+    /// Returns the items so far, for reporting a failure of a stream that has no terminal event. An open item comes
+    /// last, incomplete.
     #[must_use]
     pub fn into_items(self) -> Vec<OutputItem> {
         let mut items = self.done;
-        items.extend(self.open.map(OpenItem::cut));
+        items.extend(self.open.map(OpenItem::into_incomplete));
         items
     }
 
-    fn count(&mut self, event: &Event) -> Result<(), Offence> {
+    fn check_sequence(&mut self, event: &Event) -> Result<(), Offence> {
         match event.sequence_number() {
             Some(number) if number == self.next_number => {
                 self.next_number += 1;
                 Ok(())
             }
-            // Strangers and failures in need may come without a number.
+            // Unrecognized events and failures may lack a sequence number.
             None if matches!(event, Event::Other(_) | Event::Error(_)) => Ok(()),
             _ => Err(Offence::Sequence),
         }
@@ -171,15 +172,17 @@ impl Grammar {
         if self.stage != Stage::Running {
             return Err(Offence::Opening);
         }
-        let was_cut = self.done.last().is_some_and(is_cut);
-        if was_cut && status == Status::Completed {
+        let is_truncated = self.done.last().is_some_and(is_incomplete);
+        if is_truncated && status == Status::Completed {
             return Err(Offence::Status);
         }
         self.check_response(status, response)?;
         if self.open.is_some() {
             return Err(Offence::Unclosed);
         }
-        let same = |(done, told): (&OutputItem, &OutputItem)| same_identity(done, told) && same_content(done, told);
+        let same = |(done, reported): (&OutputItem, &OutputItem)| {
+            same_identity(done, reported) && same_content(done, reported)
+        };
         if self.done.len() != response.output.len() || !self.done.iter().zip(&response.output).all(same) {
             return Err(Offence::Output);
         }
@@ -204,7 +207,8 @@ impl Grammar {
     }
 
     fn add_item(&mut self, event: &ItemEvent) -> Result<(), Offence> {
-        let follows = self.stage == Stage::Running && self.open.is_none() && !self.done.last().is_some_and(is_cut);
+        let after_incomplete = self.done.last().is_some_and(is_incomplete);
+        let follows = self.stage == Stage::Running && self.open.is_none() && !after_incomplete;
         if !follows || event.output_index as usize != self.done.len() {
             return Err(Offence::Item);
         }
@@ -233,53 +237,54 @@ impl Grammar {
 impl fmt::Display for Offence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::UnknownType => "an event of a type that the grammar does not have",
-            Self::Sequence => "a sequence number that is missing or not the next",
-            Self::Identity => "a response with another id than the first",
-            Self::Opening => "a beginning that is missing, repeated or not blank",
-            Self::Status => "a status that does not go with its event",
-            Self::Item => "an item that is out of order or not blank",
-            Self::ItemIdentity => "an item without an id of its own, or that changes what it is",
-            Self::Part => "a part that is out of order, missing or not blank",
-            Self::Stray => "a piece of something that is not open",
-            Self::Text => "a text that is not the sum of its deltas",
-            Self::Unclosed => "an end while an item is open",
-            Self::Output => "a response whose items are not those of its stream",
-            Self::AfterEnd => "something after the end of the stream",
-            Self::Truncated => "no completion and no failure at the end of the stream",
+            Self::UnknownType => "an event of a type that the grammar does not define",
+            Self::Sequence => "a missing or unexpected sequence number",
+            Self::Identity => "a response whose id differs from that of the first event",
+            Self::Opening => "a missing, repeated or non-empty opening event",
+            Self::Status => "a status that does not match its event",
+            Self::Item => "an item that is out of order or not empty when added",
+            Self::ItemIdentity => "an item without a unique id, or whose identity changes",
+            Self::Part => "a part that is out of order, missing or not empty when added",
+            Self::Stray => "an event for an item or part that is not open",
+            Self::Text => "a text that differs from the concatenation of its deltas",
+            Self::Unclosed => "a terminal event while an item is open",
+            Self::Output => "a final response whose items differ from those of its stream",
+            Self::AfterEnd => "an event after the terminal event",
+            Self::Truncated => "the stream ended without a terminal event",
         })
     }
 }
 
 impl std::error::Error for Offence {}
 
-/// Gathers a stream into the response that it amounts to: the one that its end carries, held against its events.
+/// Assembles a stream into its response: the response of the terminal event, checked against the events before it.
 #[derive(Clone, Debug, Default)]
 pub struct Fold {
     grammar: Grammar,
     end: Option<Result<Box<Response>, ResponseError>>,
 }
 
-/// Why a stream amounts to no response.
+/// The reason why a stream yields no response.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StreamError {
-    /// It left the grammar.
+    /// The stream violates the grammar.
     Offence(Offence),
-    /// It told of a failure.
+    /// The stream reported a failure.
     Failed(ResponseError),
 }
 
 impl Fold {
-    /// The fold of no events.
+    /// Creates a fold without events.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the next event.
+    /// Adds the next event.
     ///
     /// # Errors
-    /// When the event leaves the grammar. The fold is then of no more use, but after [`Offence::UnknownType`].
+    /// Returns an error if the event violates the grammar. After an error other than [`Offence::UnknownType`] the fold
+    /// is unusable.
     pub fn push(&mut self, event: &Event) -> Result<(), StreamError> {
         self.grammar.push(event).map_err(StreamError::Offence)?;
         match event {
@@ -291,10 +296,10 @@ impl Fold {
         Ok(())
     }
 
-    /// The response, once the stream has ended: completed, or incomplete.
+    /// Returns the response, completed or incomplete, once the stream has ended.
     ///
     /// # Errors
-    /// When the stream failed or did not end.
+    /// Returns an error if the stream failed or has no terminal event.
     pub fn finish(self) -> Result<Response, StreamError> {
         match self.end {
             Some(Ok(response)) => Ok(*response),

@@ -1,4 +1,4 @@
-//! Every rule that a request must keep, beyond the types of its fields (spec §4.2, §7; wire-reference §1.1–1.4).
+//! Validates requests beyond the types of their fields.
 
 mod input;
 mod tools;
@@ -9,25 +9,25 @@ use self::input::check_input;
 use self::tools::check_tools;
 use crate::request::{Effort, Format, ReasoningOptions, Request, Summary, TextOptions, Truncation, Verbosity};
 
-/// What a model bends of the rules. The default is the strictest reading.
+/// Model-dependent exceptions to the rules. The default is the strictest set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rules {
-    /// Whether the input may be a text.
+    /// True if `input` may be a string.
     pub string_input: bool,
 }
 
 wire::valid! {
-    /// A request that keeps every rule; it comes from [`Request::validate`] alone.
+    /// A request that satisfies every rule. Only [`Request::validate`] creates it.
     #[derive(Clone, Debug, PartialEq)]
     pub struct ValidRequest(Request);
 }
 
 impl Request {
-    /// Holds the request against every rule.
+    /// Validates the request against every rule.
     ///
     /// # Errors
-    /// Every rule that it breaks, with paths.
+    /// Returns every violation, each with its path.
     pub fn validate(self, rules: &Rules) -> Result<ValidRequest, Violations> {
         let mut found = Violations::default();
         let root = Path::ROOT;

@@ -1,4 +1,4 @@
-//! Bytes to events: the parsing and interpretation of an event stream (WHATWG HTML §9.2.6), without I/O.
+//! Sans-I/O decoder for event streams: bytes in, events out (WHATWG HTML §9.2.6).
 //!
 //! ```text
 //!                  comment, blank line
@@ -9,8 +9,8 @@
 //!                      └────────────────────┘
 //!                 blank line: an event, if data was among the fields
 //!
-//!   any of them ── a line or an event over its limit ──► Failed: input is ignored, there are no more events
-//!   any of them ── finish ──► Ok between events, Truncated within one or failed
+//!   any state ── a line or an event over its limit ──► Failed: input is ignored, no more events
+//!   any state ── finish ──► Ok if Between, Truncated if Within or Failed
 //! ```
 
 use std::fmt;
@@ -28,34 +28,34 @@ use crate::{DecodeError, Event, Truncated};
 /// Decodes one event stream: [`feed`](Self::feed) it bytes, [`poll`](Self::poll) it for events, and
 /// [`finish`](Self::finish) it at the end.
 ///
-/// Events are decoded one at a time, when they are asked for, and lent: each lies in the decoder's memory until the
-/// next call. How the bytes are cut into chunks changes nothing but whether an event has to be put together first. The
-/// cost is linear in the bytes, also at one byte a chunk.
+/// Events are decoded lazily, one per call to `poll`, and borrow from the decoder's memory until the next call. Chunk
+/// boundaries do not affect the result, only whether an event must first be assembled. The cost is linear in the number
+/// of bytes, even with one byte per chunk.
 ///
 /// # Memory
-/// Once `poll` returned `None`, the decoder holds a copy of the unfinished event and of no more: at most
-/// [`Limits::event`] bytes and those of a line end; no chunk is kept alive. Besides it keeps the last event id.
+/// Once `poll` has returned `None`, the decoder holds only a copy of the incomplete event: at most [`Limits::event`]
+/// bytes plus a line end. It keeps no chunk alive. It also stores the last event id.
 pub struct Decoder {
     pub(crate) lines: Lines,
     pub(crate) fields: Fields,
     last_event_id: String,
     retry: Option<Duration>,
     comments: u64,
-    /// The open block is whole: the event that was lent last.
+    /// True while the open block is complete and lent out as the current event.
     lent: bool,
     failed: bool,
 }
 
-/// How much of a stream may be without an end. What is over a limit fails, whether it would be an event or not.
+/// Limits on the size of lines and events. Input over a limit fails even if it would not have produced an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The longest line, in bytes, its end not counted. Default 16 MiB: a large picture as base64.
+    /// Maximum length of a line in bytes, excluding its line end. Defaults to 16 MiB, which fits a large base64 image.
     pub line: usize,
-    /// The longest event, in bytes: its lines and their ends, that of the last line not counted. Default 16 MiB.
+    /// Maximum length of an event in bytes: its lines and line ends, excluding the last line end. Defaults to 16 MiB.
     pub event: usize,
 }
 
-/// What the lines of the open block have set, as ranges of the block.
+/// Field values set by the lines of the open block, as byte ranges of the block.
 #[derive(Default)]
 pub(crate) struct Fields {
     pub(crate) name: Range<usize>,
@@ -64,13 +64,13 @@ pub(crate) struct Fields {
 }
 
 impl Decoder {
-    /// A decoder with the default [`Limits`].
+    /// Creates a decoder with the default [`Limits`].
     #[must_use]
     pub fn new() -> Self {
         Self::with_limits(Limits::default())
     }
 
-    /// A decoder with limits of your own.
+    /// Creates a decoder with the given limits.
     #[must_use]
     pub fn with_limits(limits: Limits) -> Self {
         Self {
@@ -84,7 +84,7 @@ impl Decoder {
         }
     }
 
-    /// Takes the next bytes of the stream. They are looked at when events are asked for.
+    /// Appends the next bytes of the stream. They are parsed by [`poll`](Self::poll).
     #[inline]
     pub fn feed(&mut self, input: Bytes) {
         if !self.failed {
@@ -92,32 +92,32 @@ impl Decoder {
         }
     }
 
-    /// The next event. `None` when more input is needed, and for ever after an error.
+    /// Returns the next event, or `None` if more input is needed. After an error it always returns `None`.
     ///
     /// # Errors
-    /// When a line or an event is longer than the [`Limits`] allow. The decoder ends with it: the stream cannot be
-    /// read further, since nobody knows where the next event begins.
-    #[must_use = "an event that is not looked at is lost"]
+    /// Returns an error if a line or an event exceeds the [`Limits`]. The error is final, because the start of the next
+    /// event is unknown.
+    #[must_use = "an unread event is lost"]
     #[inline]
     pub fn poll(&mut self) -> Option<Result<Event<'_>, DecodeError>> {
-        self.take_back();
+        self.release_event();
         match self.lines.plain_block() {
-            Plain::Whole { name, data } => {
+            Plain::Complete { name, data } => {
                 self.fields = Fields { name, data: Data::One(data), id: None };
                 return Some(Ok(self.lend()));
             }
-            Plain::Open { name } => self.fields.name = name,
-            Plain::No => {}
+            Plain::Partial { name } => self.fields.name = name,
+            Plain::Other => {}
         }
         self.poll_lines()
     }
 
-    /// [`Decoder::poll`] line by line.
+    /// Slow path of [`Decoder::poll`]: parses line by line.
     fn poll_lines(&mut self) -> Option<Result<Event<'_>, DecodeError>> {
         loop {
             match self.lines.next() {
                 Ok(Some(line)) => {
-                    if self.read(line) {
+                    if self.parse_line(line) {
                         return Some(Ok(self.lend()));
                     }
                 }
@@ -133,44 +133,43 @@ impl Decoder {
     /// Ends the stream. Call it after [`Decoder::poll`] returned `None`: input that was not polled counts as unread.
     ///
     /// # Errors
-    /// [`Truncated`] when the stream ended inside an event, even if only the blank line at its end is missing, and
-    /// when the decoder had failed. Comments and blank lines may come last.
+    /// Returns [`Truncated`] if the stream ended inside an event (even if only the final blank line is missing) or if
+    /// the decoder had failed. Trailing comments and blank lines are not an error.
     pub fn finish(mut self) -> Result<(), Truncated> {
-        self.take_back();
+        self.release_event();
         if self.failed || self.lines.is_open() { Err(Truncated) } else { Ok(()) }
     }
 
-    /// The id that the stream gave last, as of the event that [`Decoder::poll`] returned last; empty at first.
-    /// A client that comes back sends it as `Last-Event-ID`.
+    /// Returns the last event id as of the event most recently returned by [`Decoder::poll`]; initially empty.
+    /// A reconnecting client sends it as `Last-Event-ID`.
     #[must_use]
     pub fn last_event_id(&self) -> &str {
         &self.last_event_id
     }
 
-    /// How long the stream asks clients to wait before they come back. Whole milliseconds; the last value read counts.
+    /// Returns the reconnection delay requested by the last valid `retry` field, in whole milliseconds.
     #[must_use]
     pub fn retry(&self) -> Option<Duration> {
         self.retry
     }
 
-    /// How many comment lines have been read: a sign of life from a server that has no events.
+    /// Returns the number of comment lines read. Servers send comments as keep-alives while they have no events.
     #[must_use]
     pub fn comments(&self) -> u64 {
         self.comments
     }
 
-    /// How many bytes of input the decoder holds: those not polled yet, and those of the event that was lent last or
-    /// is unfinished.
+    /// Returns the number of input bytes held: unread input plus the bytes of the current or incomplete event.
     #[must_use]
     pub fn buffered(&self) -> usize {
-        self.lines.held()
+        self.lines.buffered()
     }
 
-    /// Takes in the line of the open block at `line`; whether it ends an event.
+    /// Applies the line at `line` in the open block. Returns true if it completes an event.
     #[inline]
-    fn read(&mut self, line: Range<usize>) -> bool {
+    fn parse_line(&mut self, line: Range<usize>) -> bool {
         if line.is_empty() {
-            return self.ends_event();
+            return self.end_block();
         }
         let block = self.lines.block();
         let (field, value) = line::field(&block[line.clone()]);
@@ -181,16 +180,17 @@ impl Decoder {
             Field::Id if memchr(0, &block[value.clone()]).is_none() => self.fields.id = Some(value),
             Field::Retry => self.retry = milliseconds(&block[value]).or(self.retry),
             Field::Comment => self.comment(line.start),
-            // Ahead of all fields it sets none. Passed on as the first of a stream, its beginning would be taken away.
+            // A line with a stray BOM before all fields sets nothing. It is dropped from the raw event, because at the
+            // start of another stream the BOM would be stripped and the line would gain a meaning.
             Field::Unknown if line.start == 0 && block.starts_with(BOM) => self.lines.skip(),
             Field::Id | Field::Unknown => {}
         }
         false
     }
 
-    /// The block is whole; whether it is an event: if it has data.
+    /// Ends the block at a blank line. Returns true if it is an event, that is, if it has data.
     #[inline]
-    fn ends_event(&mut self) -> bool {
+    fn end_block(&mut self) -> bool {
         if let Some(id) = self.fields.id.take() {
             self.last_event_id = String::from_utf8_lossy(&self.lines.block()[id]).into_owned();
         }
@@ -208,9 +208,9 @@ impl Decoder {
         Event::new(self)
     }
 
-    /// Ends the loan of the event that was lent last.
+    /// Discards the event that was lent last.
     #[inline]
-    fn take_back(&mut self) {
+    fn release_event(&mut self) {
         if std::mem::take(&mut self.lent) {
             self.fields = Fields::default();
             self.lines.skip();
@@ -219,13 +219,13 @@ impl Decoder {
 
     fn comment(&mut self, start: usize) {
         self.comments += 1;
-        // Ahead of all fields it belongs to no event. Kept, endless signs of life would add up to one too long.
+        // A comment before all fields belongs to no event. If kept, endless keep-alives would exceed the event limit.
         if start == 0 {
             self.lines.skip();
         }
     }
 
-    /// Lets go of everything read and unread.
+    /// Enters the failed state and drops all buffered input.
     fn fail(&mut self) {
         self.failed = true;
         self.lines = Lines::default();
@@ -239,7 +239,7 @@ impl Default for Decoder {
     }
 }
 
-/// Tells sizes and no contents: streams carry what people said.
+/// Shows sizes but no contents, because streams carry user data.
 impl fmt::Debug for Decoder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Decoder")
@@ -256,7 +256,7 @@ impl Default for Limits {
     }
 }
 
-/// The value of a `retry` field: ASCII digits only. More than fit into 64 bits are for ever all the same.
+/// Parses the value of a `retry` field: ASCII digits only. Values beyond 64 bits saturate.
 fn milliseconds(value: &[u8]) -> Option<Duration> {
     if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
         return None;

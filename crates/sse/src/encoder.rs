@@ -1,7 +1,7 @@
-//! Events to bytes: LF line ends, one space after each colon, no `id` and no `retry`, no event without data.
+//! Encoder for event streams: LF line ends, one space after each colon, no `id` or `retry`, every event with data.
 //!
-//! Each call writes one whole event or comment. Send what it wrote in one piece, and flush: some clients lose an
-//! event that reaches them in two.
+//! Each call writes one complete event or comment. Send its output in one write and flush: some clients lose an event
+//! that arrives in two parts.
 
 use std::fmt;
 
@@ -9,11 +9,10 @@ use bytes::BufMut;
 
 use crate::line;
 
-/// Appends one event to `out`: its name, when it has one, and its data, split at CRLF, CR and LF into as many lines
-/// as it takes.
+/// Appends one event to `out`: its name, if any, and its data, split at CRLF, CR and LF into `data` lines.
 ///
-/// A decoder gives the data back with LF at each of those places; JSON has its line breaks escaped and comes back as
-/// it is. Empty data is an event, too.
+/// A decoder returns the data with LF in each of those places. JSON escapes its line breaks and round-trips unchanged.
+/// Empty data is valid.
 ///
 /// ```
 /// use sluicegate_sse::{EventName, encode};
@@ -27,18 +26,18 @@ use crate::line;
 /// ```
 ///
 /// # Panics
-/// When `out` is of a fixed size and too small. A `Vec<u8>` and a `BytesMut` grow.
+/// Panics if `out` has a fixed size and is too small. `Vec<u8>` and `BytesMut` grow.
 pub fn encode(name: Option<EventName<'_>>, data: &str, out: &mut impl BufMut) {
     if let Some(EventName(name)) = name {
         out.put_slice(b"event: ");
         out.put_slice(name.as_bytes());
         out.put_slice(b"\n");
     }
-    lines(b"data: ", data, out);
+    put_lines(b"data: ", data, out);
 }
 
-/// Appends a comment to `out`, which clients ignore: it keeps a silent connection alive. Each line of `text` becomes
-/// one of the comment. Only for between events.
+/// Appends a comment to `out`. Clients ignore it, so it serves to keep an idle connection alive. Each line of `text`
+/// becomes a comment line. Call it only between events.
 ///
 /// ```
 /// let mut out = Vec::new();
@@ -47,32 +46,33 @@ pub fn encode(name: Option<EventName<'_>>, data: &str, out: &mut impl BufMut) {
 /// ```
 ///
 /// # Panics
-/// As [`encode`].
+/// Panics under the same conditions as [`encode`].
 pub fn comment(text: &str, out: &mut impl BufMut) {
-    lines(b": ", text, out);
+    put_lines(b": ", text, out);
 }
 
-/// The name of an event: a text that stays on its line.
+/// A valid event name: not empty and free of CR, LF and NUL.
 ///
-/// Names are constants as a rule, and then [`EventName::from_static`] checks them when the program is compiled.
+/// Names are usually constants, which [`EventName::from_static`] checks at compile time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EventName<'a>(&'a str);
 
-/// Why a text cannot be the name of an event.
+/// An invalid event name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NameError {
-    /// It is empty: clients would take the event for one without a name.
+    /// The name is empty: clients would treat the event as unnamed.
     Empty,
-    /// It has a CR, an LF or a NUL.
+    /// The name contains CR, LF or NUL.
     Character,
 }
 
 impl<'a> EventName<'a> {
-    /// Checks a name that is known only when the program runs.
+    /// Validates a name at run time.
     ///
     /// # Errors
-    /// When `name` is empty or has a CR, LF or NUL. Such a name is a bug or an attack, so it is never escaped.
+    /// Returns an error if `name` is empty or contains CR, LF or NUL. Such a name is a bug or an attack, so it is
+    /// rejected rather than escaped.
     pub const fn new(name: &'a str) -> Result<Self, NameError> {
         let bytes = name.as_bytes();
         if bytes.is_empty() {
@@ -89,7 +89,7 @@ impl<'a> EventName<'a> {
         Ok(Self(name))
     }
 
-    /// The name.
+    /// Returns the name as a string.
     #[must_use]
     pub const fn as_str(self) -> &'a str {
         self.0
@@ -97,19 +97,19 @@ impl<'a> EventName<'a> {
 }
 
 impl EventName<'static> {
-    /// A name written in the program. Put it into a `const`, so that a bad one does not compile:
+    /// Creates a name from a constant. Assign it to a `const`, so that an invalid name does not compile:
     ///
     /// ```compile_fail
     /// const BAD: sluicegate_sse::EventName = sluicegate_sse::EventName::from_static("bad\nname");
     /// ```
     ///
     /// # Panics
-    /// When [`EventName::new`] refuses it.
+    /// Panics if [`EventName::new`] rejects the name.
     #[must_use]
     pub const fn from_static(name: &'static str) -> Self {
         match Self::new(name) {
             Ok(name) => name,
-            Err(_) => panic!("an event's name is not empty and has no CR, LF or NUL"),
+            Err(_) => panic!("an event name must not be empty or contain CR, LF or NUL"),
         }
     }
 }
@@ -117,21 +117,21 @@ impl EventName<'static> {
 impl fmt::Display for NameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Empty => "the name of an event is empty",
-            Self::Character => "the name of an event has a CR, an LF or a NUL",
+            Self::Empty => "the event name is empty",
+            Self::Character => "the event name contains CR, LF or NUL",
         })
     }
 }
 
 impl std::error::Error for NameError {}
 
-/// Each line of `text` behind `lead`, and a blank line.
-fn lines(lead: &[u8], text: &str, out: &mut impl BufMut) {
+/// Writes each line of `text`, prefixed with `prefix`, and a final blank line.
+fn put_lines(prefix: &[u8], text: &str, out: &mut impl BufMut) {
     let mut rest = Some(text.as_bytes());
     while let Some(text) = rest {
         let line;
         (line, rest) = line::split(text);
-        out.put_slice(lead);
+        out.put_slice(prefix);
         out.put_slice(line);
         out.put_slice(b"\n");
     }

@@ -1,24 +1,24 @@
-//! How reading a stream goes wrong: a line or an event that is too long, or an end too early.
+//! Errors of decoding a stream: a line or an event over its limit, and truncation.
 
 use std::fmt;
 
-/// Why a stream is not read any further. Nothing else is an error: any bytes are an event stream.
+/// A fatal decoding error. Exceeded limits are the only errors, since any byte sequence is a valid event stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// A line has more than `limit` bytes, its end not counted.
+    /// A line has more than `limit` bytes, excluding its line end.
     LineTooLong {
-        /// [`Limits::line`](crate::Limits::line).
+        /// The configured [`Limits::line`](crate::Limits::line).
         limit: usize,
     },
-    /// The lines of one event have more than `limit` bytes, the last line's end not counted.
+    /// The lines of one event have more than `limit` bytes, excluding the last line end.
     EventTooLong {
-        /// [`Limits::event`](crate::Limits::event).
+        /// The configured [`Limits::event`](crate::Limits::event).
         limit: usize,
     },
 }
 
-/// The stream ended inside an event: what had come of it is discarded, as the standard says.
+/// The stream ended inside an event. The incomplete event is discarded, as the standard requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Truncated;
 

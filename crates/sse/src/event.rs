@@ -1,4 +1,4 @@
-//! A decoded event: bytes lent by the decoder, and where in them name and data lie.
+//! A decoded event that borrows its bytes from the decoder.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,27 +9,27 @@ use bytes::Bytes;
 use crate::Decoder;
 use crate::line::{self, Field};
 
-/// An event as a server sent it, lent by the decoder until it is asked for the next one.
+/// An event, borrowed from the decoder until the next call to [`Decoder::poll`].
 ///
-/// Nothing of it is copied unless it has to be: [`Event::data`] of an event with a single `data` line, as model APIs
-/// send them, is a slice of the input. [`Event::to_bytes`] keeps what is to outlive the loan.
+/// Data is copied only when necessary: [`Event::data`] of an event with a single `data` line, as model APIs send them,
+/// is a slice of the input. Use [`Event::to_bytes`] to keep an event beyond the borrow.
 #[derive(Clone, Copy)]
 pub struct Event<'a> {
     decoder: &'a Decoder,
 }
 
-/// Where the data lines of a block lie.
+/// The location of the data lines of a block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Data {
     #[default]
     None,
     One(Range<usize>),
-    /// To be found again: remembering each would cost more memory than short lines themselves.
+    /// Several lines, searched for again when read: storing each range could take more memory than short lines do.
     Many,
 }
 
 impl Data {
-    /// Adds the data line whose value is at `value`.
+    /// Adds a data line with its value at `value`.
     pub(crate) fn push(&mut self, value: Range<usize>) {
         *self = match self {
             Self::None => Self::One(value),
@@ -39,39 +39,39 @@ impl Data {
 }
 
 impl<'a> Event<'a> {
-    /// The event that the open block of `decoder` is.
+    /// Creates the event for the open block of `decoder`.
     pub(crate) fn new(decoder: &'a Decoder) -> Self {
         Self { decoder }
     }
 
-    /// What the `event` field says, and `message` when it is absent or empty.
+    /// Returns the value of the `event` field, or `message` if it is absent or empty.
     #[must_use]
     pub fn name(&self) -> Cow<'a, str> {
         let name = self.decoder.fields.name.clone();
         if name.is_empty() { Cow::Borrowed(DEFAULT_NAME) } else { String::from_utf8_lossy(&self.raw()[name]) }
     }
 
-    /// The data: the values of the `data` fields, with LF between them.
+    /// Returns the data: the values of all `data` fields, joined with LF.
     #[must_use]
     pub fn data(&self) -> Cow<'a, str> {
         match self.data_bytes() {
             Cow::Borrowed(data) => text(data),
-            Cow::Owned(data) => Cow::Owned(String::from_utf8(data).unwrap_or_else(|error| repaired(error.as_bytes()))),
+            Cow::Owned(data) => Cow::Owned(String::from_utf8(data).unwrap_or_else(|error| lossy(error.as_bytes()))),
         }
     }
 
-    /// The data before its UTF-8 is looked at: the cheapest way to a JSON parser, which looks at it anyway.
+    /// Returns the data without validating UTF-8. Preferable for a JSON parser, which validates it anyway.
     #[must_use]
     #[inline]
     pub fn data_bytes(&self) -> Cow<'a, [u8]> {
         match &self.decoder.fields.data {
             Data::None => Cow::Borrowed(&[]),
             Data::One(range) => Cow::Borrowed(&self.raw()[range.clone()]),
-            Data::Many => Cow::Owned(joined(self.raw())),
+            Data::Many => Cow::Owned(join_data(self.raw())),
         }
     }
 
-    /// Where in [`Event::raw`] the data lies, when it is of one line.
+    /// Returns the range of the data within [`Event::raw`], if the event has a single `data` line.
     #[must_use]
     #[inline]
     pub fn data_range(&self) -> Option<Range<usize>> {
@@ -81,32 +81,32 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// The id that the stream gave last, as of this event; empty when it gave none.
+    /// Returns the last event id of the stream as of this event; empty if there was none.
     #[must_use]
     pub fn last_event_id(&self) -> &'a str {
         self.decoder.last_event_id()
     }
 
-    /// The event as it came, to be passed on unchanged: its lines from the first that is no comment to the blank line
-    /// at its end, with unknown fields and the comments between them.
+    /// Returns the raw bytes of the event, for forwarding it unchanged: its lines from the first non-comment line to
+    /// the final blank line, including unknown fields and comments in between.
     ///
-    /// It may be the first of another stream: lines at its beginning that begin with U+FEFF are left out. In the midst
-    /// of a stream they set nothing, and at the beginning of one the mark would be taken off them. So is the LF of a
-    /// CRLF that ends the blank line, when the input was cut between the two: the event was complete at the CR, and
-    /// handed out.
+    /// The result is safe to use as the first event of another stream: leading lines that begin with U+FEFF are left
+    /// out. Inside a stream they set nothing, but at the start of one the mark would be stripped and the line would
+    /// count. The LF of a final CRLF is left out if a chunk ended between the two bytes, because the event was already
+    /// complete, and returned, at the CR.
     #[must_use]
     pub fn raw(&self) -> &'a [u8] {
         self.decoder.lines.block()
     }
 
-    /// [`Event::raw`] to be kept. When all of its lines lie in one fed chunk it is a slice of that, which keeps the
-    /// chunk's memory alive and copies nothing.
+    /// Returns [`Event::raw`] as owned bytes. If the event lies within one chunk this is a slice that keeps the chunk's
+    /// memory alive and copies nothing.
     #[must_use]
     pub fn to_bytes(&self) -> Bytes {
         self.decoder.lines.shared_block()
     }
 
-    /// Whether [`Event::raw`] holds invalid UTF-8, which name and data show as U+FFFD.
+    /// Returns true if [`Event::raw`] contains invalid UTF-8, which name and data show as U+FFFD.
     #[must_use]
     pub fn is_replaced(&self) -> bool {
         str::from_utf8(self.raw()).is_err()
@@ -126,16 +126,16 @@ impl fmt::Debug for Event<'_> {
 fn text(bytes: &[u8]) -> Cow<'_, str> {
     match str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
-        Err(_) => Cow::Owned(repaired(bytes)),
+        Err(_) => Cow::Owned(lossy(bytes)),
     }
 }
 
-fn repaired(bytes: &[u8]) -> String {
+fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The values of all data lines of `block`, with LF between them.
-fn joined(block: &[u8]) -> Vec<u8> {
+/// Joins the values of all data lines of `block` with LF.
+fn join_data(block: &[u8]) -> Vec<u8> {
     let mut data = Vec::with_capacity(block.len());
     let mut rest = Some(block);
     while let Some(text) = rest {

@@ -1,21 +1,21 @@
-//! One line: where it ends in a text, and what field it sets (WHATWG HTML §9.2.6).
+//! Parsing of a single line: its end and the field it sets (WHATWG HTML §9.2.6).
 
 use memchr::memchr2;
 
-/// What a line that is not blank does.
+/// The field set by a non-blank line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Field {
     Data,
     Event,
     Id,
     Retry,
-    /// It begins with a colon.
+    /// A line that begins with a colon.
     Comment,
-    /// It sets nothing that the standard knows.
+    /// A line that sets no field known to the standard.
     Unknown,
 }
 
-/// The field that `line` sets, and where in the line the value begins.
+/// Returns the field that `line` sets and the offset of its value.
 #[inline]
 pub(crate) fn field(line: &[u8]) -> (Field, usize) {
     let (field, name) = match line {
@@ -34,7 +34,7 @@ pub(crate) fn field(line: &[u8]) -> (Field, usize) {
     }
 }
 
-/// The first line of `text` without its end, and what follows it: `None` when the line has no end.
+/// Splits `text` after its first line: returns the line without its end and the rest, `None` if the line has no end.
 pub(crate) fn split(text: &[u8]) -> (&[u8], Option<&[u8]>) {
     let Some(end) = memchr2(b'\n', b'\r', text) else { return (text, None) };
     let (line, rest) = text.split_at(end);

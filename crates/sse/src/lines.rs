@@ -1,8 +1,8 @@
-//! Input cut into lines, and the lines of the open block held together.
+//! Splits the input into lines and buffers the lines of the open block.
 //!
-//! A block is what lies between two blank lines: an event in the making. While it lies in one chunk nothing is
-//! copied. When the chunk ends first, what came of the block is *carried*: copied into a buffer of its own, so that
-//! the chunk is released. Each byte is searched for a line end once, and carried at most once.
+//! A block is the run of lines between two blank lines: a potential event. As long as it lies within one chunk nothing
+//! is copied. If the chunk ends first, the part of the block read so far is *carried*: copied into a separate buffer,
+//! so that the chunk can be released. Each byte is searched for a line end once and carried at most once.
 //!
 //! ```text
 //!   chunk   …data: a\n\n event: x\ndata: {"te          nothing carried: the block is chunk[start..at]
@@ -21,43 +21,43 @@ use memchr::memchr2;
 
 use crate::{DecodeError, Limits};
 
-/// The lines of the input, and the bytes of the open block. Positions are counted from the block's first byte.
+/// Line splitter and buffer of the open block. Positions are relative to the first byte of the block.
 #[derive(Default)]
 pub(crate) struct Lines {
     limits: Limits,
-    place: Place,
-    /// Fed and not begun; none is empty.
+    state: State,
+    /// Chunks fed but not yet started; none is empty.
     queue: VecDeque<Bytes>,
     chunk: Bytes,
-    /// How far `chunk` has been searched for line ends.
+    /// Position up to which `chunk` has been searched for line ends.
     at: usize,
-    /// Where in `chunk` the block goes on after what is carried.
+    /// Position in `chunk` where the block starts, or continues after the carried part.
     start: usize,
     carry: Vec<u8>,
-    /// Where in the block the open line begins.
+    /// Start of the open line within the block.
     line: usize,
 }
 
-/// What the next byte may be besides a part of the open line.
+/// The special meaning that the next byte may have.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Place {
-    /// A byte order mark may lead the first line.
+enum State {
+    /// The first line may start with a byte order mark.
     #[default]
     FirstLine,
-    /// The chunk before ended in CR: an LF belongs to that line end.
+    /// The previous chunk ended in CR: an LF belongs to that line end.
     AfterCr,
     Within,
 }
 
-/// What [`Lines::plain_block`] found. A plain block lies in one chunk and is what model APIs send: at most one `event`
-/// line and then one `data` line, each with a space after its colon and LF as its end.
+/// Result of [`Lines::plain_block`]. A plain block lies in one chunk and has the form that model APIs send: at most one
+/// `event` line followed by one `data` line, each with a space after its colon and ending in LF.
 pub(crate) enum Plain {
-    /// The whole of one, and where the values are.
-    Whole { name: Range<usize>, data: Range<usize> },
+    /// A complete plain block with the ranges of its values.
+    Complete { name: Range<usize>, data: Range<usize> },
     /// The chunk ends within the `data` line.
-    Open { name: Range<usize> },
-    /// Something else, or too little to say; nothing was taken.
-    No,
+    Partial { name: Range<usize> },
+    /// Not a plain block, or too little input to decide; nothing was consumed.
+    Other,
 }
 
 impl Lines {
@@ -68,19 +68,20 @@ impl Lines {
     #[inline]
     pub(crate) fn feed(&mut self, input: Bytes) {
         let is_done = self.start == self.chunk.len() && self.queue.is_empty();
-        if is_done && self.place != Place::AfterCr {
-            // Nothing is left of the chunk before, so that this one need not stand in line.
+        if is_done && self.state != State::AfterCr {
+            // Nothing is left of the previous chunk, so this one can bypass the queue.
             (self.chunk, self.start, self.at) = (input, 0, 0);
         } else if !input.is_empty() {
             self.queue.push_back(input);
         }
     }
 
-    /// The next whole line as a range of [`Lines::block`], without its end. `None` when the input does not hold one.
+    /// Returns the next complete line as a range of [`Lines::block`], without its end, or `None` if more input is
+    /// needed.
     pub(crate) fn next(&mut self) -> Result<Option<Range<usize>>, DecodeError> {
         loop {
             let rest = &self.chunk[self.at..];
-            // Each event ends in a blank line: those are not searched for.
+            // Fast path for the blank line that ends each event.
             let end = if rest.first() == Some(&b'\n') { Some(0) } else { memchr2(b'\n', b'\r', rest) };
             if let Some(length) = end {
                 return self.end_line(self.at + length).map(Some);
@@ -92,42 +93,42 @@ impl Lines {
         }
     }
 
-    /// Takes the next block as a whole if it is plain. [`Lines::next`] would find the same, line by line.
+    /// Consumes the next block at once if it is plain. Equivalent to reading it line by line with [`Lines::next`].
     pub(crate) fn plain_block(&mut self) -> Plain {
-        if self.place != Place::Within || !self.carry.is_empty() || self.start != self.at {
-            return Plain::No;
+        if self.state != State::Within || !self.carry.is_empty() || self.start != self.at {
+            return Plain::Other;
         }
         let block = &self.chunk[self.start..];
         let (mut name, mut line) = (0..0, 0);
         if block.starts_with(b"event: ") {
             match memchr2(b'\n', b'\r', block) {
                 Some(end) if block[end] == b'\n' => (name, line) = (7..end, end + 1),
-                _ => return Plain::No,
+                _ => return Plain::Other,
             }
         }
         if !block[line..].starts_with(b"data: ") || name.end > self.limits.line {
-            return Plain::No;
+            return Plain::Other;
         }
         let Some(length) = memchr2(b'\n', b'\r', &block[line..]) else {
             (self.line, self.at) = (line, self.chunk.len());
-            return Plain::Open { name };
+            return Plain::Partial { name };
         };
         let end = line + length;
         let is_within = length <= self.limits.line && end < self.limits.event;
         if !is_within || !block[end..].starts_with(b"\n\n") {
-            return Plain::No;
+            return Plain::Other;
         }
         self.at = self.start + end + 2;
-        Plain::Whole { name, data: line + 6..end }
+        Plain::Complete { name, data: line + 6..end }
     }
 
-    /// The block as far as its lines have been read.
+    /// Returns the lines of the open block read so far.
     #[inline]
     pub(crate) fn block(&self) -> &[u8] {
         if self.carry.is_empty() { &self.chunk[self.start..self.at] } else { &self.carry }
     }
 
-    /// The block in memory of its own: a slice of the chunk, or a copy of what was carried.
+    /// Returns the block as owned bytes: a slice of the chunk, or a copy of the carried bytes.
     pub(crate) fn shared_block(&self) -> Bytes {
         match self.carry.is_empty() {
             true => self.chunk.slice(self.start..self.at),
@@ -135,7 +136,7 @@ impl Lines {
         }
     }
 
-    /// Ends the block and forgets it.
+    /// Ends the block and discards it.
     #[inline]
     pub(crate) fn skip(&mut self) {
         self.carry.clear();
@@ -146,50 +147,50 @@ impl Lines {
         self.line = 0;
     }
 
-    /// How many bytes are held: input that was not read yet, and what is carried.
-    pub(crate) fn held(&self) -> usize {
+    /// Returns the number of bytes held: unread input plus carried bytes.
+    pub(crate) fn buffered(&self) -> usize {
         let unread = self.chunk.len() - self.start + self.queue.iter().map(Bytes::len).sum::<usize>();
         unread + self.carry.len()
     }
 
-    /// Whether the input, all of it read, ends in the midst of a block that is more than comments.
+    /// Returns true if the input ends inside a block that is more than comments, or has not been read completely.
     pub(crate) fn is_open(&self) -> bool {
         if self.at < self.chunk.len() || !self.queue.is_empty() {
             return true;
         }
         let mut open = self.carry.as_slice();
-        if self.place == Place::FirstLine {
+        if self.state == State::FirstLine {
             open = open.strip_prefix(BOM).unwrap_or(open);
         }
-        // Comments before the first field are no part of a block, so only an unfinished one can be here.
+        // Comments before the first field are not part of a block, so only an incomplete one can be here.
         !open.is_empty() && !open.starts_with(b":")
     }
 
-    /// Ends the open line, whose end is `chunk[index]`.
+    /// Ends the open line at the line end `chunk[index]`.
     #[inline]
     fn end_line(&mut self, index: usize) -> Result<Range<usize>, DecodeError> {
         let mut line = self.line..self.position(index);
         self.check(line.end)?;
         self.at = index + 1;
-        let place = std::mem::replace(&mut self.place, Place::Within);
+        let state = std::mem::replace(&mut self.state, State::Within);
         if self.chunk[index] == b'\r' {
             match self.chunk.get(self.at) {
                 Some(b'\n') => self.at += 1,
                 Some(_) => {}
-                None => self.place = Place::AfterCr,
+                None => self.state = State::AfterCr,
             }
         }
         if !self.carry.is_empty() {
             self.carry_to(self.at);
         }
-        if place == Place::FirstLine {
+        if state == State::FirstLine {
             line.end -= self.drop_bom();
         }
         self.line = self.position(self.at);
         Ok(line)
     }
 
-    /// Carries what the chunk holds of the block, and lets go of the chunk.
+    /// Carries the chunk's part of the block and releases the chunk.
     #[inline]
     fn end_chunk(&mut self) -> Result<(), DecodeError> {
         self.check(self.position(self.chunk.len()))?;
@@ -202,10 +203,10 @@ impl Lines {
     fn next_chunk(&mut self) -> bool {
         let Some(chunk) = self.queue.pop_front() else { return false };
         self.chunk = chunk;
-        if self.place == Place::AfterCr {
-            self.place = Place::Within;
+        if self.state == State::AfterCr {
+            self.state = State::Within;
             self.at = usize::from(self.chunk[0] == b'\n');
-            // The LF stays with its line. After the end of a block it is dropped.
+            // The LF stays with its line, but is dropped if it follows the end of a block.
             if self.carry.is_empty() {
                 self.start = self.at;
             }
@@ -214,14 +215,14 @@ impl Lines {
         true
     }
 
-    /// The position in the block of `chunk[index]`.
+    /// Returns the position of `chunk[index]` within the block.
     #[inline]
     fn position(&self, index: usize) -> usize {
         self.carry.len() + index - self.start
     }
 
-    /// Whether the open line may reach `end`. Of two limits passed, the one that comes first in the stream is told,
-    /// however the input was cut.
+    /// Checks the limits for an open line that reaches `end`. If both are exceeded, the one reached first in the stream
+    /// is reported, independent of chunk boundaries.
     #[inline]
     fn check(&self, end: usize) -> Result<(), DecodeError> {
         let Limits { line, event } = self.limits;
@@ -235,13 +236,13 @@ impl Lines {
         }
     }
 
-    /// Carries `chunk[start..end]`.
+    /// Copies `chunk[start..end]` to the carry.
     #[inline]
     fn carry_to(&mut self, end: usize) {
         let more = &self.chunk[self.start..end];
         let needed = self.carry.len() + more.len();
         if needed > self.carry.capacity() {
-            // Doubling keeps the cost linear. It stops at the limit, so that memory does too.
+            // Doubling keeps the cost linear. Growth stops at the event limit to bound memory.
             let room = (2 * self.carry.capacity()).max(ROOM).min(self.limits.event).max(needed);
             self.carry.reserve_exact(room - self.carry.len());
         }
@@ -249,7 +250,7 @@ impl Lines {
         self.start = end;
     }
 
-    /// Removes the byte order mark that the block begins with, and tells its length: 0 when there is none.
+    /// Removes a byte order mark at the start of the block. Returns its length, or 0 if there is none.
     fn drop_bom(&mut self) -> usize {
         if !self.block().starts_with(BOM) {
             return 0;
@@ -263,8 +264,8 @@ impl Lines {
     }
 }
 
-/// The byte order mark, which may lead a stream.
+/// The UTF-8 byte order mark, which may start a stream.
 pub(crate) const BOM: &[u8] = "\u{feff}".as_bytes();
 
-/// Bytes that the carry keeps room for between blocks.
+/// Capacity in bytes that the carry keeps between blocks.
 const ROOM: usize = 4096;

@@ -1,4 +1,4 @@
-//! `data:` URLs with base64 content, the form in which images travel inside JSON.
+//! Data URLs with base64 content, used for images inside JSON.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::{Path, Violations};
 
-/// A Data URL taken apart, its content still base64 text (RFC 2397; spec §2.1).
+/// A parsed base64 data URL (RFC 2397). The content is still encoded.
 ///
 /// ```
 /// use sluicegate_wire::DataUrl;
@@ -23,25 +23,25 @@ pub struct DataUrl<'a> {
     pub data: &'a str,
 }
 
-/// Why a text is no Data URL that can be served. Its `Display` completes "… is not usable: ".
+/// An invalid or unsupported data URL. `Display` is a clause that follows a colon in an error message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DataUrlError {
-    /// It does not begin with `data:`.
+    /// The text does not begin with `data:`.
     Scheme,
-    /// It has no `;base64,` before its content.
+    /// There is no `;base64,` before the content.
     Coding,
-    /// It has no content.
+    /// The content is empty.
     Empty,
-    /// Its content is not base64 of the standard alphabet with padding.
+    /// The content is not padded base64 of the standard alphabet.
     Base64,
 }
 
 impl<'a> DataUrl<'a> {
-    /// Takes `text` apart. The content is not looked at: see [`DataUrl::check`].
+    /// Parses `text` without validating the content; see [`DataUrl::check`].
     ///
     /// # Errors
-    /// When the text is not `data:<type>;base64,<content>`.
+    /// Returns an error if the text does not have the form `data:<type>;base64,<content>`.
     pub fn parse(text: &'a str) -> Result<Self, DataUrlError> {
         let rest = strip_scheme(text).ok_or(DataUrlError::Scheme)?;
         let (head, data) = rest.split_once(',').ok_or(DataUrlError::Coding)?;
@@ -52,16 +52,16 @@ impl<'a> DataUrl<'a> {
         Ok(Self { media_type, data })
     }
 
-    /// Whether the text is meant as a Data URL at all.
+    /// Returns true if the text has the scheme `data:`, that is, if it is meant as a data URL.
     #[must_use]
     pub fn is_meant(text: &str) -> bool {
         strip_scheme(text).is_some()
     }
 
-    /// Whether the content decodes, told without holding the decoded bytes.
+    /// Checks that the content is valid base64, without buffering the decoded bytes.
     ///
     /// # Errors
-    /// [`DataUrlError::Base64`] when it does not.
+    /// Returns [`DataUrlError::Base64`] if it is not.
     pub fn check(&self) -> Result<(), DataUrlError> {
         let mut scratch = [0; BLOCK / 4 * 3];
         let bytes = self.data.as_bytes();
@@ -75,18 +75,18 @@ impl<'a> DataUrl<'a> {
         Ok(())
     }
 
-    /// The content.
+    /// Decodes the content.
     ///
     /// # Errors
-    /// [`DataUrlError::Base64`] when it is not base64 of the standard alphabet with padding.
+    /// Returns [`DataUrlError::Base64`] if it is not padded base64 of the standard alphabet.
     pub fn decode(&self) -> Result<Vec<u8>, DataUrlError> {
         STANDARD.decode(self.data).map_err(|_| DataUrlError::Base64)
     }
 }
 
-/// Records at `path` why `url` cannot name a picture: it is neither a usable Data URL of a picture nor `https://`.
+/// Checks that `url` is a data URL of an image or an `https://` URL, and records a violation at `path` if not.
 ///
-/// Whether an https address may be fetched is not judged here (wire-reference §1.2).
+/// It does not check whether an https URL may be fetched.
 pub fn check_image_url(path: &Path<'_>, url: &str, found: &mut Violations) {
     if !DataUrl::is_meant(url) {
         let https = url.get(..8).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"));
@@ -105,7 +105,7 @@ pub fn check_image_url(path: &Path<'_>, url: &str, found: &mut Violations) {
     }
 }
 
-/// The media types of pictures that the text protocols take.
+/// Image media types accepted by the text protocols.
 const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/webp", "image/gif"];
 
 impl fmt::Display for DataUrlError {
@@ -126,14 +126,14 @@ fn strip_scheme(text: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("data:").then_some(rest)
 }
 
-/// Characters decoded at a time by `check`: a multiple of 4.
+/// Number of characters that `check` decodes at a time; a multiple of 4.
 const BLOCK: usize = 4096;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// What is no data URL with base64 is refused, with the reason.
+    /// Text that is not a base64 data URL is rejected with the specific reason.
     #[test]
     fn i05_what_is_no_data_url_is_told_apart() {
         let wrong = |text| DataUrl::parse(text).unwrap_err();
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(wrong("d\u{e4}ta:x;base64,aGk="), DataUrlError::Scheme);
     }
 
-    /// Base64 of another alphabet, padding or length is refused wherever it is looked at.
+    /// Base64 with another alphabet, wrong padding or a wrong length is rejected by `check` and `decode` alike.
     #[test]
     fn i04_check_agrees_with_decode() {
         let long = "QUJD".repeat(3000);

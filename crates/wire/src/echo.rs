@@ -1,14 +1,14 @@
-//! What a message repeats of a caller's own words.
+//! Truncation of caller-supplied values that are quoted in error messages.
 
-/// The beginning of a word or name of the caller's: as much as a message repeats of it, which is 64 characters.
+/// Truncates a caller-supplied value to 64 characters, so that an error message can quote it.
 ///
 /// ```
-/// assert_eq!(sluicegate_wire::echo("sepia"), "sepia");
-/// assert_eq!(sluicegate_wire::echo(&"é".repeat(1000)), "é".repeat(64));
+/// assert_eq!(sluicegate_wire::truncate_for_error("sepia"), "sepia");
+/// assert_eq!(sluicegate_wire::truncate_for_error(&"é".repeat(1000)), "é".repeat(64));
 /// ```
 #[must_use]
-pub fn echo(word: &str) -> &str {
-    word.char_indices().nth(MOST).map_or(word, |(end, _)| &word[..end])
+pub fn truncate_for_error(value: &str) -> &str {
+    value.char_indices().nth(MAX_CHARS).map_or(value, |(end, _)| &value[..end])
 }
 
-const MOST: usize = 64;
+const MAX_CHARS: usize = 64;

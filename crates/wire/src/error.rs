@@ -1,4 +1,4 @@
-//! The one error of the gateway, and the shape in which OpenAI-style clients read it.
+//! The error type of the gateway, and its OpenAI-style response body.
 
 use std::fmt;
 
@@ -7,46 +7,46 @@ use serde::{Deserialize, Serialize};
 
 crate::objects!(ErrorBody, ErrorDetail);
 
-/// What sort of failure: it decides the HTTP status and the `type` of the body (wire-reference §6).
+/// The kind of an error. It determines the HTTP status and the `type` in the response body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// 400: the request itself is wrong.
+    /// 400: the request is invalid.
     InvalidRequest,
-    /// 401: no key, or one that does not open anything.
+    /// 401: no API key, or an invalid one.
     Authentication,
-    /// 403: a good key without this right.
+    /// 403: a valid API key without the required permission.
     Permission,
-    /// 404: no such path or model.
+    /// 404: unknown path or model.
     NotFound,
-    /// 405: the path exists, the method does not.
+    /// 405: the path does not support the method.
     MethodNotAllowed,
-    /// 408: the request did not arrive in time.
+    /// 408: the request was not received in time.
     RequestTimeout,
-    /// 413: more bytes than are taken.
+    /// 413: the body exceeds the size limit.
     TooLarge,
-    /// 414: a request target over its limit.
+    /// 414: the request target exceeds the length limit.
     TargetTooLong,
-    /// 415: a body of another media type or coding.
+    /// 415: unsupported media type or content coding of the body.
     UnsupportedMediaType,
-    /// 429: too many at once, or too many in a while.
+    /// 429: concurrency or rate limit exceeded.
     RateLimit,
-    /// 431: a request head over its limit.
+    /// 431: the request headers exceed the size limit.
     HeadersTooLarge,
-    /// 500: a fault of ours.
+    /// 500: internal error of the gateway.
     Internal,
-    /// 502: the target failed or answered nonsense.
+    /// 502: the upstream failed or sent an invalid response.
     Upstream,
-    /// 503: nobody to answer just now.
+    /// 503: no engine or upstream is available.
     Unavailable,
-    /// 503, of Messages 529: the target has more to do than it can.
+    /// 503, in the Messages protocol 529: the upstream is overloaded.
     Overloaded,
-    /// 504: the target did not answer in time.
+    /// 504: the upstream did not respond in time.
     UpstreamTimeout,
 }
 
 impl ErrorKind {
-    /// The HTTP status.
+    /// Returns the HTTP status.
     #[must_use]
     pub const fn status(self) -> u16 {
         match self {
@@ -68,7 +68,7 @@ impl ErrorKind {
         }
     }
 
-    /// The `type` of an OpenAI-style error body (wire-reference §6.1).
+    /// Returns the `type` of an OpenAI-style error body.
     #[must_use]
     pub const fn openai_type(self) -> &'static str {
         match self {
@@ -90,59 +90,60 @@ impl ErrorKind {
     }
 }
 
-/// A failure as a client is told it. The cause, if there is more to say, goes to the log alone.
+/// An error as reported to the client. Details of the cause are only logged.
 ///
-/// Each protocol renders it: as an HTTP body before the first byte, as an event after it.
+/// Each protocol renders it as an HTTP response body, or as a stream event once the response has started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiError {
-    /// What sort of failure.
+    /// The kind of error.
     pub kind: ErrorKind,
-    /// The machine-readable name, from the closed list of wire-reference §6.1.
+    /// The machine-readable error code, from a closed set.
     pub code: &'static str,
-    /// The name within a stream that has begun, where clients know the failure by another one (wire-reference §1.9).
+    /// The error code to use within a started stream, where clients expect a different one.
     pub code_in_stream: Option<StreamCode>,
-    /// One or more whole sentences for a person.
+    /// One or more complete sentences for a person.
     pub message: String,
-    /// The field at fault, as a path.
+    /// The path of the invalid field.
     pub param: Option<String>,
-    /// How many seconds to wait before another try.
+    /// Seconds to wait before a retry.
     pub retry_after: Option<u32>,
 }
 
 impl ApiError {
-    /// An error of `kind`, named `code`, told as `message`.
+    /// Creates an error with a kind, a code and a message.
     #[must_use]
     pub fn new(kind: ErrorKind, code: &'static str, message: impl Into<String>) -> Self {
         Self { kind, code, code_in_stream: None, message: message.into(), param: None, retry_after: None }
     }
 
-    /// The same error, laid to the field `param`.
+    /// Sets the path of the invalid field.
     #[must_use]
     pub fn with_param(self, param: impl Into<String>) -> Self {
         Self { param: Some(param.into()), ..self }
     }
 
-    /// The same error, with the advice to wait so many seconds.
+    /// Sets the number of seconds to wait before a retry.
     #[must_use]
     pub fn with_retry_after(self, seconds: u32) -> Self {
         Self { retry_after: Some(seconds), ..self }
     }
 
-    /// More requests at once than the gateway takes (spec §7, §8.1).
+    /// Creates the error for requests over the gateway's concurrency limit.
     #[must_use]
     pub fn concurrency_limit() -> Self {
         let message = "Too many parallel requests; reduce parallelism and try again in 1s.";
         Self::new(ErrorKind::RateLimit, "gateway_concurrency_limit", message).with_retry_after(1)
     }
 
-    /// A fault of ours, or of a target, once the stream has begun: clients know just this code (spec §7).
+    /// Creates a generic server error. Within a started stream it also stands for upstream failures, since clients know
+    /// only this code there.
     #[must_use]
     pub fn server_error() -> Self {
         let message = "The server had an error while processing the request.";
         Self::new(ErrorKind::Internal, "server_error", message)
     }
 
-    /// The body that Responses, Chat Completions, Images and the model list answer with.
+    /// Returns the error body of Responses, Chat Completions, Images and the model list.
     #[must_use]
     pub fn body(&self) -> ErrorBody {
         ErrorBody {
@@ -164,23 +165,23 @@ impl fmt::Display for ApiError {
 
 impl std::error::Error for ApiError {}
 
-/// A name that failures of an upstream have within a stream alone, where clients know them (wire-reference §1.9).
+/// Error codes of upstream failures that clients recognize only within a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamCode {
-    /// The operator's account there is used up.
+    /// The quota of the operator's upstream account is exhausted.
     InsufficientQuota,
-    /// The operator's account there does not include this.
+    /// The operator's upstream account does not include the requested usage.
     UsageNotIncluded,
-    /// It does not take the prompt.
+    /// The upstream rejected the prompt.
     InvalidPrompt,
-    /// It has more to do than it can.
+    /// The upstream is overloaded.
     ServerIsOverloaded,
-    /// It asks for fewer requests.
+    /// The upstream asks for a lower request rate.
     SlowDown,
 }
 
 impl StreamCode {
-    /// The one of this name.
+    /// Returns the code with the given name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let all = [
@@ -193,7 +194,7 @@ impl StreamCode {
         all.into_iter().find(|code| code.as_str() == name)
     }
 
-    /// The name.
+    /// Returns the name of the code.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -212,28 +213,28 @@ impl fmt::Display for StreamCode {
     }
 }
 
-/// `{"error": {…}}`, the OpenAI-style error body (wire-reference §6.1).
+/// The OpenAI-style error body, `{"error": {…}}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self")]
 pub struct ErrorBody {
-    /// The failure.
+    /// The error.
     pub error: ErrorDetail,
 }
 
-/// The inside of an OpenAI-style error body. All four keys are always written.
+/// The error object of an OpenAI-style error body. All four keys are always written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self")]
 pub struct ErrorDetail {
-    /// For a person.
+    /// A description for a person.
     #[serde(default)]
     pub message: String,
-    /// The sort of failure.
+    /// The kind of error.
     #[serde(rename = "type", default)]
     pub kind: String,
-    /// The field at fault.
+    /// The path of the invalid field.
     #[serde(default)]
     pub param: Option<String>,
-    /// The machine-readable name.
+    /// The machine-readable error code.
     #[serde(default)]
     pub code: Option<String>,
 }

@@ -1,8 +1,10 @@
-//! Identifiers: a prefix and 128 bits that the caller drew.
+//! Identifiers made of a prefix and 128 random bits from the caller.
 
 use std::fmt::Write as _;
 
-/// `resp_0f1e…`: `prefix`, an underscore and 32 hexadecimal digits. Randomness is the caller's.
+/// Formats an identifier such as `resp_0f1e…`: `prefix`, an underscore and 32 hexadecimal digits.
+///
+/// The caller supplies the random bits.
 ///
 /// ```
 /// assert_eq!(sluicegate_wire::id("req", 0x2a), "req_0000000000000000000000000000002a");

@@ -1,4 +1,4 @@
-//! JSON that is carried and not looked into.
+//! Opaque JSON values, kept as raw text.
 
 use std::borrow::Cow;
 
@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
-/// A JSON object whose members keep their order: unknown fields and unknown variants live here.
+/// A JSON object that preserves member order; used for unknown fields and unknown variants.
 pub type Object = serde_json::Map<String, serde_json::Value>;
 
-/// Any JSON value, kept as the text it came as: key order, number spelling and all. Only line breaks between its tokens
-/// become spaces, so that it can be written as the data of a server-sent event, which is one line.
+/// Any JSON value, kept as its original text, which preserves key order and number formatting. Only line breaks between
+/// tokens are replaced by spaces, so that the value can be written as the single-line data of a server-sent event.
 ///
-/// Reads from `serde_json` alone, as every type that holds raw text does.
+/// Like every type that holds a `RawValue`, it deserializes from `serde_json` only.
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
 pub struct Json(Box<RawValue>);
@@ -22,8 +22,8 @@ pub struct Json(Box<RawValue>);
 impl<'de> Deserialize<'de> for Json {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(from)?;
-        // Raw text may hold what no value is: half a surrogate pair, a number beyond all bounds.
-        if may_be_no_value(raw.get()) {
+        // `RawValue` accepts text that is not a valid value: a lone surrogate, or a number that is out of range.
+        if needs_validation(raw.get()) {
             serde_json::from_str::<serde_json::Value>(raw.get()).map_err(D::Error::custom)?;
         }
         Ok(Self(on_one_line(raw)))
@@ -31,26 +31,26 @@ impl<'de> Deserialize<'de> for Json {
 }
 
 impl Json {
-    /// The JSON text.
+    /// Returns the JSON text.
     #[must_use]
     pub fn text(&self) -> &str {
         self.0.get()
     }
 
-    /// The value as a tree.
+    /// Parses the text into a [`serde_json::Value`].
     #[must_use]
     pub fn value(&self) -> serde_json::Value {
-        // The text was a JSON value when it was taken in; its depth alone can be too much for a tree.
+        // The text was validated on construction; parsing can fail only on excessive depth.
         serde_json::from_str(self.text()).unwrap_or_default()
     }
 
-    /// Whether the value is an object.
+    /// Returns true if the value is an object.
     #[must_use]
     pub fn is_object(&self) -> bool {
         self.text().starts_with('{')
     }
 
-    /// Whether the value is `null`.
+    /// Returns true if the value is `null`.
     #[must_use]
     pub fn is_null(&self) -> bool {
         self.text() == "null"
@@ -59,7 +59,7 @@ impl Json {
 
 impl From<&serde_json::Value> for Json {
     fn from(value: &serde_json::Value) -> Self {
-        // A tree of JSON values always has a text.
+        // Serializing a `Value` cannot fail.
         Self(serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned()))
     }
 }
@@ -90,7 +90,7 @@ impl JsonSchema for Json {
     }
 }
 
-/// Replaces line breaks by spaces. Within strings they are always escaped, so these stand between tokens.
+/// Replaces line breaks by spaces. They are escaped within strings, so these can only stand between tokens.
 fn on_one_line(raw: Box<RawValue>) -> Box<RawValue> {
     if !raw.get().bytes().any(|byte| matches!(byte, b'\r' | b'\n')) {
         return raw;
@@ -98,27 +98,29 @@ fn on_one_line(raw: Box<RawValue>) -> Box<RawValue> {
     RawValue::from_string(raw.get().replace(['\r', '\n'], " ")).unwrap_or(raw)
 }
 
-/// Whether JSON has an escape, or a number with an exponent or very many digits; or a string that looks like one.
-fn may_be_no_value(text: &str) -> bool {
+/// Returns true if JSON text contains an escape, an exponent or a very long number (possibly inside a string).
+///
+/// Other raw text is always a valid value, so it need not be parsed.
+fn needs_validation(text: &str) -> bool {
     let mut digits = 0;
     text.bytes().any(|byte| {
-        let is_number = digits > 0 && matches!(byte, b'e' | b'E') || digits > MOST_DIGITS;
+        let is_number = digits > 0 && matches!(byte, b'e' | b'E') || digits > MAX_DIGITS;
         digits = if byte.is_ascii_digit() { digits + 1 } else { 0 };
         is_number || byte == b'\\'
     })
 }
 
-/// A number of so many digits is within bounds.
-const MOST_DIGITS: usize = 300;
+/// Numbers with at most this many digits are within the range of an `f64`.
+const MAX_DIGITS: usize = 300;
 
-/// Why JSON could not be read, for the log: without what is cited of it, which may be what a model said.
+/// Describes a JSON error for the log without quoting the document, which may contain model output.
 #[must_use]
 pub fn json_fault(error: &serde_json::Error) -> String {
     match error.classify() {
         Category::Data => {
             format!("a member is missing or of the wrong type, at line {} column {}", error.line(), error.column())
         }
-        // What is no JSON is told by its place and the rule that it breaks.
+        // Syntax errors name only a position and the violated rule.
         _ => error.to_string(),
     }
 }
@@ -134,7 +136,7 @@ mod tests {
         assert_eq!(fault("[told"), "expected ident at line 1 column 3");
     }
 
-    /// What is carried keeps its text, numbers and all.
+    /// Opaque JSON keeps its exact text, including the formatting of numbers.
     #[test]
     fn j03_text_survives() {
         let text = r#"{"b":1.50,"a":1e2,"b2":[ ]}"#;
@@ -142,14 +144,14 @@ mod tests {
         assert_eq!(serde_json::to_string(&json).unwrap(), text);
     }
 
-    /// The data of a server-sent event is one line, so that a line break within would cut it in two.
+    /// The data of a server-sent event is one line, so a raw line break would split the event.
     #[test]
     fn line_breaks_between_tokens_become_spaces() {
         let json: Json = serde_json::from_str("{\r\n\t\"a\\nb\":\r[1,\n2]\n}").unwrap();
         assert_eq!(json.text(), "{  \t\"a\\nb\": [1, 2] }");
     }
 
-    /// What is carried is a value, as what is looked into.
+    /// Opaque JSON must be a valid JSON value, like parsed JSON.
     #[test]
     fn j03_j09_text_that_is_no_value_is_refused() {
         let long = "9".repeat(400);

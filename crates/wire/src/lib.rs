@@ -17,7 +17,7 @@ mod valid;
 mod violation;
 
 pub use data_url::{DataUrl, DataUrlError, check_image_url};
-pub use echo::echo;
+pub use echo::truncate_for_error;
 pub use error::{ApiError, ErrorBody, ErrorDetail, ErrorKind, StreamCode};
 pub use id::id;
 pub use json::{Json, Object, json_fault};

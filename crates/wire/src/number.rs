@@ -1,30 +1,30 @@
-//! Integers as clients send them: `3`, and `3.0` from languages that know one kind of number.
+//! Deserialization of integers, including integral floats: `3`, and `3.0` from languages with a single number type.
 
 use std::fmt;
 
 use serde::de::{Deserializer, Error, Unexpected, Visitor};
 
-/// Reads an integer; an integral float such as `3.0` is one (wire-reference §0.2).
+/// Deserializes an integer; an integral float such as `3.0` is accepted.
 ///
 /// For `#[serde(deserialize_with = "wire::integer")]`.
 ///
 /// # Errors
-/// When the value is no number, has a fraction or is beyond what an `i64` holds.
+/// Returns an error if the value is not a number, has a fractional part or does not fit into an `i64`.
 pub fn integer<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
     from.deserialize_any(Integer)
 }
 
-/// Reads an integer or `null`, which means absent.
+/// Deserializes an integer or `null`; `null` means absent.
 ///
 /// For `#[serde(default, deserialize_with = "wire::integer_or_null")]`.
 ///
 /// # Errors
-/// As [`integer`].
+/// Returns an error under the same conditions as [`integer`].
 pub fn integer_or_null<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
     from.deserialize_option(Nullable)
 }
 
-/// The integer that `number` is, when it is one that a double holds exactly.
+/// Converts `number` to an integer if it is integral and within the exactly representable range.
 pub(crate) fn integral(number: f64) -> Option<i64> {
     (number.fract() == 0.0 && number.abs() <= EXACT).then_some(number as i64)
 }
@@ -73,7 +73,7 @@ impl<'de> Visitor<'de> for Nullable {
     }
 }
 
-/// Up to here a double tells every integer from its neighbours.
+/// The largest magnitude up to which an `f64` represents every integer exactly: 2^53.
 pub(crate) const EXACT: f64 = 9_007_199_254_740_992.0;
 
 #[cfg(test)]
@@ -90,7 +90,7 @@ mod tests {
         serde_json::from_str::<Holder>(text).ok().map(|holder| holder.n)
     }
 
-    /// Integral floats are integers; fractions and what is too large are not.
+    /// Integral floats are accepted as integers; fractions and out-of-range numbers are rejected.
     #[test]
     fn j03_integral_floats_are_integers_and_nothing_else_is() {
         assert_eq!(read(r#"{"n":1.0}"#), Some(Some(1)));

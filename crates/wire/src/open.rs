@@ -1,4 +1,4 @@
-//! Wire types with a place for what tomorrow brings: open string enums, and text that may be a list.
+//! Forward-compatible wire types: open string enums, and unions of a string with a list or an object.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,18 +9,17 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-/// Declares an enum of words, with `Other` for the words that nobody knows yet.
+/// Declares an open string enum: known values plus an `Other` variant for unknown ones.
 ///
-/// The enum reads and writes as a JSON string. Every string parses; whether a word is acceptable is the
-/// validator's to say, with `is_known`.
+/// The enum is a JSON string on the wire. Every string parses; validators reject unknown values with `is_known`.
 ///
 /// ```
 /// sluicegate_wire::open_enum! {
-///     /// How hard to think.
+///     /// Reasoning effort.
 ///     pub enum Effort {
-///         /// A little.
+///         /// Low effort.
 ///         Low = "low",
-///         /// A lot.
+///         /// High effort.
 ///         High = "high",
 ///     }
 /// }
@@ -38,15 +37,15 @@ macro_rules! open_enum {
         #[non_exhaustive]
         $vis enum $name {
             $($(#[$doc])* $variant,)+
-            /// A word that this version does not know, as it came.
+            /// A value unknown to this version, unchanged.
             Other(::std::string::String),
         }
 
         impl $name {
-            /// The words that are known, in the order of their variants.
+            /// All known values, in the order of their variants.
             $vis const KNOWN: &'static [&'static str] = &[$($word),+];
 
-            /// The word on the wire.
+            /// Returns the value as it is written on the wire.
             #[must_use]
             $vis fn as_str(&self) -> &str {
                 match self {
@@ -55,7 +54,7 @@ macro_rules! open_enum {
                 }
             }
 
-            /// Whether the word is one of [`Self::KNOWN`].
+            /// Returns true if the value is one of [`Self::KNOWN`].
             #[must_use]
             $vis fn is_known(&self) -> bool {
                 !matches!(self, Self::Other(_))
@@ -95,10 +94,10 @@ macro_rules! open_enum {
     };
 }
 
-/// Reads a string into a type made from one, without a copy where the input can be borrowed.
+/// Deserializes a string into a type that implements `From<&str>`, borrowing from the input where possible.
 ///
 /// # Errors
-/// When the value is no string.
+/// Returns an error if the value is not a string.
 pub fn read_word<'de, T: for<'a> From<&'a str>, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
     struct Word<T>(PhantomData<T>);
 
@@ -117,7 +116,7 @@ pub fn read_word<'de, T: for<'a> From<&'a str>, D: Deserializer<'de>>(from: D) -
     from.deserialize_str(Word(PhantomData))
 }
 
-/// A string, or a list of typed parts: the two forms in which every protocol takes content.
+/// A string or a list of typed parts: the two forms of content that every protocol accepts.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum TextOr<T> {
@@ -128,7 +127,7 @@ pub enum TextOr<T> {
 }
 
 impl<T> TextOr<T> {
-    /// The text, when it is plain.
+    /// Returns the text if the value is plain text.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match self {
@@ -137,7 +136,7 @@ impl<T> TextOr<T> {
         }
     }
 
-    /// The parts, when it is a list; nothing for plain text.
+    /// Returns the parts if the value is a list, and an empty slice for plain text.
     #[must_use]
     pub fn parts(&self) -> &[T] {
         match self {
@@ -213,11 +212,11 @@ impl<T: JsonSchema> JsonSchema for TextOr<T> {
     }
 }
 
-/// A word, or an object that says more: `"auto"` beside `{"type": "function", …}`.
+/// A keyword or an object, such as `"auto"` or `{"type": "function", …}`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum WordOr<W, T> {
-    /// The word.
+    /// The keyword.
     Word(W),
     /// The object.
     Object(T),

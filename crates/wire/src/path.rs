@@ -1,11 +1,11 @@
-//! Where in a JSON document: a chain of borrowed steps that costs nothing until it is printed.
+//! Paths into JSON documents: chains of borrowed steps that allocate nothing until printed.
 
 use std::fmt;
 
-/// A place in a JSON document, such as `input[0].content[1].image_url`.
+/// A path into a JSON document, such as `input[0].content[1].image_url`.
 ///
-/// A path is built on the stack while a document is walked, each step borrowing the one before it, and
-/// becomes text only when something is wrong there.
+/// A path is built on the stack while a document is walked, each step borrowing the previous one. It is formatted only
+/// when an error is reported.
 ///
 /// ```
 /// use sluicegate_wire::Path;
@@ -28,16 +28,16 @@ enum Step<'a> {
 }
 
 impl<'a> Path<'a> {
-    /// The document itself; prints as nothing.
+    /// The root of the document; formats as an empty string.
     pub const ROOT: Path<'static> = Path { parent: None, step: Step::Root };
 
-    /// The member `name` of the object at this place.
+    /// Returns the path of the member `name` of the object at this path.
     #[must_use]
     pub fn key(&'a self, name: &'a str) -> Path<'a> {
         Path { parent: Some(self), step: Step::Key(name) }
     }
 
-    /// The entry at `position` of the array at this place.
+    /// Returns the path of the element at `position` of the array at this path.
     #[must_use]
     pub fn index(&'a self, position: usize) -> Path<'a> {
         Path { parent: Some(self), step: Step::Index(position) }

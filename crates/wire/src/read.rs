@@ -1,4 +1,4 @@
-//! Bytes to a type; and when that fails, every reason at once.
+//! Deserialization of a document into a type, with all errors reported at once.
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -6,16 +6,17 @@ use serde_json::Value;
 
 use crate::{Code, Path, Problem, Shape, Violations};
 
-/// How deep arrays and objects of a document may nest.
+/// Maximum nesting depth of arrays and objects in a document.
 pub const MAX_DEPTH: usize = 64;
-/// How many values a document may have. In memory each takes some tens of bytes, even one that is written in two.
+/// Maximum number of values in a document. Each takes tens of bytes in memory, even if written in two.
 pub const MAX_VALUES: usize = 1_000_000;
 
-/// Reads a JSON object into `T`.
+/// Deserializes a JSON object into `T`.
 ///
 /// # Errors
-/// Everything that keeps the document from being a `T`, with paths: syntax alone when it is no JSON, else every
-/// member that is missing or of another type. What a value may be within its type is for the validators.
+/// Returns every reason why the document is not a `T`, with paths: only the syntax error if it is not valid JSON,
+/// otherwise every missing member and every value of a wrong type. Rules about values within their type are left to the
+/// validators.
 pub fn read<T: DeserializeOwned + JsonSchema>(document: &[u8]) -> Result<T, Violations> {
     let extent = Extent::of(document);
     if extent.depth > MAX_DEPTH {
@@ -24,7 +25,7 @@ pub fn read<T: DeserializeOwned + JsonSchema>(document: &[u8]) -> Result<T, Viol
     if extent.values > MAX_VALUES {
         return Err(refusal(format!("The request body has more than {MAX_VALUES} values.")));
     }
-    // As text that was looked over once, its strings need not be looked over one by one.
+    // Validating UTF-8 once here saves validating each string.
     let read = match std::str::from_utf8(document) {
         Ok(text) => serde_json::from_str(text),
         Err(_) => serde_json::from_slice(document),
@@ -51,16 +52,16 @@ fn refusal(sentence: String) -> Violations {
     found
 }
 
-/// How deep a document nests, told by its brackets alone, so that no parser has to go down there.
+/// Returns the nesting depth of a document by counting brackets, without parsing it.
 #[must_use]
 pub fn depth(document: &[u8]) -> usize {
     Extent::of(document).depth
 }
 
-/// How far a document goes, told by its punctuation alone, before anything is built.
+/// The depth and number of values of a document, measured from its punctuation before any value is built.
 struct Extent {
     depth: usize,
-    /// No fewer than there are: each begins behind a comma or a bracket, but for the first.
+    /// An upper bound: each value but the first follows a comma or an opening bracket.
     values: usize,
 }
 
@@ -93,7 +94,7 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Deserialize, JsonSchema)]
-    #[expect(dead_code, reason = "only its shape is looked at")]
+    #[expect(dead_code, reason = "only its schema is used")]
     struct Request {
         model: String,
         input: crate::TextOr<Part>,
@@ -109,22 +110,22 @@ mod tests {
     }
 
     #[derive(Debug, Deserialize, JsonSchema)]
-    #[expect(dead_code, reason = "only its shape is looked at")]
+    #[expect(dead_code, reason = "only its schema is used")]
     struct Part {
         text: String,
     }
 
-    fn told(document: &str) -> Vec<String> {
+    fn messages(document: &str) -> Vec<String> {
         let found = read::<Request>(document.as_bytes()).map(|_| ()).unwrap_err();
         found.iter().map(|v| format!("{} {v}", v.code().as_str())).collect()
     }
 
-    /// Every value of a wrong type is told with its path.
+    /// Every missing member and every value of a wrong type is reported with its path.
     #[test]
     fn j05_every_finding_is_told_with_its_path() {
         let document = r#"{"input":[{"text":1},{"text":"a"},{},7],"stream":"true","limit":1.5}"#;
         assert_eq!(
-            told(document),
+            messages(document),
             [
                 "missing_required_parameter Missing required parameter: 'model'.",
                 "invalid_type Invalid type for 'input[0].text': expected a string, but got an integer instead.",
@@ -135,70 +136,71 @@ mod tests {
             ]
         );
         assert_eq!(
-            told(r#"{"model":"m","input":5}"#),
+            messages(r#"{"model":"m","input":5}"#),
             [
                 "invalid_type Invalid type for 'input': expected a string or an array of objects, but got an integer instead.",
             ]
         );
     }
 
-    /// An integer beyond what a field holds is refused as such.
+    /// An integer out of range of its field is rejected as such.
     #[test]
     fn j03_an_integer_that_no_field_holds_is_not_called_a_decimal_number() {
         for number in ["9223372036854775808", "18446744073709551616", "-18446744073709551616"] {
-            let found = told(&format!(r#"{{"model":"m","input":"","limit":{number}}}"#));
+            let found = messages(&format!(r#"{{"model":"m","input":"","limit":{number}}}"#));
             assert!(found[0].ends_with("expected an integer, but got an integer out of range instead."), "{found:?}");
         }
     }
 
     #[test]
     fn what_is_no_object_is_told_as_such() {
-        assert_eq!(told("{"), ["invalid_json The request body is not valid JSON (line 1, column 1)."]);
-        assert_eq!(told("[]"), ["invalid_json The request body must be a JSON object."]);
+        assert_eq!(messages("{"), ["invalid_json The request body is not valid JSON (line 1, column 1)."]);
+        assert_eq!(messages("[]"), ["invalid_json The request body must be a JSON object."]);
         assert_eq!(
-            told(r#"{"model":"a","model":"b","input":""}"#),
+            messages(r#"{"model":"a","model":"b","input":""}"#),
             ["invalid_json The request body is not valid: duplicate field `model` at line 1 column 20.",]
         );
     }
 
-    /// Deep nesting is refused before anything is built.
+    /// Deep nesting is rejected before any value is built.
     #[test]
     fn j02_deep_nesting_is_refused_before_anything_is_built() {
         let deep = |n: usize| format!(r#"{{"model":"m","input":"","x":{}{}}}"#, "[".repeat(n), "]".repeat(n));
         assert!(read::<Request>(deep(63).as_bytes()).is_ok());
-        assert!(told(&deep(64))[0].contains("more than 64 deep"));
-        assert!(told(&"[".repeat(1_000_000))[0].contains("more than 64 deep"));
+        assert!(messages(&deep(64))[0].contains("more than 64 deep"));
+        assert!(messages(&"[".repeat(1_000_000))[0].contains("more than 64 deep"));
         assert!(read::<Request>(br#"{"model":"[[[\"[","input":""}"#).is_ok());
         assert!(read::<Request>(format!(r#"{{"model":"\"{}","input":""}}"#, "[".repeat(100)).as_bytes()).is_ok());
     }
 
-    /// What nests to the limit is read on a small stack, and what goes beyond it is refused there.
+    /// Documents nested up to the limit are read on a small stack; deeper ones are rejected.
     #[test]
     fn j02_no_nesting_is_too_deep_for_a_small_stack() {
-        let on_it = || {
+        let work = || {
             for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
                 let deep = |n: usize| {
                     format!(r#"{{"model":"m","input":"","x":{}1{}}}"#, open.repeat(n), close.repeat(n)).into_bytes()
                 };
-                let read_and_shown = |n: usize| read::<Deep>(&deep(n)).map(|found| format!("{found:?}").len());
-                assert!(read_and_shown(63).is_ok());
+                let read_and_format = |n: usize| read::<Deep>(&deep(n)).map(|found| format!("{found:?}").len());
+                assert!(read_and_format(63).is_ok());
                 for n in [64, 65, 128, 129, 1_000_000] {
-                    assert!(read_and_shown(n).is_err(), "{n}");
+                    assert!(read_and_format(n).is_err(), "{n}");
                 }
             }
         };
-        std::thread::Builder::new().stack_size(256 << 10).spawn(on_it).unwrap().join().unwrap();
+        std::thread::Builder::new().stack_size(256 << 10).spawn(work).unwrap().join().unwrap();
     }
 
-    /// Values are counted before anything is built, and what is wrong with very many is told of a few.
+    /// Documents with too many values are rejected before any value is built, and the number of reported errors is
+    /// capped.
     #[test]
     fn j08_values_are_counted_and_findings_are_few() {
         let with = |value: &str, n: usize| format!(r#"{{"model":"m","input":[{}0]}}"#, format!("{value},").repeat(n));
-        assert!(told(&with("0", MAX_VALUES))[0].contains("more than 1000000 values"));
-        assert!(told(&with("[]", MAX_VALUES / 2))[0].contains("more than 1000000 values"));
-        // Four are counted beside the list: the document, its object, the list itself and the comma before it.
-        assert!(told(&with("0", MAX_VALUES - 3))[0].contains("more than 1000000 values"));
-        assert_eq!(told(&with("0", MAX_VALUES - 4)).len(), 100);
+        assert!(messages(&with("0", MAX_VALUES))[0].contains("more than 1000000 values"));
+        assert!(messages(&with("[]", MAX_VALUES / 2))[0].contains("more than 1000000 values"));
+        // Four are counted besides the list: the document, its object, the list itself and the comma before it.
+        assert!(messages(&with("0", MAX_VALUES - 3))[0].contains("more than 1000000 values"));
+        assert_eq!(messages(&with("0", MAX_VALUES - 4)).len(), 100);
         let text = format!(r#"{{"model":"{}","input":""}}"#, "[,".repeat(MAX_VALUES));
         assert!(read::<Request>(text.as_bytes()).is_ok());
     }

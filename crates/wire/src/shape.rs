@@ -1,9 +1,9 @@
-//! Why a document does not fit a type, told from the type's own JSON Schema.
+//! Diagnoses why a document does not match a type, based on the type's JSON Schema.
 //!
-//! serde stops at the first thing that it cannot read and knows no path. When a document does not parse, this
-//! walks it against the schema of the same type and lists everything. It is a cold path. What it reads of JSON
-//! Schema is what the types of this workspace produce; ranges and words are for the validators, since serde
-//! does not judge them either.
+//! serde stops at the first error and reports no path. When a document fails to deserialize, this module walks it
+//! against the schema of the type and lists every error. It is a cold path. It supports the subset of JSON Schema that
+//! the types of this workspace produce. Ranges and enum values are left to the validators, since serde does not check
+//! them either.
 
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value};
@@ -11,19 +11,19 @@ use serde_json::{Map, Value};
 use crate::number::{EXACT, integral};
 use crate::{Path, Problem, Violations};
 
-/// The shape of a type: which members it needs, and the JSON type of each.
+/// The shape of a type: its required members and the JSON type of each member.
 #[derive(Clone, Debug)]
 pub struct Shape(Value);
 
 impl Shape {
-    /// The shape of `T`, from its schema.
+    /// Derives the shape of `T` from its schema.
     #[must_use]
     pub fn of<T: JsonSchema>() -> Self {
         Self(SchemaGenerator::default().into_root_schema_for::<T>().to_value())
     }
 
-    /// Everything in `document` that keeps it from being read as the type, as far as that is kept; empty when it can be
-    /// read.
+    /// Returns every error that prevents `document` from deserializing as the type, up to the cap of [`Violations`].
+    /// Empty if the document matches.
     #[must_use]
     pub fn diagnose(&self, document: &Value) -> Violations {
         let mut found = Violations::default();
@@ -77,30 +77,30 @@ impl Shape {
         }
     }
 
-    /// Of several alternatives the one that the value is meant as is the one to complain about.
+    /// Reports errors against the alternative that the value most likely intends.
     fn walk_best(&self, branches: &[Value], value: &Value, path: &Path<'_>, found: &mut Violations) {
-        let mut meant: Vec<_> = branches.iter().filter(|branch| self.is_meant(branch, value)).collect();
-        if meant.iter().any(|branch| has_required(branch, value)) {
-            meant.retain(|branch| has_required(branch, value));
+        let mut candidates: Vec<_> = branches.iter().filter(|branch| self.is_candidate(branch, value)).collect();
+        if candidates.iter().any(|branch| has_required(branch, value)) {
+            candidates.retain(|branch| has_required(branch, value));
         }
-        if meant.is_empty() {
+        if candidates.is_empty() {
             let expected = self.expected_of(branches.iter());
             return found.add(path, Problem::Type { expected, found: name_of(value) });
         }
-        let complaints = meant.into_iter().map(|branch| {
+        let diagnoses = candidates.into_iter().map(|branch| {
             let mut found = Violations::default();
             self.walk(branch, value, path, &mut found);
             found
         });
-        found.append(complaints.min_by_key(Violations::len).unwrap_or_default());
+        found.append(diagnoses.min_by_key(Violations::len).unwrap_or_default());
     }
 
-    /// Whether a value is of the branch's JSON type and carries none of its tags with another word.
-    fn is_meant(&self, branch: &Value, value: &Value) -> bool {
+    /// Returns true if a value has the JSON type of the branch and no tag of the branch with a different value.
+    fn is_candidate(&self, branch: &Value, value: &Value) -> bool {
         let Some(schema) = branch.as_object() else { return true };
         let fits = self.fits_type(schema, value)
-            && self.target(schema).is_none_or(|target| self.is_meant(target, value))
-            && alternatives(schema).is_none_or(|inner| inner.iter().any(|branch| self.is_meant(branch, value)));
+            && self.target(schema).is_none_or(|target| self.is_candidate(target, value))
+            && alternatives(schema).is_none_or(|inner| inner.iter().any(|branch| self.is_candidate(branch, value)));
         let Some(tags) = schema.get("properties").and_then(Value::as_object) else { return fits };
         fits && tags.iter().all(|(name, tag)| match (value.get(name), tag.get("const"), tag.get("not")) {
             (Some(_), ..) if *tag == Value::Bool(false) => false,
@@ -124,7 +124,7 @@ impl Shape {
         }
     }
 
-    /// What a schema takes, in words: `a string or an array of objects`.
+    /// Describes the values that a schema accepts, such as `a string or an array of objects`.
     fn expected(&self, schema: &Map<String, Value>) -> String {
         if let Some(target) = self.target(schema) {
             return self.expected_of([target].into_iter());
@@ -170,7 +170,7 @@ fn requires(schema: &Map<String, Value>, name: &str) -> bool {
     schema.get("required").and_then(Value::as_array).is_some_and(|names| names.iter().any(|required| required == name))
 }
 
-/// Whether a value has the members that a branch itself requires; those that its target requires do not count.
+/// Returns true if a value has the members that a branch itself requires, ignoring those required by its `$ref` target.
 fn has_required(branch: &Value, value: &Value) -> bool {
     let names = branch.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
     names.into_iter().all(|name| value.get(name).is_some())
@@ -195,7 +195,7 @@ fn name_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
-        // An integer beyond 64 bits is read as a float.
+        // serde_json parses integers beyond 64 bits as floats.
         Value::Number(number) if !number.is_i64() && number.as_f64().is_some_and(|float| float.abs() > EXACT) => {
             "an integer out of range"
         }

@@ -1,10 +1,10 @@
-//! Changing single values of a JSON document and nothing else of it: every other byte stays as it was.
+//! Edits single values of a JSON document and leaves every other byte unchanged.
 
 use std::ops::Range;
 
-/// Edits to one document. They are found by path and made all at once.
+/// A set of edits to one JSON document, located by path and applied together.
 ///
-/// The document is one that a parser has accepted: what is not found where a path leads is left alone.
+/// The document must have been accepted by a JSON parser. Edits whose path does not exist have no effect.
 ///
 /// ```
 /// let document = br#"{"n": 1.50, "model" : "mine","metadata":{"a":1}}"#;
@@ -16,25 +16,25 @@ use std::ops::Range;
 #[derive(Debug)]
 pub struct Splice<'a> {
     document: &'a [u8],
-    /// What goes out, and what comes in its place: in the order of the document, without overlap.
+    /// Replaced ranges and their new contents, in document order and without overlap.
     edits: Vec<(Range<usize>, Vec<u8>)>,
 }
 
 impl<'a> Splice<'a> {
-    /// No edits to `document`.
+    /// Creates an empty set of edits to `document`.
     #[must_use]
     pub fn new(document: &'a [u8]) -> Self {
         Self { document, edits: Vec::new() }
     }
 
-    /// Puts `value`, which is JSON, in the place of the value at `path`, a chain of member names. Whether there was one.
+    /// Replaces the value at `path`, a chain of member names, with the JSON text `value`. Returns true if it exists.
     pub fn replace(&mut self, path: &[&str], value: &[u8]) -> bool {
         let Some(range) = find(self.document, path) else { return false };
         self.edit(range, value.to_vec());
         true
     }
 
-    /// Puts `value`, which is JSON, in the place of the document's member `name`, or adds that member as the first.
+    /// Sets the top-level member `name` to the JSON text `value`, adding it as the first member if absent.
     pub fn set(&mut self, name: &str, value: &[u8]) {
         if self.replace(&[name], value) {
             return;
@@ -46,8 +46,8 @@ impl<'a> Splice<'a> {
         self.edit(start..start, member);
     }
 
-    /// Takes the members of these names out of the object at `path`, each with the comma that parted it from its
-    /// neighbour. One call for each object. Whether there was any.
+    /// Removes the members with the given names from the object at `path`, each with its separating comma. Call it at
+    /// most once per object. Returns true if any member was found.
     pub fn remove(&mut self, path: &[&str], names: &[&str]) -> bool {
         let Some(start) = enter(self.document, path) else { return false };
         let (mut found, mut kept) = (false, false);
@@ -66,13 +66,13 @@ impl<'a> Splice<'a> {
         found
     }
 
-    /// Whether the document stays as it is.
+    /// Returns true if there are no edits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.edits.is_empty()
     }
 
-    /// Appends the edited document.
+    /// Appends the edited document to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
         let mut from = 0;
         for (range, value) in &self.edits {
@@ -83,7 +83,7 @@ impl<'a> Splice<'a> {
         out.extend_from_slice(&self.document[from..]);
     }
 
-    /// The edited document.
+    /// Returns the edited document.
     #[must_use]
     pub fn to_vec(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.document.len() + 64);
@@ -91,7 +91,7 @@ impl<'a> Splice<'a> {
         out
     }
 
-    /// The edited document in pieces, so that nothing large needs to be copied.
+    /// Returns the edited document in pieces, so that large parts need not be copied.
     pub fn pieces(&self) -> impl Iterator<Item = Piece<'_>> {
         let starts = std::iter::once(0).chain(self.edits.iter().map(|(range, _)| range.end));
         let ends = self.edits.iter().map(|(range, _)| range.start).chain([self.document.len()]);
@@ -112,37 +112,37 @@ impl<'a> Splice<'a> {
 /// A piece of an edited document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
-    /// So many bytes of the document.
+    /// An unchanged range of the original document.
     Kept(Range<usize>),
-    /// Others.
+    /// Inserted bytes.
     New(&'a [u8]),
 }
 
-/// Where the value at `path` lies.
+/// Returns the range of the value at `path`.
 fn find(document: &[u8], path: &[&str]) -> Option<Range<usize>> {
     let (last, object) = path.split_last()?;
     let start = enter(document, object)?;
-    let is_it = |member: &Member| is_name(&document[member.name.clone()], last);
-    Members::new(document, start).find(is_it).map(|member| member.value)
+    let matches = |member: &Member| is_name(&document[member.name.clone()], last);
+    Members::new(document, start).find(matches).map(|member| member.value)
 }
 
-/// Where the members of the object at `path` begin.
+/// Returns the position after the opening brace of the object at `path`.
 fn enter(document: &[u8], path: &[&str]) -> Option<usize> {
     let at = if path.is_empty() { 0 } else { find(document, path)?.start };
     Scanner { document, at }.object()
 }
 
-/// Where a member lies.
+/// The position of one object member.
 struct Member {
-    /// The comma before it, but for the first.
+    /// The comma before it; `None` for the first.
     comma: Option<usize>,
     name: Range<usize>,
     value: Range<usize>,
-    /// Where the next one begins, or the brace at the end.
+    /// Start of the next member, or the closing brace.
     next: usize,
 }
 
-/// The members of an object, as far as it is one.
+/// Iterator over the members of an object. It ends at the first syntax error.
 struct Members<'a> {
     scanner: Scanner<'a>,
     comma: Option<usize>,
@@ -184,32 +184,32 @@ impl Iterator for Members<'_> {
     }
 }
 
-/// Whether the string literal `key` says `name`; it may be written with escapes.
+/// Returns true if the JSON string literal `key`, which may contain escapes, equals `name`.
 fn is_name(key: &[u8], name: &str) -> bool {
     let inner = key.get(1..key.len().saturating_sub(1)).unwrap_or_default();
     inner == name.as_bytes()
         || memchr::memchr(b'\\', inner).is_some() && serde_json::from_slice::<String>(key).is_ok_and(|key| key == name)
 }
 
-/// Steps over tokens. It trusts the document to be JSON, and stops where it is none.
+/// A minimal tokenizer. It assumes valid JSON and returns `None` where the document is not.
 struct Scanner<'a> {
     document: &'a [u8],
     at: usize,
 }
 
 impl Scanner<'_> {
-    /// Steps into an object: to where its first member is.
+    /// Enters an object and returns the position after its opening brace.
     fn object(mut self) -> Option<usize> {
         (self.next()? == b'{').then_some(self.at)
     }
 
-    /// Where the next token begins.
+    /// Returns the start of the next token.
     fn at_next(&self) -> usize {
         let rest = &self.document[self.at..];
         self.at + rest.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(rest.len())
     }
 
-    /// Steps over the next byte that is no white space.
+    /// Consumes and returns the next byte that is not white space.
     fn next(&mut self) -> Option<u8> {
         let at = self.at_next();
         self.at = at + 1;
@@ -232,7 +232,7 @@ impl Scanner<'_> {
         Some(start..self.at)
     }
 
-    /// Steps over a string whose first quotation mark was read. Pictures are long strings.
+    /// Skips the rest of a string after its opening quote. Uses memchr because base64 images are long strings.
     fn rest_of_string(&mut self) -> Option<()> {
         loop {
             let found = memchr::memchr2(b'"', b'\\', &self.document[self.at..])?;
@@ -241,7 +241,7 @@ impl Scanner<'_> {
             if byte == b'"' {
                 return Some(());
             }
-            // What is escaped is not looked at.
+            // Skip the escaped character.
             self.document.get(self.at)?;
             self.at += 1;
         }
@@ -261,7 +261,7 @@ impl Scanner<'_> {
         Some(start..self.at)
     }
 
-    /// Steps over an object or array whose first bracket was read.
+    /// Skips the rest of an object or array after its opening bracket.
     fn rest_of_nested(&mut self) -> Option<()> {
         let mut depth = 1_usize;
         while depth > 0 {

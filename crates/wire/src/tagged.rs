@@ -1,4 +1,4 @@
-//! Objects that say what they are in one member, with a place for the kinds that nobody knows yet.
+//! Enums of objects distinguished by a tag member, preserving unknown kinds.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,13 +11,15 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, IntoDeserializ
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Declares an enum of objects told apart by one member, with `Other` for unknown kinds.
+/// Declares an enum of objects distinguished by a tag member, with `Other` for unknown kinds.
 ///
-/// Unlike serde's own internally tagged enums it keeps unknown kinds whole, reads in one pass when the tag
-/// comes first, keeps raw JSON inside variants, and refuses a repeated tag. A known kind with a wrong field is
-/// an error and never passes as unknown. An optional `untagged` clause says what an object without a tag, or
-/// with `null` for it, is: a block that tells the kind, or a list of members by the first of which the kind is
-/// known. With such a list, an object with none of them is of the unknown kind `""`.
+/// Unlike serde's internally tagged enums it preserves unknown kinds completely, parses in one pass if the tag comes
+/// first, supports raw JSON inside variants, and rejects a repeated tag. A known kind with an invalid field is an error
+/// and never falls back to `Other`.
+///
+/// An optional `untagged` clause determines the kind of an object whose tag is absent or `null`. It is either a block
+/// that returns the kind, or a list of members of which the first one present determines the kind. With such a list, an
+/// object with none of them has the unknown kind `""`.
 ///
 /// ```
 /// use serde::{Deserialize, Serialize};
@@ -48,7 +50,7 @@ macro_rules! tagged {
             $($(#[$doc:meta])* $variant:ident ($inner:ty) = $kind:literal),+ $(,)?
         }
         $(untagged |$members:ident| [$($bare:literal),+] $guess:block)?
-        $(untagged { $($sign:literal => $meant:literal),+ $(,)? })?
+        $(untagged { $($marker:literal => $implied:literal),+ $(,)? })?
     ) => {
         $(#[$meta])*
         #[derive(::serde::Serialize)]
@@ -56,16 +58,16 @@ macro_rules! tagged {
         #[non_exhaustive]
         $vis enum $name {
             $($(#[$doc])* #[serde(rename = $kind)] $variant($inner),)+
-            /// A kind that this version does not know, whole: its tag is among its members.
+            /// An object of a kind unknown to this version, with all members including the tag.
             #[serde(untagged)]
             Other($crate::Object),
         }
 
         impl $name {
-            /// The kinds that are known, in the order of their variants.
+            /// All known kinds, in the order of their variants.
             $vis const KNOWN: &'static [&'static str] = &[$($kind),+];
 
-            /// The kind, as it is written on the wire.
+            /// Returns the kind as written on the wire.
             #[must_use]
             $vis fn kind(&self) -> &str {
                 match self {
@@ -91,9 +93,9 @@ macro_rules! tagged {
             $(fn untagged($members: &$crate::Entries<'_>) -> ::std::option::Option<&'static str> $guess)?
 
             $(fn untagged(members: &$crate::Entries<'_>) -> ::std::option::Option<&'static str> {
-                let signs = [$(($sign, $meant)),+];
-                let meant = signs.into_iter().find(|(sign, _)| members.has(sign));
-                ::std::option::Option::Some(meant.map_or("", |(_, kind)| kind))
+                let markers = [$(($marker, $implied)),+];
+                let implied = markers.into_iter().find(|(marker, _)| members.has(marker));
+                ::std::option::Option::Some(implied.map_or("", |(_, kind)| kind))
             })?
         }
 
@@ -110,36 +112,36 @@ macro_rules! tagged {
 
             fn json_schema(schemas: &mut ::schemars::SchemaGenerator) -> ::schemars::Schema {
                 let kinds = vec![$(($kind, schemas.subschema_for::<$inner>())),+];
-                $crate::tagged_schema($tag, kinds, &[$($($bare),+)?], &[$($(($sign, $meant)),+)?])
+                $crate::tagged_schema($tag, kinds, &[$($($bare),+)?], &[$($(($marker, $implied)),+)?])
             }
         }
     };
 }
 
-/// An enum of objects told apart by the member [`Tagged::TAG`]; see [`tagged!`].
+/// An enum of objects distinguished by the member [`Tagged::TAG`]; see [`tagged!`].
 pub trait Tagged: Sized {
-    /// The name of the member that tells the kind.
+    /// The name of the tag member.
     const TAG: &'static str;
 
-    /// Reads an object of the kind `kind` from its other members.
+    /// Deserializes an object of kind `kind` from its other members.
     ///
     /// # Errors
-    /// When the members do not fit the kind.
+    /// Returns an error if the members do not match the kind.
     fn read<'de, D: Deserializer<'de>>(kind: &str, members: D) -> Result<Self, D::Error>;
 
-    /// The kind of an object that does not tell it.
+    /// Returns the kind of an object without a tag, if it can be determined.
     #[must_use]
     fn untagged(_: &Entries<'_>) -> Option<&'static str> {
         None
     }
 }
 
-/// The members of an object in order, repeated ones too, their values still text.
+/// The members of an object in order, including duplicates, with unparsed values.
 #[derive(Debug, Default)]
 pub struct Entries<'de>(Vec<(String, Text<'de>)>);
 
 impl Entries<'_> {
-    /// Whether a member of that name is there.
+    /// Returns true if a member with that name exists.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(key, _)| key == name)
@@ -155,8 +157,8 @@ impl Entries<'_> {
     }
 
     fn read<T: Tagged>(mut self) -> Result<T, serde_json::Error> {
-        let told = self.remove(T::TAG)?;
-        let kind = told.as_deref().or_else(|| T::untagged(&self)).ok_or_else(|| Error::missing_field(T::TAG))?;
+        let tag = self.remove(T::TAG)?;
+        let kind = tag.as_deref().or_else(|| T::untagged(&self)).ok_or_else(|| Error::missing_field(T::TAG))?;
         let mut members = Vec::with_capacity(self.0.len());
         for (key, Text(value)) in &self.0 {
             members.push((key.as_str(), serde_json::from_str::<&RawValue>(value)?));
@@ -165,18 +167,18 @@ impl Entries<'_> {
     }
 }
 
-/// Reads an object whose kind is told by one of its members.
+/// Deserializes an object whose kind is determined by its tag member.
 ///
 /// # Errors
-/// When the value is no object, tells no kind, repeats its tag, or does not fit its kind.
+/// Returns an error if the value is not an object, has no kind, repeats its tag, or does not match its kind.
 pub fn read_tagged<'de, T: Tagged, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
-    from.deserialize_map(ByTag(PhantomData))
+    from.deserialize_map(TaggedVisitor(PhantomData))
 }
 
-/// Reads an object of an unknown kind, its tag put back in front.
+/// Deserializes an object of an unknown kind and reinserts its tag as the first member.
 ///
 /// # Errors
-/// When the members are no JSON.
+/// Returns an error if the members are not valid JSON.
 #[doc(hidden)]
 pub fn read_unknown<'de, D: Deserializer<'de>>(tag: &str, kind: &str, members: D) -> Result<crate::Object, D::Error> {
     let mut object = crate::Object::deserialize(members)?;
@@ -184,14 +186,14 @@ pub fn read_unknown<'de, D: Deserializer<'de>>(tag: &str, kind: &str, members: D
     Ok(object)
 }
 
-/// The schema of a tagged enum: one branch a kind, and one for the kinds that are not known.
+/// Builds the schema of a tagged enum: one branch per kind, and one for unknown kinds.
 #[doc(hidden)]
 #[must_use]
 pub fn tagged_schema(
     tag: &str,
     kinds: Vec<(&'static str, Schema)>,
     untagged: &[&str],
-    signs: &[(&str, &str)],
+    markers: &[(&str, &str)],
 ) -> Schema {
     let known: Vec<_> = kinds.iter().map(|(kind, _)| *kind).collect();
     let other = json_schema!({
@@ -199,7 +201,7 @@ pub fn tagged_schema(
         "properties": { tag: { "type": "string", "not": { "enum": known } } },
         "required": [tag],
     });
-    let mut branches = unsigned_schemas(tag, &kinds, signs);
+    let mut branches = untagged_schemas(tag, &kinds, markers);
     let branch = |(kind, mut schema): (&'static str, Schema)| {
         schema.insert("type".to_owned(), "object".into());
         schema.insert("properties".to_owned(), serde_json::json!({ tag: { "const": kind } }));
@@ -212,31 +214,31 @@ pub fn tagged_schema(
     json_schema!({ "anyOf": branches })
 }
 
-/// The branches of objects without a tag: one for each member by which a kind is known, and one for no kind.
-fn unsigned_schemas(tag: &str, kinds: &[(&str, Schema)], signs: &[(&str, &str)]) -> Vec<Schema> {
-    let without = |signs: &[(&str, &str)]| {
+/// Builds the branches of objects without a tag: one for each marker member, and one for objects without any marker.
+fn untagged_schemas(tag: &str, kinds: &[(&str, Schema)], markers: &[(&str, &str)]) -> Vec<Schema> {
+    let without = |markers: &[(&str, &str)]| {
         let mut properties = serde_json::json!({ tag: { "const": null } });
-        signs.iter().for_each(|(sign, _)| properties[sign] = false.into());
+        markers.iter().for_each(|(marker, _)| properties[marker] = false.into());
         properties
     };
     let mut branches = Vec::new();
-    for (i, (sign, meant)) in signs.iter().enumerate() {
+    for (i, (marker, implied)) in markers.iter().enumerate() {
         let mut schema =
-            kinds.iter().find(|(kind, _)| kind == meant).map(|(_, schema)| schema.clone()).unwrap_or_default();
+            kinds.iter().find(|(kind, _)| kind == implied).map(|(_, schema)| schema.clone()).unwrap_or_default();
         schema.insert("type".to_owned(), "object".into());
-        schema.insert("properties".to_owned(), without(&signs[..i]));
-        schema.insert("required".to_owned(), serde_json::json!([sign]));
+        schema.insert("properties".to_owned(), without(&markers[..i]));
+        schema.insert("required".to_owned(), serde_json::json!([marker]));
         branches.push(schema);
     }
-    if !signs.is_empty() {
-        branches.push(json_schema!({ "type": "object", "properties": without(signs) }));
+    if !markers.is_empty() {
+        branches.push(json_schema!({ "type": "object", "properties": without(markers) }));
     }
     branches
 }
 
-struct ByTag<T>(PhantomData<T>);
+struct TaggedVisitor<T>(PhantomData<T>);
 
-impl<'de, T: Tagged> Visitor<'de> for ByTag<T> {
+impl<'de, T: Tagged> Visitor<'de> for TaggedVisitor<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -262,7 +264,7 @@ impl<'de, T: Tagged> Visitor<'de> for ByTag<T> {
     }
 }
 
-/// The members after the tag: a second tag among them is refused.
+/// The members after the tag; rejects a second tag.
 struct Rest<A> {
     map: A,
     tag: &'static str,
@@ -284,8 +286,8 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Rest<A> {
     }
 }
 
-/// The text of a value, borrowed from the input where that is possible. Objects are within objects, and each is kept
-/// until the one around it was read: copies would add up, one for each level.
+/// The raw text of a value, borrowed from the input where possible. With nested objects, each level is kept until the
+/// enclosing one has been parsed, so copies would add up per level.
 #[derive(Debug)]
 struct Text<'de>(Cow<'de, str>);
 
@@ -310,11 +312,11 @@ impl<'de> Deserialize<'de> for Text<'de> {
     }
 }
 
-/// What `RawValue` asks `serde_json` for its text by. It takes a text that is lent or a copy, as its type says, and not
-/// whichever there is.
+/// The private name by which `RawValue` requests raw text from `serde_json`. `RawValue` itself is either borrowed or
+/// owned, depending on its type, and cannot take whichever the input allows.
 const RAW_VALUE: &str = "$serde_json::private::RawValue";
 
-/// A string, borrowed from the input where that is possible.
+/// A string, borrowed from the input where possible.
 struct Key<'de>(Cow<'de, str>);
 
 impl<'de> Deserialize<'de> for Key<'de> {
@@ -358,7 +360,7 @@ mod tests {
     }
 
     crate::tagged! {
-        /// For the tests.
+        /// An enum for the tests.
         #[derive(Clone, Debug, PartialEq)]
         enum Item("type") {
             /// A call.
@@ -368,9 +370,9 @@ mod tests {
     }
 
     crate::tagged! {
-        /// For the tests.
+        /// An enum for the tests.
         #[derive(Clone, Debug, PartialEq)]
-        enum Signed("type") {
+        enum Marked("type") {
             /// A call.
             Call(Call) = "call",
         }
@@ -398,7 +400,7 @@ mod tests {
         );
     }
 
-    /// Whether a source lends its text or not. Where it does, nothing is copied to find the tag.
+    /// Objects are read from borrowed and owned sources alike. A borrowed source is not copied to find the tag.
     #[test]
     fn every_source_of_json_is_read() {
         let text = r#"{"name":"a","parameters":{"z":1.50,"a":"\n"},"type":"call"}"#;
@@ -406,8 +408,8 @@ mod tests {
         assert_eq!(serde_json::from_slice::<Item>(text.as_bytes()).unwrap(), read);
         assert_eq!(serde_json::from_reader::<_, Item>(text.as_bytes()).unwrap(), read);
         assert_eq!(serde_json::from_value::<Item>(serde_json::from_str(text).unwrap()).unwrap(), read);
-        let Text(lent) = serde_json::from_str(r#" {"a": 1} "#).unwrap();
-        assert!(matches!(lent, Cow::Borrowed(r#"{"a": 1}"#)), "{lent:?}");
+        let Text(borrowed) = serde_json::from_str(r#" {"a": 1} "#).unwrap();
+        assert!(matches!(borrowed, Cow::Borrowed(r#"{"a": 1}"#)), "{borrowed:?}");
     }
 
     #[test]
@@ -420,11 +422,11 @@ mod tests {
 
     #[test]
     fn without_a_tag_the_kind_is_known_by_its_members_or_not_at_all() {
-        let read = |text| serde_json::from_str::<Signed>(text);
-        assert_eq!(read(r#"{"name":"a"}"#).unwrap().kind(), Signed::KNOWN[0]);
+        let read = |text| serde_json::from_str::<Marked>(text);
+        assert_eq!(read(r#"{"name":"a"}"#).unwrap().kind(), Marked::KNOWN[0]);
         assert_eq!(read(r#"{"type":null,"b":1}"#).unwrap().kind(), "");
-        let shape = crate::Shape::of::<Signed>();
-        for (text, told) in [
+        let shape = crate::Shape::of::<Marked>();
+        for (text, expected) in [
             (r#"{"name":"a"}"#, ""),
             (r#"{"b":1}"#, ""),
             (r#"{"type":"new","name":1}"#, ""),
@@ -432,12 +434,12 @@ mod tests {
             (r#"{"type":"call"}"#, "Missing required parameter: 'name'."),
             (r#"{"type":1,"name":"a"}"#, "Invalid type for 'type': expected a string, but got an integer instead."),
         ] {
-            assert_eq!(shape.diagnose(&serde_json::from_str(text).unwrap()).to_string(), told, "{text}");
-            assert_eq!(read(text).is_ok(), told.is_empty(), "{text}");
+            assert_eq!(shape.diagnose(&serde_json::from_str(text).unwrap()).to_string(), expected, "{text}");
+            assert_eq!(read(text).is_ok(), expected.is_empty(), "{text}");
         }
     }
 
-    /// A kind that is told twice is an error.
+    /// A repeated or missing tag is an error.
     #[test]
     fn j04_a_repeated_or_missing_tag_is_an_error() {
         for text in [

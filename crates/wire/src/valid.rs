@@ -1,13 +1,13 @@
-//! Values that have been held against every rule, and say so by their type.
+//! Newtypes for values that have passed validation.
 
-/// Declares a type for a value that keeps every rule. Only the module that declares it can make one.
+/// Declares a newtype for a validated value. Only the declaring module can construct it.
 ///
 /// ```
 /// mod validate {
 ///     pub struct Request { pub model: String }
 ///
 ///     sluicegate_wire::valid! {
-///         /// A request that keeps every rule.
+///         /// A request that passed validation.
 ///         pub struct ValidRequest(Request);
 ///     }
 ///
@@ -29,7 +29,7 @@ macro_rules! valid {
         $vis struct $name($inner);
 
         impl $name {
-            /// The value itself.
+            /// Returns the inner value.
             #[must_use]
             $vis fn into_inner(self) -> $inner {
                 self.0

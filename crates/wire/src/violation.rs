@@ -1,13 +1,13 @@
-//! One finding about a request, and the ordered list of them.
+//! Validation errors of a request, and the ordered list of them.
 
 use std::fmt;
 
 use crate::{ApiError, ErrorKind, Path};
 
-/// The machine-readable name of a refusal with status 400 (wire-reference §6.1).
+/// Machine-readable error codes of responses with status 400.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "each variant is its own name on the wire")]
+#[allow(missing_docs, reason = "each variant is named like its value on the wire")]
 pub enum Code {
     ArrayAboveMaxLength,
     ContextLengthExceeded,
@@ -27,7 +27,7 @@ pub enum Code {
 }
 
 impl Code {
-    /// The code as clients read it.
+    /// Returns the code as written on the wire.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -50,71 +50,71 @@ impl Code {
     }
 }
 
-/// What is wrong at a place. The protocols word it differently; the facts are here.
+/// The reason of a violation. Protocols word it differently; this holds the facts.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Problem {
     /// A required field is absent.
     Missing,
-    /// A value of another JSON type than the field takes.
+    /// A value of the wrong JSON type.
     Type {
-        /// What the field takes, with its article: `an array of objects`.
+        /// The accepted type, with an article: `an array of objects`.
         expected: String,
-        /// What was found, with its article: `a string`.
+        /// The type found, with an article: `a string`.
         found: &'static str,
     },
-    /// A number below its least value.
+    /// A number below the minimum.
     BelowMinimum {
-        /// The least value taken.
+        /// The minimum value.
         minimum: f64,
         /// The value found.
         found: f64,
-        /// Whether the field is an integer.
+        /// True if the field is an integer.
         integer: bool,
     },
-    /// A number above its greatest value.
+    /// A number above the maximum.
     AboveMaximum {
-        /// The greatest value taken.
+        /// The maximum value.
         maximum: f64,
         /// The value found.
         found: f64,
-        /// Whether the field is an integer.
+        /// True if the field is an integer.
         integer: bool,
     },
-    /// An array without entries where at least one is needed.
+    /// An empty array where at least one element is required.
     EmptyArray,
-    /// A string with more characters than the field takes.
+    /// A string that is too long.
     StringTooLong {
-        /// The greatest length, in characters.
+        /// The maximum length in characters.
         maximum: usize,
-        /// The length found, in characters.
+        /// The length found in characters.
         found: usize,
     },
-    /// An array with more entries than the field takes.
+    /// An array with too many elements.
     ArrayTooLong {
-        /// The greatest number of entries.
+        /// The maximum number of elements.
         maximum: usize,
         /// The number found.
         found: usize,
     },
-    /// A word that is none of those which the field takes.
+    /// A string that is not one of the accepted values.
     Word {
-        /// The word found, shortened when it is long.
+        /// The value found, truncated if it is long.
         found: String,
-        /// The words taken.
+        /// The accepted values.
         accepted: Vec<String>,
     },
-    /// A name that is empty, too long, or has other characters than `a-z A-Z 0-9 _ -`.
+    /// A name that is empty, too long, or has characters other than `a-z A-Z 0-9 _ -`.
     Name {
-        /// The greatest length, in characters.
+        /// The maximum length in characters.
         maximum: usize,
     },
-    /// Anything else: its code and a whole sentence that names the field itself.
+    /// Any other problem: its code and a complete sentence that names the field.
     Other(Code, String),
 }
 
 impl Problem {
-    /// The machine-readable name of the problem.
+    /// Returns the error code of the problem.
     #[must_use]
     pub fn code(&self) -> Code {
         match self {
@@ -133,19 +133,19 @@ impl Problem {
     }
 }
 
-/// One thing wrong with a request: where, and what.
+/// One validation error of a request: the field and the problem.
 ///
-/// `Display` gives the sentence that OpenAI-style clients know.
+/// `Display` produces the sentence used by OpenAI-style APIs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Violation {
-    /// The field as a path from the document's root, such as `input[0].content`; empty for the document.
+    /// The path of the field, such as `input[0].content`; empty for the document itself.
     pub param: String,
-    /// What is wrong there.
+    /// The problem with the field.
     pub problem: Problem,
 }
 
 impl Violation {
-    /// The machine-readable name of what is wrong.
+    /// Returns the error code.
     #[must_use]
     pub fn code(&self) -> Code {
         self.problem.code()
@@ -199,8 +199,9 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Everything wrong with a request, in the order in which it was found: the first hundred findings in full, and how
-/// many there are in all. A document of a few bytes a value could otherwise fill the memory with what is wrong with it.
+/// The validation errors of a request, in the order found: the first hundred in full, and the total number.
+///
+/// The cap bounds memory: a small document could otherwise produce an error for every few bytes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Violations {
     kept: Vec<Violation>,
@@ -217,47 +218,47 @@ impl Violations {
         }
     }
 
-    /// Records the findings of another list behind those of this one.
+    /// Appends the violations of another list.
     pub fn append(&mut self, other: Self) {
         let room = MAX_KEPT - self.kept.len();
         self.more += other.more + other.kept.len().saturating_sub(room);
         self.kept.extend(other.kept.into_iter().take(room));
     }
 
-    /// Whether further findings are counted and not kept: who looks for them may as well stop.
+    /// Returns true if further violations are only counted. Callers may stop searching for them.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.kept.len() >= MAX_KEPT
     }
 
-    /// Records that the field at `path` is absent.
+    /// Records that the required field at `path` is absent.
     pub fn missing(&mut self, path: &Path<'_>) {
         self.add(path, Problem::Missing);
     }
 
-    /// Records a value that the field at `path` does not take, in a sentence of its own.
+    /// Records an invalid value of the field at `path`, described by a complete sentence.
     pub fn invalid(&mut self, path: &Path<'_>, sentence: impl Into<String>) {
         self.add(path, Problem::Other(Code::InvalidValue, sentence.into()));
     }
 
-    /// Records a word that is none of the words which the field at `path` takes.
+    /// Records a string that is not one of the accepted values of the field at `path`.
     pub fn unknown_word(&mut self, path: &Path<'_>, found: &str, accepted: &[&str]) {
-        let found = crate::echo(found).to_owned();
+        let found = crate::truncate_for_error(found).to_owned();
         let accepted = accepted.iter().map(|word| (*word).to_owned()).collect();
         self.add(path, Problem::Word { found, accepted });
     }
 
-    /// Records a field or value that is understood but not served, in a sentence of its own.
+    /// Records a field or value that is valid but not supported, described by a complete sentence.
     pub fn unsupported(&mut self, path: &Path<'_>, code: Code, sentence: impl Into<String>) {
         self.add(path, Problem::Other(code, sentence.into()));
     }
 
-    /// Checks an integer against an inclusive range; `None` is never wrong.
+    /// Checks an integer against an inclusive range; `None` is accepted.
     pub fn check_integer(&mut self, path: &Path<'_>, value: Option<i64>, minimum: i64, maximum: i64) {
         self.check_range(path, value.map(|value| value as f64), minimum as f64, maximum as f64, true);
     }
 
-    /// Checks a number against an inclusive range; `None` is never wrong.
+    /// Checks a number against an inclusive range; `None` is accepted.
     pub fn check_number(&mut self, path: &Path<'_>, value: Option<f64>, minimum: f64, maximum: f64) {
         self.check_range(path, value, minimum, maximum, false);
     }
@@ -272,63 +273,63 @@ impl Violations {
 
     /// Checks a name: 1 to `maximum` characters of `a-z A-Z 0-9 _ -`.
     pub fn check_name(&mut self, path: &Path<'_>, name: &str, maximum: usize) {
-        let taken = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        if name.is_empty() || name.len() > maximum || !name.chars().all(taken) {
+        let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if name.is_empty() || name.len() > maximum || !name.chars().all(allowed) {
             self.add(path, Problem::Name { maximum });
         }
     }
 
-    /// Checks an array's length against its greatest.
+    /// Checks the length of an array against a maximum.
     pub fn check_length(&mut self, path: &Path<'_>, found: usize, maximum: usize) {
         if found > maximum {
             self.add(path, Problem::ArrayTooLong { maximum, found });
         }
     }
 
-    /// `value` when nothing was found, the findings otherwise.
+    /// Returns `value` if there are no violations.
     ///
     /// # Errors
-    /// The findings, when there are any.
+    /// Returns the violations if there are any.
     pub fn or<T>(self, value: T) -> Result<T, Self> {
         if self.is_empty() { Ok(value) } else { Err(self) }
     }
 
-    /// Whether nothing was found.
+    /// Returns true if there are no violations.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.kept.is_empty()
     }
 
-    /// How many things were found, with those that were not kept.
+    /// Returns the number of violations, including those that were only counted.
     #[must_use]
     pub fn len(&self) -> usize {
         self.kept.len() + self.more
     }
 
-    /// The first finding, which decides the answer's `code` and `param`.
+    /// Returns the first violation, which determines `code` and `param` of the response.
     #[must_use]
     pub fn first(&self) -> Option<&Violation> {
         self.kept.first()
     }
 
-    /// The findings that were kept, in order.
+    /// Iterates over the kept violations in order.
     pub fn iter(&self) -> std::slice::Iter<'_, Violation> {
         self.kept.iter()
     }
 
-    /// The refusal that tells these findings: the first decides `code` and `param`, `word` says each one.
+    /// Converts the list to one error. The first violation determines `code` and `param`; `format` words each one.
     #[must_use]
-    pub fn into_error(self, word: impl Fn(&Violation) -> String) -> ApiError {
+    pub fn into_error(self, format: impl Fn(&Violation) -> String) -> ApiError {
         let Some(first) = self.first() else {
             return ApiError::new(ErrorKind::InvalidRequest, Code::InvalidValue.as_str(), "The request is not valid.");
         };
-        let told: Vec<String> = self.iter().take(MAX_TOLD).map(word).collect();
-        let more = match self.len().saturating_sub(MAX_TOLD) {
+        let messages: Vec<String> = self.iter().take(MAX_REPORTED).map(format).collect();
+        let more = match self.len().saturating_sub(MAX_REPORTED) {
             0 => String::new(),
             more if self.is_full() => format!(" (and at least {more} more)"),
             more => format!(" (and {more} more)"),
         };
-        let error = ApiError::new(ErrorKind::InvalidRequest, first.code().as_str(), told.join(" ") + &more);
+        let error = ApiError::new(ErrorKind::InvalidRequest, first.code().as_str(), messages.join(" ") + &more);
         if first.param.is_empty() { error } else { error.with_param(first.param.clone()) }
     }
 }
@@ -371,9 +372,9 @@ impl fmt::Display for Violations {
 
 impl std::error::Error for Violations {}
 
-/// A message stays readable: so many findings are told in full, the rest are counted.
-const MAX_TOLD: usize = 8;
-/// So many findings are kept.
+/// Maximum number of violations spelled out in an error message; the rest are counted, to keep it readable.
+const MAX_REPORTED: usize = 8;
+/// Maximum number of violations kept.
 const MAX_KEPT: usize = 100;
 
 #[cfg(test)]
@@ -387,9 +388,9 @@ mod tests {
         found.check_integer(&path, Some(4), 0, 3);
         found.check_integer(&path, Some(-1), 0, 3);
         found.check_integer(&path, Some(3), 0, 3);
-        let told: Vec<_> = found.iter().map(|v| (v.code().as_str(), v.to_string())).collect();
+        let messages: Vec<_> = found.iter().map(|v| (v.code().as_str(), v.to_string())).collect();
         assert_eq!(
-            told,
+            messages,
             [
                 (
                     "integer_above_max_value",
@@ -427,9 +428,9 @@ mod tests {
         for name in ["", "a b", "\u{e9}", &"a".repeat(65)] {
             let mut found = Violations::default();
             found.check_name(&path, name, 64);
-            let told: Vec<_> = found.iter().map(|v| (v.code(), v.to_string())).collect();
+            let messages: Vec<_> = found.iter().map(|v| (v.code(), v.to_string())).collect();
             let sentence = "Invalid 'name': expected 1 to 64 characters of a-z, A-Z, 0-9, underscore and hyphen.";
-            assert_eq!(told, [(Code::InvalidValue, sentence.to_owned())]);
+            assert_eq!(messages, [(Code::InvalidValue, sentence.to_owned())]);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Keys and rings: nothing but the very key opens an entry, and no key shows itself.
+//! Properties of keys and rings: only the exact key matches an entry, and no key is printed.
 
 use proptest::prelude::*;
 use sluicegate_auth::{Credentials, Denied, Entry, Key, KeyHash, KeyRing, Scope};
@@ -12,7 +12,7 @@ fn ring(key: &Key) -> KeyRing {
 }
 
 proptest! {
-    /// A key with one other byte is refused.
+    /// A key that differs in one byte is rejected.
     #[test]
     fn a03_a_key_with_one_other_byte_is_refused(bits: [u8; 32], place: prop::sample::Index, other in b'!'..=b'~') {
         let key = Key::from_bits(bits);
@@ -26,7 +26,7 @@ proptest! {
         prop_assert!(ring.admit(&credentials(key.expose()), 0).is_ok());
     }
 
-    /// A key whose start is right is refused all the same.
+    /// A key that shares a prefix with a known key is rejected.
     #[test]
     fn a03_a_key_that_differs_in_its_last_byte_only_or_is_cut_or_grown_is_refused(bits: [u8; 32], last in "[!-~]") {
         let key = Key::from_bits(bits);
@@ -38,7 +38,7 @@ proptest! {
         }
     }
 
-    /// An expired and an unknown key get the same refusal.
+    /// An expired key and an unknown key are rejected with the same error.
     #[test]
     fn a02_the_expired_and_the_unknown_look_the_same(
         known: [u8; 32], unknown: [u8; 32], expires: i64, late in 0..1000i64,
@@ -53,14 +53,14 @@ proptest! {
         prop_assert_eq!(refusal(known), refusal(unknown));
     }
 
-    /// Neither a key nor what holds one prints its secret.
+    /// The debug output of keys, credentials and rings never contains the secret.
     #[test]
     fn a12_debug_never_contains_the_secret(text in "[!-~]{1,80}") {
         let key = Key::parse(&text).unwrap();
-        for shown in [format!("{key:?}"), format!("{:?}", credentials(&text)), format!("{:?}", ring(&key))] {
-            // A character alone may well stand in the frame around it: what matters is more than the sixth shown.
+        for output in [format!("{key:?}"), format!("{:?}", credentials(&text)), format!("{:?}", ring(&key))] {
+            // Short texts may occur in the surrounding output by chance; check the part beyond the sixth that is shown.
             let hidden = &text[(text.len() / 6).min(7)..];
-            prop_assert!(hidden.len() < 4 || !shown.contains(hidden), "{}", shown);
+            prop_assert!(hidden.len() < 4 || !output.contains(hidden), "{}", output);
         }
     }
 

@@ -1,4 +1,4 @@
-//! The laws of keys, over whatever a caller may send.
+//! Property tests of keys, with arbitrary client input.
 
 mod credentials;
 mod keys;

@@ -1,9 +1,9 @@
-//! Model patterns against the definition of what `*` means.
+//! Model patterns, compared with the definition of `*`.
 
 use proptest::prelude::*;
 use sluicegate_auth::Pattern;
 
-/// The definition, in exponential time: a star is nothing, or one more character.
+/// The definition, in exponential time: a star matches nothing, or one more character.
 fn reference(pattern: &[char], model: &[char]) -> bool {
     match (pattern, model) {
         ([], []) => true,
@@ -33,7 +33,7 @@ proptest! {
 
 #[test]
 fn many_stars_over_a_long_name_stay_linear() {
-    // A matcher that takes choices back would need longer than the age of the universe.
+    // A backtracking matcher would need longer than the age of the universe.
     let pattern: Pattern = ("a*".repeat(2_000) + "b").parse().unwrap();
     assert!(!pattern.matches(&"a".repeat(100_000)));
     assert!(pattern.matches(&("a".repeat(100_000) + "b")));

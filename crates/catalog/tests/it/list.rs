@@ -1,4 +1,4 @@
-//! The lists, as clients read them.
+//! Model lists, as clients see them.
 
 use serde::Serialize;
 use sluicegate_catalog::{Catalog, Family, Model, Page, Protocol};
@@ -8,7 +8,7 @@ fn pretty(body: &impl Serialize) -> String {
     serde_json::to_string_pretty(body).unwrap()
 }
 
-/// The ids of a page of the built-in models, and whether there are more.
+/// Returns the ids of a page of the built-in models, and the page's `has_more`.
 fn page(limit: Option<i64>, after: Option<&str>, before: Option<&str>) -> Result<(Vec<String>, bool), Violations> {
     let page = Page { limit, after_id: after.map(str::to_owned), before_id: before.map(str::to_owned) };
     let list = Catalog::builtin().list(&page, |_| true)?;
@@ -81,11 +81,11 @@ fn both_cursors_bound_the_page() {
 
 #[test]
 fn what_is_no_page_is_refused_by_name() {
-    let told = |found: Violations| found.iter().map(|v| (v.param.clone(), v.code().as_str())).collect::<Vec<_>>();
-    assert_eq!(told(page(Some(0), None, None).unwrap_err()), [("limit".to_owned(), "integer_below_min_value")]);
+    let violations = |found: Violations| found.iter().map(|v| (v.param.clone(), v.code().as_str())).collect::<Vec<_>>();
+    assert_eq!(violations(page(Some(0), None, None).unwrap_err()), [("limit".to_owned(), "integer_below_min_value")]);
     let found = page(Some(1001), Some("nope"), Some("nope")).unwrap_err();
     assert_eq!(
-        told(found),
+        violations(found),
         [
             ("limit".to_owned(), "integer_above_max_value"),
             ("after_id".to_owned(), "invalid_value"),
@@ -104,9 +104,9 @@ fn the_newest_comes_first_and_those_of_one_age_keep_their_order() {
     };
     let catalog = Catalog::new(vec![model("a", 1), model("b", 2), model("c", 1), model("d", -1)]).unwrap();
     let list = catalog.list(&Page::default(), |_| true).unwrap();
-    let told: Vec<_> = list.data.iter().map(|entry| format!("{} {}", entry.id, entry.created_at)).collect();
+    let entries: Vec<_> = list.data.iter().map(|entry| format!("{} {}", entry.id, entry.created_at)).collect();
     assert_eq!(
-        told,
+        entries,
         ["b 1970-01-01T00:00:02Z", "a 1970-01-01T00:00:01Z", "c 1970-01-01T00:00:01Z", "d 1969-12-31T23:59:59Z"]
     );
 }

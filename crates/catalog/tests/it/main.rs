@@ -1,6 +1,6 @@
-//! What the catalog offers, refuses and lists.
+//! Integration tests of the catalog and its model lists.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
+#![allow(clippy::unwrap_used, reason = "test helpers may panic")]
 
 mod list;
 mod models;

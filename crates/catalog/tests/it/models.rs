@@ -1,4 +1,4 @@
-//! Which models there are, and where.
+//! The models of the catalog, and the endpoints that serve them.
 
 use serde_json::{Value, json};
 use sluicegate_catalog::{Catalog, DEFAULT_IMAGE_MODEL, Family, Model, Protocol};
@@ -6,15 +6,15 @@ use sluicegate_catalog::{Catalog, DEFAULT_IMAGE_MODEL, Family, Model, Protocol};
 #[test]
 fn the_built_in_models_are_those_of_the_spec() {
     let catalog = Catalog::builtin();
-    let told: Vec<_> = catalog
+    let models: Vec<_> = catalog
         .iter()
         .map(|model| {
-            let places: Vec<_> = model.protocols().map(Protocol::path).collect();
-            format!("{} {} {}", model.id, model.family.as_str(), places.join(" "))
+            let paths: Vec<_> = model.protocols().map(Protocol::path).collect();
+            format!("{} {} {}", model.id, model.family.as_str(), paths.join(" "))
         })
         .collect();
     assert_eq!(
-        told,
+        models,
         [
             "model-6-astra text /v1/responses",
             "model-5.6-terra text /v1/responses",
@@ -28,7 +28,7 @@ fn the_built_in_models_are_those_of_the_spec() {
             "model-image-2 images /v1/images/generations",
         ]
     );
-    assert_eq!(Catalog::new(catalog.iter().cloned().collect()), Ok(catalog), "they keep every rule");
+    assert_eq!(Catalog::new(catalog.iter().cloned().collect()), Ok(catalog), "the built-in catalog is valid");
 }
 
 #[test]
@@ -50,19 +50,19 @@ fn the_default_image_model_is_served() {
 #[test]
 fn an_unknown_model_and_one_that_is_served_elsewhere_are_told_apart() {
     let catalog = Catalog::builtin();
-    let told = |id: &str, protocol| {
+    let error = |id: &str, protocol| {
         let error = catalog.serves(id, protocol).unwrap_err();
         assert_eq!(error.param.as_deref(), Some("model"));
         (error.kind.status(), error.code, error.message)
     };
     let sentence = "The model 'nope' does not exist or this key has no access to it.".to_owned();
-    assert_eq!(told("nope", Protocol::Responses), (404, "model_not_found", sentence));
-    assert_eq!(told("nope", Protocol::Messages), (404, "model_not_found", "model: nope".to_owned()));
-    assert!(told(&"x".repeat(10_000), Protocol::Chat).2.len() < 200);
+    assert_eq!(error("nope", Protocol::Responses), (404, "model_not_found", sentence));
+    assert_eq!(error("nope", Protocol::Messages), (404, "model_not_found", "model: nope".to_owned()));
+    assert!(error(&"x".repeat(10_000), Protocol::Chat).2.len() < 200);
     let sentence = "The model 'model-image-2' is not served here; send it to POST /v1/images/generations.".to_owned();
-    assert_eq!(told("model-image-2", Protocol::ImagesEdits), (400, "model_not_supported", sentence));
+    assert_eq!(error("model-image-2", Protocol::ImagesEdits), (400, "model_not_supported", sentence));
     let sentence = "model: alt-flash is not served here; send it to POST /v1/responses or POST /v1/chat/completions";
-    assert_eq!(told("alt-flash", Protocol::Messages), (400, "model_not_supported", sentence.to_owned()));
+    assert_eq!(error("alt-flash", Protocol::Messages), (400, "model_not_supported", sentence.to_owned()));
     assert!(catalog.serves("alt-flash", Protocol::Chat).is_ok());
     assert!(catalog.find("Alt-Flash").is_none());
 }
@@ -71,7 +71,7 @@ fn an_unknown_model_and_one_that_is_served_elsewhere_are_told_apart() {
 fn everything_wrong_with_a_catalog_is_told_at_once() {
     let mut old = Model::new("a b", Family::Images, [Protocol::Responses]);
     old.created = i64::MAX;
-    // Ids are held against each other, and not the names that are shown.
+    // Ids must be unique, display names need not be.
     let mut twin = Model::new("a", Family::Messages, []);
     twin.display_name = "Another".to_owned();
     let models = vec![
@@ -85,10 +85,10 @@ fn everything_wrong_with_a_catalog_is_told_at_once() {
         [
             "model 'a': a model of the text family cannot be served on /v1/images/edits",
             "model 'a': it needs at least one protocol",
-            "model 'a': there is another with this id",
+            "model 'a': duplicate id",
             "model 3: its id \"a b\" must be 1 or more characters without spaces, control characters and slashes",
             "model 'a b': a model of the images family cannot be served on /v1/responses",
-            "model 'a b': created is 9223372036854775807, which is no time in Unix seconds",
+            "model 'a b': created is 9223372036854775807, which is not a valid Unix time in seconds",
             "model 4: its id \"\" must be 1 or more characters without spaces, control characters and slashes",
             "model '': a model of the text family cannot be served on /v1/images/generations",
             "model '': a model of the text family cannot be served on /v1/images/edits",

@@ -1,4 +1,4 @@
-//! Each fixture is read, nothing of it is lost, and what it means is a snapshot.
+//! Parses every fixture, checks that nothing is lost, and compares its meaning with a snapshot.
 
 use serde_json::Value;
 use sluicegate_chat::{Completion, Request, Rules};
@@ -31,8 +31,8 @@ fn streams_are_within_the_grammar_and_amount_to_a_reply() {
     insta::glob!("fixtures/chat-stream-*.sse", |path| {
         let stream = std::fs::read_to_string(path).unwrap();
         let events = events(&stream);
-        // A piece without text may say `"content":null` or nothing: that alone is not told apart.
-        assert_eq!(text(&events), stream.replace(",\"content\":null", ""), "written as it was read");
+        // A chunk without text may have `"content":null` or omit it: only this difference is not preserved.
+        assert_eq!(text(&events), stream.replace(",\"content\":null", ""), "serialized as received");
         match fold(&events) {
             Ok(reply) => insta::assert_json_snapshot!(reply),
             Err(error) => insta::assert_snapshot!(error),
@@ -40,7 +40,7 @@ fn streams_are_within_the_grammar_and_amount_to_a_reply() {
     });
 }
 
-/// An assistant's `content: null` and an absent one are the same.
+/// An assistant's `content: null` is the same as an absent one.
 fn without_nulls(mut value: Value) -> Value {
     match &mut value {
         Value::Object(members) => {

@@ -1,11 +1,11 @@
-//! Where streams leave the grammar.
+//! Violations of the stream grammar.
 
 use serde_json::{Value, json};
 use sluicegate_chat::{Event, Grammar, Offence};
 
 use crate::fold;
 
-/// A chunk with these choices.
+/// Returns a chunk with these choices.
 fn chunk(choices: Value) -> Value {
     json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": choices})
 }
@@ -51,7 +51,7 @@ fn events(stream: &[Value]) -> Vec<Event> {
     stream.iter().map(|value| Event::read(&data(value)).unwrap()).collect()
 }
 
-/// The first offence of a stream, its end included.
+/// Returns the first violation of a stream, its end included.
 fn offence(stream: &[Value]) -> Option<Offence> {
     let mut grammar = Grammar::new();
     let pushed = events(stream).iter().try_for_each(|event| grammar.push(event));

@@ -1,4 +1,4 @@
-//! Laws that hold for any input.
+//! Property tests: laws that hold for any input.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -8,9 +8,9 @@ use wire::{ApiError, Shape};
 
 use crate::{events, fold, text};
 
-/// Something that a model does.
+/// One step of a model's output.
 #[derive(Clone, Debug)]
-enum Act {
+enum Step {
     Text(String),
     Reasoning(String),
     Refusal(String),
@@ -18,25 +18,25 @@ enum Act {
     Arguments(String),
 }
 
-fn act() -> impl Strategy<Value = Act> {
+fn step() -> impl Strategy<Value = Step> {
     let words = "[a-z\u{e9}\u{2028}\"\\\\\r\n{}: ]{0,8}";
     prop_oneof![
-        words.prop_map(Act::Text),
-        words.prop_map(Act::Reasoning),
-        words.prop_map(Act::Refusal),
-        "[a-z_]{1,8}".prop_map(Act::Call),
-        words.prop_map(Act::Arguments),
+        words.prop_map(Step::Text),
+        words.prop_map(Step::Reasoning),
+        words.prop_map(Step::Refusal),
+        "[a-z_]{1,8}".prop_map(Step::Call),
+        words.prop_map(Step::Arguments),
     ]
 }
 
-fn perform(acts: &[Act], encoder: &mut Encoder, out: &mut Vec<Event>) {
-    for (i, act) in acts.iter().enumerate() {
-        match act {
-            Act::Text(text) => encoder.text(text, out),
-            Act::Reasoning(text) => encoder.reasoning(text, out),
-            Act::Refusal(text) => encoder.refusal(text, out),
-            Act::Call(name) => encoder.call(&format!("call_{i}"), name, out),
-            Act::Arguments(text) => encoder.arguments(text, out),
+fn encode(steps: &[Step], encoder: &mut Encoder, out: &mut Vec<Event>) {
+    for (i, step) in steps.iter().enumerate() {
+        match step {
+            Step::Text(text) => encoder.text(text, out),
+            Step::Reasoning(text) => encoder.reasoning(text, out),
+            Step::Refusal(text) => encoder.refusal(text, out),
+            Step::Call(name) => encoder.call(&format!("call_{i}"), name, out),
+            Step::Arguments(text) => encoder.arguments(text, out),
         }
     }
 }
@@ -45,30 +45,31 @@ fn encoder() -> Encoder {
     Encoder::new(Head { id: "chatcmpl-1".into(), created: 1_789_000_000, model: "m".into() }, true)
 }
 
-/// What the acts say in sum: text, thoughts, refusal, and calls with their arguments.
-fn sum(acts: &[Act]) -> (String, String, String, Vec<(String, String)>) {
-    let (mut said, mut thought, mut refused, mut calls) = (String::new(), String::new(), String::new(), Vec::new());
-    for act in acts {
-        match act {
-            Act::Text(text) => said.push_str(text),
-            Act::Reasoning(text) => thought.push_str(text),
-            Act::Refusal(text) => refused.push_str(text),
-            Act::Call(name) => calls.push((name.clone(), String::new())),
-            Act::Arguments(text) => {
+/// Merges the steps: text, reasoning, refusal, and calls with their arguments.
+fn sum(steps: &[Step]) -> (String, String, String, Vec<(String, String)>) {
+    let (mut text_sum, mut reasoning, mut refusal, mut calls) =
+        (String::new(), String::new(), String::new(), Vec::new());
+    for step in steps {
+        match step {
+            Step::Text(text) => text_sum.push_str(text),
+            Step::Reasoning(text) => reasoning.push_str(text),
+            Step::Refusal(text) => refusal.push_str(text),
+            Step::Call(name) => calls.push((name.clone(), String::new())),
+            Step::Arguments(text) => {
                 if let Some((_, arguments)) = calls.last_mut() {
                     arguments.push_str(text);
                 }
             }
         }
     }
-    (said, thought, refused, calls)
+    (text_sum, reasoning, refusal, calls)
 }
 
 proptest! {
     #[test]
-    fn whatever_a_model_does_is_a_grammatical_stream_that_folds_to_it(acts in vec(act(), 0..12)) {
+    fn whatever_a_model_does_is_a_grammatical_stream_that_folds_to_it(steps in vec(step(), 0..12)) {
         let (mut encoder, mut out) = (encoder(), Vec::new());
-        perform(&acts, &mut encoder, &mut out);
+        encode(&steps, &mut encoder, &mut out);
         encoder.finish(FinishReason::Stop, Some(Usage::new(3, 4)), &mut out);
         encoder.text("after the end", &mut out);
         encoder.fail(&ApiError::server_error(), &mut out);
@@ -86,14 +87,14 @@ proptest! {
             message.refusal.clone().unwrap_or_default(),
             calls.collect::<Vec<_>>(),
         );
-        prop_assert_eq!(got, sum(&acts));
+        prop_assert_eq!(got, sum(&steps));
         prop_assert_eq!(reply.usage, Some(Usage::new(3, 4)));
     }
 
     #[test]
-    fn a_failure_ends_the_stream_and_is_never_a_reply(acts in vec(act(), 0..8)) {
+    fn a_failure_ends_the_stream_and_is_never_a_reply(steps in vec(step(), 0..8)) {
         let (mut encoder, mut out) = (encoder(), Vec::new());
-        perform(&acts, &mut encoder, &mut out);
+        encode(&steps, &mut encoder, &mut out);
         encoder.fail(&ApiError::server_error(), &mut out);
         encoder.finish(FinishReason::Stop, None, &mut out);
         prop_assert_eq!(out.iter().filter(|event| event.is_terminal()).count(), 1);
@@ -101,14 +102,14 @@ proptest! {
     }
 
     #[test]
-    fn a_stream_cut_anywhere_is_never_a_reply(acts in vec(act(), 0..8), at in any::<prop::sample::Index>()) {
+    fn a_stream_cut_anywhere_is_never_a_reply(steps in vec(step(), 0..8), at in any::<prop::sample::Index>()) {
         let (mut encoder, mut out) = (encoder(), Vec::new());
-        perform(&acts, &mut encoder, &mut out);
+        encode(&steps, &mut encoder, &mut out);
         encoder.finish(FinishReason::Length, None, &mut out);
-        let cut = at.index(out.len());
-        prop_assert!(fold(&out[..cut]).is_err());
+        let end = at.index(out.len());
+        prop_assert!(fold(&out[..end]).is_err());
         let mut grammar = Grammar::new();
-        prop_assert!(out[..cut].iter().all(|event| grammar.push(event).is_ok()));
+        prop_assert!(out[..end].iter().all(|event| grammar.push(event).is_ok()));
         prop_assert!(grammar.finish().is_err());
     }
 

@@ -1,6 +1,6 @@
-//! The protocol held against its fixtures, and the laws that hold for any input.
+//! Tests of the protocol against its fixtures, and laws that hold for any input.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
+#![allow(clippy::unwrap_used, reason = "test helpers panic at the point of failure")]
 
 mod fixtures;
 mod grammar;
@@ -9,12 +9,12 @@ mod rules;
 
 use sluicegate_chat::{Completion, Event, Fold, StreamError};
 
-/// The events of a stream's bytes, the same however they are cut.
+/// Parses the events of a stream, and checks that the result does not depend on the chunk boundaries.
 fn events(stream: &str) -> Vec<Event> {
-    let whole = decode(stream, usize::MAX);
-    assert_eq!(whole, decode(stream, 1));
-    assert_eq!(whole, decode(stream, 7));
-    whole
+    let events = decode(stream, usize::MAX);
+    assert_eq!(events, decode(stream, 1));
+    assert_eq!(events, decode(stream, 7));
+    events
 }
 
 fn decode(stream: &str, size: usize) -> Vec<Event> {
@@ -29,14 +29,14 @@ fn decode(stream: &str, size: usize) -> Vec<Event> {
     events
 }
 
-/// What a stream amounts to.
+/// Folds the events of a stream.
 fn fold(events: &[Event]) -> Result<Completion, StreamError> {
     let mut fold = Fold::new();
     events.iter().try_for_each(|event| fold.push(event))?;
     fold.finish()
 }
 
-/// The bytes of a stream.
+/// Serializes the events of a stream.
 fn text(events: &[Event]) -> String {
     let mut bytes = Vec::new();
     events.iter().for_each(|event| event.write(&mut bytes));

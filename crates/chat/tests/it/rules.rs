@@ -1,10 +1,10 @@
-//! What the validator refuses, and in which words.
+//! Validation errors and their wording.
 
 use serde_json::{Value, json};
 use sluicegate_chat::{Request, Rules};
 use wire::ApiError;
 
-/// The refusal of a valid request with `change` laid over it: code, param, message.
+/// Returns the code, param and message of the violation by a valid request with `change` merged into it.
 fn refusal(change: Value) -> (&'static str, String, String) {
     let mut body = json!({"model": "alt-flash", "messages": [{"role": "user", "content": "Hi."}]});
     for (name, value) in change.as_object().unwrap() {

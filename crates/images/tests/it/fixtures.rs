@@ -1,4 +1,4 @@
-//! Each fixture is read, nothing of it is lost, and what it means is a snapshot.
+//! Parses every fixture, checks that nothing is lost, and compares its meaning with a snapshot.
 
 use serde_json::Value;
 use sluicegate_images::{Edit, Generation, Operation, Reply, Response, Rules, Source};
@@ -77,7 +77,7 @@ fn streams_are_within_the_grammar_and_amount_to_a_reply() {
         let operation = if name.contains("-edit") { Operation::Edit } else { Operation::Generation };
         let count = if name.contains("-two") { 2 } else { 1 };
         let folded = fold(operation, Some(count), &events);
-        assert_eq!(folded, fold(operation, None, &events), "the count changes nothing of a whole stream");
+        assert_eq!(folded, fold(operation, None, &events), "the count does not affect a complete stream");
         match folded {
             Ok(reply) => insta::assert_json_snapshot!(reply),
             Err(error) => insta::assert_snapshot!(error),

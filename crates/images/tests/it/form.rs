@@ -1,4 +1,4 @@
-//! The multipart form: it means what the JSON form means, and its faults are told by the names of its parts.
+//! The multipart form: it is equivalent to the JSON form, and its violations name its parts.
 
 use std::convert::Infallible;
 
@@ -13,7 +13,7 @@ const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\r";
 const JPEG: &[u8] = b"\xff\xd8\xff\xe0\0\x10JFIF\0\x01";
 const GIF: &[u8] = b"GIF89a\x05\0\x07\0\0\0";
 
-/// The form in the body of a request.
+/// Parses a form from a request body.
 fn read(body: &'static [u8]) -> Edit {
     let chunks = body.chunks(100).map(|chunk| Ok::<_, Infallible>(Bytes::from_static(chunk)));
     let mut multipart = Multipart::new(stream::iter(chunks), "sgboundary7f2a");
@@ -35,7 +35,7 @@ fn json_form(body: Value) -> Edit {
     Edit::read(body.to_string().as_bytes()).unwrap()
 }
 
-/// A form of settings and files.
+/// Builds a form from settings and files.
 fn form(settings: &[(&str, &str)], files: &[(&str, &'static [u8])]) -> Result<Edit, Violations> {
     let mut form = Form::default();
     settings.iter().for_each(|(name, value)| form.text(name, value));
@@ -43,15 +43,15 @@ fn form(settings: &[(&str, &str)], files: &[(&str, &'static [u8])]) -> Result<Ed
     form.finish()
 }
 
-/// The code and the field of everything that is wrong with a form.
-fn told(settings: &[(&str, &str)], files: &[(&str, &'static [u8])]) -> Vec<(String, String)> {
+/// Returns the code and the field of every violation of a form.
+fn violations(settings: &[(&str, &str)], files: &[(&str, &'static [u8])]) -> Vec<(String, String)> {
     let found = form(settings, files).unwrap_err();
     found.iter().map(|found| (found.code().as_str().to_owned(), found.param.clone())).collect()
 }
 
 #[track_caller]
 fn assert_refused(settings: &[(&str, &str)], files: &[(&str, &'static [u8])], code: &str, param: &str) {
-    assert_eq!(told(settings, files), [(code.to_owned(), param.to_owned())]);
+    assert_eq!(violations(settings, files), [(code.to_owned(), param.to_owned())]);
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn forms_of_clients_are_the_same_requests_as_in_json() {
     );
 }
 
-/// No name of a field that is passed on breaks out of the head of its part.
+/// No field name can break out of the header of its part.
 #[test]
 fn names_in_a_written_form_stay_in_their_heads() {
     let edit = json_form(json!({"prompt": "x", "images": [], "a\"; b=\"c\r\nd: e\r\n\r\nf": 1}));
@@ -85,7 +85,7 @@ fn names_in_a_written_form_stay_in_their_heads() {
     assert_eq!(heads.len(), 2, "{form}");
 }
 
-/// Parts are known by their names, and unknown ones are let go.
+/// Parts are recognized by their names; unrecognized ones are ignored.
 #[test]
 fn m06_parts_are_known_by_their_names() {
     for name in ["prompt", "n", "stream", "seed", "user", "input_fidelity", "moderation"] {
@@ -129,7 +129,7 @@ fn settings_that_are_none_are_refused() {
     refused("prompt", "y", "invalid_value");
     for (first, second) in [("1", "1"), ("1", "x")] {
         let settings = [("prompt", "x"), ("seed", first), ("seed", second)];
-        assert!(told(&settings, &[("image", PNG)]).contains(&("invalid_value".into(), "seed".into())));
+        assert!(violations(&settings, &[("image", PNG)]).contains(&("invalid_value".into(), "seed".into())));
     }
     let ranged = form(&[("prompt", "x"), ("n", "11")], &[("image", PNG)]).unwrap();
     assert_eq!(ranged.validate(&Rules::default()).unwrap_err().first().unwrap().param, "n");
@@ -176,15 +176,15 @@ fn refusals_say_what_is_accepted() {
     );
 }
 
-/// Everything that is wrong with a form is told at once.
+/// All violations of a form are reported at once.
 #[test]
 fn m06_every_fault_is_told_at_once() {
-    let told = told(&[("n", "two"), ("stream", "perhaps")], &[("image", GIF), ("mask", JPEG)]);
-    let params: Vec<_> = told.iter().map(|(_, param)| param.as_str()).collect();
+    let found = violations(&[("n", "two"), ("stream", "perhaps")], &[("image", GIF), ("mask", JPEG)]);
+    let params: Vec<_> = found.iter().map(|(_, param)| param.as_str()).collect();
     assert_eq!(params, ["prompt", "n", "stream", "image", "mask"]);
 }
 
-/// What a form prints for debugging has neither prompt nor pictures.
+/// The debug output of a form contains neither the prompt nor the images.
 #[test]
 fn i09_debug_shows_neither_prompt_nor_pictures() {
     let mut form = Form::default();

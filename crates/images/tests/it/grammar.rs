@@ -1,4 +1,4 @@
-//! Where streams leave the grammar.
+//! Violations of the stream grammar.
 
 use serde_json::{Value, json};
 use sluicegate_images::{Event, Grammar, Offence, Operation, StreamError};
@@ -29,7 +29,7 @@ fn other() -> Event {
     Event::read(r#"{"type":"image_generation.queued"}"#).unwrap()
 }
 
-/// The first offence of a stream of generations, its end included.
+/// Returns the first violation of a stream of generations, its end included.
 fn offence(count: Option<u32>, stream: &[Event]) -> Option<Offence> {
     let mut grammar = Grammar::new(Operation::Generation, count);
     let events = stream.iter().map(|event| grammar.push(event));
@@ -39,17 +39,17 @@ fn offence(count: Option<u32>, stream: &[Event]) -> Option<Offence> {
 #[test]
 fn previews_of_one_picture_rise_and_any_may_be_missing() {
     for count in [Some(1), Some(2), None] {
-        let told = |stream: &[Event]| {
+        let violation = |stream: &[Event]| {
             let done = vec![completed(); count.unwrap_or(1) as usize - 1];
             offence(count, &[&done, stream].concat())
         };
         for indices in [&[0, 1, 2][..], &[0, 2], &[1, 2], &[1], &[2], &[]] {
             let previews = indices.iter().map(|index| preview(*index));
-            assert_eq!(told(&previews.chain([completed()]).collect::<Vec<_>>()), None, "{indices:?} of {count:?}");
+            assert_eq!(violation(&previews.chain([completed()]).collect::<Vec<_>>()), None, "{indices:?} of {count:?}");
         }
         for indices in [[0, 0], [1, 0], [2, 1]] {
             let expected = count.map(|_| Offence::Preview).or(Some(Offence::Truncated));
-            assert_eq!(told(&indices.map(preview)), expected, "{indices:?} of {count:?}");
+            assert_eq!(violation(&indices.map(preview)), expected, "{indices:?} of {count:?}");
         }
     }
 }
@@ -66,7 +66,7 @@ fn previews_of_pictures_side_by_side_come_in_any_order() {
         }
     }
     let late = [preview(0), preview(0), completed(), preview(1), preview(1)];
-    assert_eq!(offence(Some(2), &late), Some(Offence::Preview), "one picture is left");
+    assert_eq!(offence(Some(2), &late), Some(Offence::Preview), "one image is still to come");
 }
 
 #[test]
@@ -144,6 +144,6 @@ fn what_is_not_known_is_kept_and_what_is_wrong_is_no_event() {
     }
     assert_eq!(fold(Operation::Generation, None, &[extra]).unwrap().data[0].extra["mood"], "calm");
     for wrong in ["[DONE]", "{}", r#"{"type":"image_edit.completed"}"#, r#"{"type":"error","error":"no"}"#] {
-        assert!(Event::read(wrong).unwrap_err().to_string().starts_with("no images event: "), "{wrong}");
+        assert!(Event::read(wrong).unwrap_err().to_string().starts_with("invalid Images event: "), "{wrong}");
     }
 }

@@ -1,4 +1,4 @@
-//! Laws that hold for any input.
+//! Property tests: laws that hold for any input.
 
 use std::ops::ControlFlow;
 
@@ -15,20 +15,20 @@ use wire::{ApiError, DataUrl, Shape};
 
 use crate::{events, fold, text};
 
-/// Something that a model does.
+/// One step of a model's output.
 #[derive(Clone, Debug)]
-enum Act {
+enum Step {
     Preview(Vec<u8>),
     Completed(Vec<u8>, u64),
     Fail,
 }
 
-fn act() -> impl Strategy<Value = Act> {
+fn step() -> impl Strategy<Value = Step> {
     let file = || vec(any::<u8>(), 0..40);
     prop_oneof![
-        6 => file().prop_map(Act::Preview),
-        4 => (file(), 0..u64::MAX / 16).prop_map(|(file, tokens)| Act::Completed(file, tokens)),
-        1 => Just(Act::Fail),
+        6 => file().prop_map(Step::Preview),
+        4 => (file(), 0..u64::MAX / 16).prop_map(|(file, tokens)| Step::Completed(file, tokens)),
+        1 => Just(Step::Fail),
     ]
 }
 
@@ -36,8 +36,8 @@ fn operation() -> impl Strategy<Value = Operation> {
     prop_oneof![Just(Operation::Generation), Just(Operation::Edit)]
 }
 
-/// The events of the acts, as far as a failure.
-fn perform(operation: Operation, acts: &[Act]) -> Vec<Event> {
+/// Emits the events of the steps, up to a failure.
+fn encode(operation: Operation, steps: &[Step]) -> Vec<Event> {
     let settled = Settled {
         size: "16x16".into(),
         quality: Quality::Low,
@@ -45,12 +45,12 @@ fn perform(operation: Operation, acts: &[Act]) -> Vec<Event> {
         output_format: OutputFormat::Png,
     };
     let (mut encoder, mut out) = (Some(Encoder::new(operation, settled)), Vec::new());
-    let _: ControlFlow<()> = acts.iter().try_for_each(|act| {
+    let _: ControlFlow<()> = steps.iter().try_for_each(|step| {
         let Some(open) = &mut encoder else { return ControlFlow::Break(()) };
-        out.push(match act {
-            Act::Preview(file) => open.preview(file, 1),
-            Act::Completed(file, tokens) => open.completed(file, "id".into(), usage(*tokens), 2),
-            Act::Fail => encoder.take().unwrap().fail(&ApiError::server_error()),
+        out.push(match step {
+            Step::Preview(file) => open.preview(file, 1),
+            Step::Completed(file, tokens) => open.completed(file, "id".into(), usage(*tokens), 2),
+            Step::Fail => encoder.take().unwrap().fail(&ApiError::server_error()),
         });
         ControlFlow::Continue(())
     });
@@ -61,11 +61,11 @@ fn usage(tokens: u64) -> Usage {
     Usage::new(TokensDetails::new(0, 1), TokensDetails::new(tokens, 0))
 }
 
-/// The files that the acts complete, as base64, and the tokens in sum.
-fn sum(acts: &[Act]) -> (Vec<String>, u64) {
+/// Returns the completed files as base64, and the total of the tokens.
+fn sum(steps: &[Step]) -> (Vec<String>, u64) {
     let (mut files, mut tokens) = (Vec::new(), 0);
-    for act in acts {
-        if let Act::Completed(file, more) = act {
+    for step in steps {
+        if let Step::Completed(file, more) = step {
             files.push(STANDARD.encode(file));
             tokens += more + 1;
         }
@@ -73,7 +73,7 @@ fn sum(acts: &[Act]) -> (Vec<String>, u64) {
     (files, tokens)
 }
 
-/// One of the settings of a form, as text and as it stands in JSON.
+/// Generates a setting of a form, as text and as its JSON value.
 fn settings() -> impl Strategy<Value = Map<String, Value>> {
     let words = || "[a-z0-9x\u{e9} ]{1,8}".prop_map(Value::from);
     let known = |words: &'static [&'static str]| proptest::sample::select(words).prop_map(Value::from);
@@ -107,8 +107,8 @@ fn data_url(file: &[u8]) -> Value {
 
 proptest! {
     #[test]
-    fn whatever_a_model_does_is_a_grammatical_stream(operation in operation(), acts in vec(act(), 0..12)) {
-        let out = perform(operation, &acts);
+    fn whatever_a_model_does_is_a_grammatical_stream(operation in operation(), steps in vec(step(), 0..12)) {
+        let out = encode(operation, &steps);
         prop_assert_eq!(&events(&text(&out)), &out);
         let mut grammar = Grammar::new(operation, None);
         for event in &out {
@@ -118,9 +118,9 @@ proptest! {
     }
 
     #[test]
-    fn previews_are_counted_from_0_for_each_picture(operation in operation(), acts in vec(act(), 0..12)) {
+    fn previews_are_counted_from_0_for_each_picture(operation in operation(), steps in vec(step(), 0..12)) {
         let mut next = 0;
-        for event in perform(operation, &acts) {
+        for event in encode(operation, &steps) {
             match event {
                 Event::GenerationPreview(preview) | Event::EditPreview(preview) => {
                     prop_assert_eq!(preview.partial_image_index, next);
@@ -132,10 +132,11 @@ proptest! {
     }
 
     #[test]
-    fn a_stream_folds_to_the_pictures_that_were_made(operation in operation(), acts in vec(act(), 1..12)) {
-        let (files, tokens) = sum(&acts);
-        let done = matches!(acts.last(), Some(Act::Completed(..))) && !acts.iter().any(|act| matches!(act, Act::Fail));
-        let out = perform(operation, &acts);
+    fn a_stream_folds_to_the_pictures_that_were_made(operation in operation(), steps in vec(step(), 1..12)) {
+        let (files, tokens) = sum(&steps);
+        let failed = steps.iter().any(|step| matches!(step, Step::Fail));
+        let done = matches!(steps.last(), Some(Step::Completed(..))) && !failed;
+        let out = encode(operation, &steps);
         let count = u32::try_from(files.len()).unwrap();
         for count in [None, Some(count)] {
             let folded = fold(operation, count, &out);

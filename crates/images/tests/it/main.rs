@@ -1,6 +1,6 @@
-//! The protocol held against its fixtures, its rules, its grammar, and the laws that hold for any input.
+//! Tests of the protocol against its fixtures, its rules and its grammar, and laws that hold for any input.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
+#![allow(clippy::unwrap_used, reason = "test helpers panic at the point of failure")]
 
 mod fixtures;
 mod form;
@@ -10,11 +10,11 @@ mod rules;
 
 use sluicegate_images::{Event, Fold, Operation, Response, StreamError};
 
-/// The events of a stream's bytes, the same however they are cut.
+/// Parses the events of a stream, and checks that the result does not depend on the chunk boundaries.
 fn events(stream: &str) -> Vec<Event> {
-    let whole = decode(stream, usize::MAX);
-    assert_eq!(whole, decode(stream, 7));
-    whole
+    let events = decode(stream, usize::MAX);
+    assert_eq!(events, decode(stream, 7));
+    events
 }
 
 fn decode(stream: &str, size: usize) -> Vec<Event> {
@@ -32,14 +32,14 @@ fn decode(stream: &str, size: usize) -> Vec<Event> {
     events
 }
 
-/// What a stream amounts to.
+/// Folds the events of a stream.
 fn fold(operation: Operation, count: Option<u32>, events: &[Event]) -> Result<Response, StreamError> {
     let mut fold = Fold::new(operation, count);
     events.iter().try_for_each(|event| fold.push(event.clone()))?;
     fold.finish()
 }
 
-/// The bytes of a stream.
+/// Serializes the events of a stream.
 fn text(events: &[Event]) -> String {
     let mut bytes = Vec::new();
     events.iter().for_each(|event| event.write(&mut bytes));

@@ -1,4 +1,4 @@
-//! Each rule, with the code and the path of what breaks it.
+//! Each rule, with the code and the path of its violation.
 
 use serde_json::{Value, json};
 use sluicegate_images::{Edit, Generation, Rules};
@@ -6,7 +6,7 @@ use wire::{ApiError, Violations};
 
 const PNG: &str = "data:image/png;base64,iVBORw0KGgoAAAAN";
 
-fn told(found: Violations) -> (String, String, String) {
+fn first_violation(found: Violations) -> (String, String, String) {
     let error = ApiError::from(found);
     (error.code.to_owned(), error.param.unwrap_or_default(), error.message)
 }
@@ -14,13 +14,13 @@ fn told(found: Violations) -> (String, String, String) {
 fn generation(change: Value) -> Result<(), (String, String, String)> {
     let mut body = json!({"prompt": "A boat"});
     body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
-    let read = Generation::read(body.to_string().as_bytes()).map_err(told)?;
-    read.validate(&Rules::default()).map(drop).map_err(told)
+    let read = Generation::read(body.to_string().as_bytes()).map_err(first_violation)?;
+    read.validate(&Rules::default()).map(drop).map_err(first_violation)
 }
 
 fn edit(body: Value) -> Result<(), (String, String, String)> {
-    let read = Edit::read(body.to_string().as_bytes()).map_err(told)?;
-    read.validate(&Rules::default()).map(drop).map_err(told)
+    let read = Edit::read(body.to_string().as_bytes()).map_err(first_violation)?;
+    read.validate(&Rules::default()).map(drop).map_err(first_violation)
 }
 
 #[track_caller]
@@ -98,7 +98,7 @@ fn an_edit_starts_from_pictures() {
     assert_eq!(with(json!([{"image_url": PNG}, {"image_url": "https://a.example/x.png"}])), Ok(()));
 }
 
-/// A mask that is no PNG is 400.
+/// A mask that is not a PNG is rejected with 400.
 #[test]
 fn i06_a_mask_is_a_png_within_the_request() {
     let with = |mask: Value| edit(json!({"prompt": "x", "images": [{"image_url": PNG}], "mask": mask}));
@@ -120,7 +120,7 @@ fn i06_a_mask_is_a_png_within_the_request() {
     }
 }
 
-/// What is no picture is told in the same words wherever it is.
+/// Violations by invalid images have the same wording in every field.
 #[test]
 fn i05_a_picture_is_told_in_the_same_words_wherever_it_is() {
     let message = |url: &str| edit(json!({"prompt": "x", "images": [{"image_url": url}]})).unwrap_err().2;
@@ -166,7 +166,7 @@ fn a_model_may_take_less() {
     assert_eq!(refusal(body(1, 3)), Err(message.to_owned()));
 }
 
-/// What a request prints for debugging has no picture.
+/// The debug output of a request contains no image data.
 #[test]
 fn i09_debug_shows_no_picture() {
     let edit = |url: &str| Edit::read(json!({"prompt": "x", "image": url}).to_string().as_bytes()).unwrap();

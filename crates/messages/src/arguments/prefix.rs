@@ -1,60 +1,60 @@
-//! Whether bytes can begin a JSON object (RFC 8259), told byte by byte, and what would end it.
+//! An incremental recognizer of prefixes of JSON objects (RFC 8259), which can also complete them.
 
-/// The bytes of a JSON object, up to somewhere.
+/// A prefix of a JSON object.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Prefix {
-    /// What ends each open object and array, the innermost last.
+    /// The closing brackets of the open objects and arrays, innermost last.
     open: Vec<u8>,
     next: Next,
 }
 
-/// What the next byte may be.
+/// The bytes that may come next.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Next {
-    /// The beginning of the object.
+    /// The opening brace.
     #[default]
     Object,
-    /// A key or the end of an object that has just begun.
+    /// A key, or the end of an object that has just been opened.
     FirstKey,
     /// A key.
     Key,
-    /// The colon behind a key.
+    /// The colon after a key.
     Colon,
-    /// A value or the end of an array that has just begun.
+    /// A value, or the end of an array that has just been opened.
     FirstValue,
     /// A value.
     Value,
     /// More of a string.
     Text(Role),
-    /// What stands behind a backslash.
+    /// The character after a backslash.
     Escape(Role),
-    /// So many hexadecimal digits.
+    /// The given number of hexadecimal digits.
     Hex(Role, u8),
     /// The rest of `true`, `false` or `null`.
     Word(&'static str),
-    /// The digit that a number cannot do without: behind a sign, a point, or the sign of an exponent.
+    /// A mandatory digit: after a sign, a decimal point, or the sign of an exponent.
     Digit(Number),
     /// More of a number, or its end.
     Number(Number),
     /// The exponent's sign or first digit.
     Exponent,
-    /// A comma or the end of the innermost object or array.
+    /// A comma, or the end of the innermost object or array.
     Comma,
-    /// Blanks alone: the object has ended.
+    /// Only whitespace: the object has ended.
     Nothing,
 }
 
-/// What a string is.
+/// The role of a string.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Role {
     Key,
     Value,
 }
 
-/// Where in a number.
+/// A position within a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Number {
-    /// Behind a zero in the first place: no further digit.
+    /// After a leading zero: no further digit.
     Zero,
     Integer,
     Fraction,
@@ -62,7 +62,7 @@ enum Number {
 }
 
 impl Prefix {
-    /// Takes the next byte if it can follow; otherwise nothing changes.
+    /// Consumes the next byte if it is valid here; otherwise changes nothing and returns false.
     pub(super) fn take(&mut self, byte: u8) -> bool {
         let after = match self.next {
             Next::Text(_) | Next::Escape(_) | Next::Hex(..) => self.after_text(byte),
@@ -76,12 +76,13 @@ impl Prefix {
         after.is_some()
     }
 
-    /// Whether the object has begun.
-    pub(super) fn is_begun(&self) -> bool {
+    /// Returns true if the opening brace was consumed.
+    pub(super) fn is_started(&self) -> bool {
         self.next != Next::Object
     }
 
-    /// What ends the object together with one more member and a brace; `None` when it has ended.
+    /// Returns the text to which one more field and a brace are appended to complete the object; `None` if it is
+    /// complete.
     pub(super) fn closing(&self) -> Option<String> {
         if self.next == Next::Nothing {
             return None;
@@ -92,13 +93,13 @@ impl Prefix {
         }
         closing.extend(self.open.iter().skip(1).rev().map(|end| char::from(*end)));
         let is_first = self.open.len() == 1 && matches!(self.next, Next::FirstKey | Next::Key);
-        if self.is_begun() && !is_first {
+        if self.is_started() && !is_first {
             closing.push(',');
         }
         Some(closing)
     }
 
-    /// What makes the open key or value a whole one.
+    /// Returns the text that completes the open key or value.
     fn rest_of_token(&self) -> String {
         let end = |role| if role == Role::Key { "\":null" } else { "\"" };
         match self.next {
@@ -144,7 +145,7 @@ impl Prefix {
         }
     }
 
-    /// Behind a whole value.
+    /// Returns the next state after a complete value.
     fn after_value(&mut self, byte: u8) -> Option<Next> {
         match (byte, self.open.last()) {
             (b',', Some(b'}')) => Some(Next::Key),
@@ -154,7 +155,7 @@ impl Prefix {
         }
     }
 
-    /// Between keys, values and what sets them apart.
+    /// Returns the next state between keys, values and punctuation.
     fn after_mark(&mut self, byte: u8) -> Option<Next> {
         match (self.next, byte) {
             (Next::Object, b'{') => self.begin(b'}', Next::FirstKey),
@@ -166,7 +167,7 @@ impl Prefix {
         }
     }
 
-    /// The first byte of a value.
+    /// Returns the next state after the first byte of a value.
     fn value(&mut self, byte: u8) -> Option<Next> {
         match byte {
             b'{' => self.begin(b'}', Next::FirstKey),
@@ -213,7 +214,7 @@ mod tests {
 
     use super::*;
 
-    /// How many bytes of the text can begin an object, and what it is when it is ended behind them.
+    /// Returns how many bytes of the text are a valid prefix of an object, and that prefix completed.
     fn ended(text: &str) -> (usize, String) {
         let mut prefix = Prefix::default();
         let taken = text.bytes().take_while(|byte| prefix.take(*byte)).count();
@@ -255,7 +256,7 @@ mod tests {
 
     #[test]
     fn what_is_open_is_ended_in_the_shortest_way() {
-        for (text, whole) in [
+        for (text, completed) in [
             ("", "{\"_raw\":1}"),
             (" {", " {\"_raw\":1}"),
             ("{\"a", "{\"a\":null,\"_raw\":1}"),
@@ -267,7 +268,7 @@ mod tests {
             ("{\"a\":fal", "{\"a\":false,\"_raw\":1}"),
             ("{} ", "{} "),
         ] {
-            assert_eq!(ended(text), (text.len(), whole.to_owned()));
+            assert_eq!(ended(text), (text.len(), completed.to_owned()));
         }
     }
 
@@ -279,19 +280,19 @@ mod tests {
         ) {
             let text = json!({"a": value, "b\n": [1.5e300, -0.25, {"": [], "\u{e9}": {}}]}).to_string();
             prop_assert_eq!(ended(&text), (text.len(), text.clone()));
-            let cut = (0..=at.index(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
-            let (taken, whole) = ended(&text[..cut]);
-            prop_assert_eq!(taken, cut);
-            prop_assert_eq!(&serde_json::from_str::<Value>(&whole).map_err(|error| TestCaseError::fail(format!("{error} {whole}")))?["_raw"], 1);
+            let end = (0..=at.index(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+            let (taken, completed) = ended(&text[..end]);
+            prop_assert_eq!(taken, end);
+            prop_assert_eq!(&serde_json::from_str::<Value>(&completed).map_err(|error| TestCaseError::fail(format!("{error} {completed}")))?["_raw"], 1);
         }
 
         #[test]
         fn whatever_comes_is_ended_as_an_object(text in "\\{?[\\[\\]{}:,\"\\\\a0-2e.+\\-\u{e9}tru ]{0,12}") {
-            let (_, whole) = ended(&text);
-            let read = serde_json::from_str::<Box<serde_json::value::RawValue>>(&whole);
-            prop_assert!(read.is_ok(), "{}", whole);
+            let (_, completed) = ended(&text);
+            let read = serde_json::from_str::<Box<serde_json::value::RawValue>>(&completed);
+            prop_assert!(read.is_ok(), "{}", completed);
             let is_object = serde_json::from_str::<wire::Json>(&text).is_ok_and(|value| value.is_object());
-            prop_assert_eq!(is_object, ended(&text).0 == text.len() && whole == text);
+            prop_assert_eq!(is_object, ended(&text).0 == text.len() && completed == text);
         }
     }
 }

@@ -1,11 +1,11 @@
-//! Errors in this protocol's shape and words.
+//! Errors in the format and wording of this protocol.
 
 use serde_json::{Value, json};
 use sluicegate_messages::{ErrorBody, Event, Request, Rules, StreamFailure, error_type, refusal, status};
 use wire::{ApiError, ErrorKind, Object};
 
-/// Each row of the table of errors has the kind of failure that it is about, and its status and body follow from that:
-/// for failures that the vendor has too, in the vendor's words, whatever ours are.
+/// Each row of the error table names a kind of failure, from which its status and body follow: in the vendor's wording
+/// for failures that the vendor reports too, whatever ours is.
 #[test]
 fn every_sort_of_failure_has_its_status_and_body() {
     let user = json!([{"role": "user", "content": "Hi."}]);
@@ -35,7 +35,7 @@ fn every_sort_of_failure_has_its_status_and_body() {
     }
 }
 
-/// Statuses that the table of errors has no row for. Overload alone has a status of its own in this protocol.
+/// Statuses without a row in the error table. Only overload has a status of its own in this protocol.
 #[test]
 fn kinds_without_a_row_have_the_status_of_http() {
     for (kind, owed) in [
@@ -51,7 +51,7 @@ fn kinds_without_a_row_have_the_status_of_http() {
     }
 }
 
-/// "Overloaded" is for servers with too much to do: one that cannot be reached, or shuts down, keeps our sentence.
+/// "Overloaded" is only for servers that are overloaded: an unreachable or stopping server keeps our wording.
 #[test]
 fn an_unavailable_server_keeps_our_sentence() {
     let error = ApiError::new(ErrorKind::Unavailable, "service_unavailable", "The service is shutting down.");
@@ -87,19 +87,19 @@ fn only_the_concurrency_limit_tells_its_code() {
 #[test]
 fn findings_are_told_in_the_words_of_this_protocol() {
     assert_eq!(
-        told(json!({"model": "m", "messages": []})),
+        error_message(json!({"model": "m", "messages": []})),
         "max_tokens: Field required. messages: at least one message is required."
     );
     assert_eq!(
-        told(json!({"model": "m", "max_tokens": 1, "messages": []})),
+        error_message(json!({"model": "m", "max_tokens": 1, "messages": []})),
         "messages: at least one message is required"
     );
     let user = json!([{"role": "user", "content": "Hi."}]);
-    assert_eq!(told(json!({"model": "m", "messages": user})), "max_tokens: Field required");
+    assert_eq!(error_message(json!({"model": "m", "messages": user})), "max_tokens: Field required");
     let with = |name: &str, value: Value| {
         let mut body = json!({"model": "m", "max_tokens": 1, "messages": user});
         body[name] = value;
-        told(body)
+        error_message(body)
     };
     assert_eq!(with("max_tokens", json!("1")), "max_tokens: expected an integer, but got a string");
     assert_eq!(with("max_tokens", json!(0)), "max_tokens: expected at least 1, but got 0");
@@ -122,12 +122,12 @@ fn a_body_that_is_no_json_is_told_as_such() {
     assert_eq!(error.message, "The request body is not valid JSON (line 1, column 1).");
 }
 
-/// The message of a body's refusal.
-fn told(body: Value) -> String {
+/// Returns the error message for a body.
+fn error_message(body: Value) -> String {
     refused(body).message
 }
 
-/// The refusal of a body.
+/// Returns the error for a body.
 fn refused(body: Value) -> ApiError {
     let found = Request::read(body.to_string().as_bytes()).and_then(|request| request.validate(&Rules::default()));
     refusal(found.unwrap_err())

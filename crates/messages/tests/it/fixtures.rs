@@ -1,4 +1,4 @@
-//! Each fixture is read, nothing of it is lost, and what it means is a snapshot.
+//! Parses every fixture, checks that nothing is lost, and compares its meaning with a snapshot.
 
 use serde_json::Value;
 use sluicegate_messages::{Block, BlockDelta, Delta, Encoder, Event, Head, Message, Request, Rules, TokenCount, Usage};
@@ -16,7 +16,7 @@ fn requests_are_valid_and_nothing_is_lost() {
     });
 }
 
-/// A tool without a type is a custom one, and is written as such.
+/// A tool without a type is a custom tool, and is written with its type.
 fn with_types(mut request: Value) -> Value {
     for tool in request.get_mut("tools").and_then(Value::as_array_mut).into_iter().flatten() {
         tool.as_object_mut().unwrap().entry("type").or_insert("custom".into());
@@ -79,26 +79,26 @@ fn a_stream_amounts_to_the_reply_that_was_not_streamed() {
 fn our_encoder_says_the_same_bytes() {
     insta::glob!("fixtures/messages-stream-*.sse", |path| {
         let mut events = events(&std::fs::read_to_string(path).unwrap());
-        let said_again = said_again(&events);
+        let reencoded = reencoded(&events);
         events.retain(|event| !is_empty_piece(event));
-        assert_eq!(text(&said_again), text(&events));
+        assert_eq!(text(&reencoded), text(&events));
     });
 }
 
-/// The stream that our encoder makes of what the events tell.
-fn said_again(events: &[Event]) -> Vec<Event> {
+/// Re-encodes the content of the events with our encoder.
+fn reencoded(events: &[Event]) -> Vec<Event> {
     let Event::MessageStart(start) = &events[0] else { panic!("a stream begins with message_start") };
     let head = Head { id: start.message.id.clone(), model: start.message.model.clone() };
     let mut encoder = Encoder::new(head, Some(start.message.usage.input_tokens));
     let mut out = Vec::new();
     encoder.open(&mut out);
     for event in events {
-        say(event, &mut encoder, &mut out);
+        encode(event, &mut encoder, &mut out);
     }
     out
 }
 
-fn say(event: &Event, encoder: &mut Encoder, out: &mut Vec<Event>) {
+fn encode(event: &Event, encoder: &mut Encoder, out: &mut Vec<Event>) {
     match event {
         Event::Ping(_) => encoder.ping(out),
         Event::BlockStart(start) => {
@@ -126,7 +126,7 @@ fn say(event: &Event, encoder: &mut Encoder, out: &mut Vec<Event>) {
     }
 }
 
-/// Whether the event tells of an input, but nothing.
+/// Returns true if the event is an empty fragment of an input.
 fn is_empty_piece(event: &Event) -> bool {
     matches!(event, Event::BlockDelta(BlockDelta { delta: Delta::InputJson(delta), .. }) if delta.partial_json.is_empty())
 }

@@ -1,4 +1,4 @@
-//! Laws that hold for any input.
+//! Property tests: laws that hold for any input.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -10,9 +10,9 @@ use wire::{ApiError, Object, Shape};
 
 use crate::{events, fold, text};
 
-/// Something that a model does.
+/// One step of a model's output.
 #[derive(Clone, Debug)]
-enum Act {
+enum Step {
     Text(String),
     Reasoning(String),
     Signature(String),
@@ -22,7 +22,7 @@ enum Act {
     Ping,
 }
 
-fn act() -> impl Strategy<Value = Act> {
+fn step() -> impl Strategy<Value = Step> {
     let words = "[a-z\u{e9}\u{2028}\"\\\\\r\n{}: ]{0,8}";
     let arguments = prop_oneof![
         words.prop_map(String::from),
@@ -31,26 +31,26 @@ fn act() -> impl Strategy<Value = Act> {
         Just("[2]}".to_owned()),
     ];
     prop_oneof![
-        words.prop_map(Act::Text),
-        words.prop_map(Act::Reasoning),
-        "[a-z=]{0,4}".prop_map(Act::Signature),
-        words.prop_map(Act::Refusal),
-        "[a-z_]{1,8}".prop_map(Act::Call),
-        arguments.prop_map(Act::Arguments),
-        Just(Act::Ping),
+        words.prop_map(Step::Text),
+        words.prop_map(Step::Reasoning),
+        "[a-z=]{0,4}".prop_map(Step::Signature),
+        words.prop_map(Step::Refusal),
+        "[a-z_]{1,8}".prop_map(Step::Call),
+        arguments.prop_map(Step::Arguments),
+        Just(Step::Ping),
     ]
 }
 
-fn perform(acts: &[Act], encoder: &mut Encoder, out: &mut Vec<Event>) {
-    for act in acts {
-        match act {
-            Act::Text(text) => encoder.text(text, out),
-            Act::Reasoning(text) => encoder.reasoning(text, out),
-            Act::Signature(text) => encoder.signature(text, out),
-            Act::Refusal(text) => encoder.refusal(text, out),
-            Act::Call(name) => encoder.call("toolu_1", name, out),
-            Act::Arguments(text) => encoder.arguments(text, out),
-            Act::Ping => encoder.ping(out),
+fn encode(steps: &[Step], encoder: &mut Encoder, out: &mut Vec<Event>) {
+    for step in steps {
+        match step {
+            Step::Text(text) => encoder.text(text, out),
+            Step::Reasoning(text) => encoder.reasoning(text, out),
+            Step::Signature(text) => encoder.signature(text, out),
+            Step::Refusal(text) => encoder.refusal(text, out),
+            Step::Call(name) => encoder.call("toolu_1", name, out),
+            Step::Arguments(text) => encoder.arguments(text, out),
+            Step::Ping => encoder.ping(out),
         }
     }
 }
@@ -59,51 +59,56 @@ fn encoder() -> Encoder {
     Encoder::new(Head { id: "msg_1".into(), model: "m".into() }, Some(3))
 }
 
-/// A block as the acts make it, by other means than the encoder's.
+/// A block, accumulated independently of the encoder.
 #[derive(Clone, Debug, PartialEq)]
-enum Told {
+enum ExpectedBlock {
     Text(String),
     Refusal(String),
-    Thoughts(String, Option<String>),
+    Thinking(String, Option<String>),
     Call(String, String),
 }
 
-/// What the acts say in sum: what belongs together is what comes together.
-fn sum(acts: &[Act]) -> Vec<Told> {
-    let mut told: Vec<Told> = Vec::new();
-    for act in acts {
-        match (act, told.last_mut()) {
-            (Act::Ping, _) => {}
-            (Act::Arguments(text), Some(Told::Call(_, all))) => all.push_str(text),
-            (Act::Arguments(_), _) => {}
-            (Act::Call(name), _) => told.push(Told::Call(name.clone(), String::new())),
-            (Act::Text(text) | Act::Reasoning(text) | Act::Signature(text) | Act::Refusal(text), _)
+/// Merges consecutive steps of the same kind into blocks.
+fn sum(steps: &[Step]) -> Vec<ExpectedBlock> {
+    let mut blocks: Vec<ExpectedBlock> = Vec::new();
+    for step in steps {
+        match (step, blocks.last_mut()) {
+            (Step::Ping, _) => {}
+            (Step::Arguments(text), Some(ExpectedBlock::Call(_, all))) => all.push_str(text),
+            (Step::Arguments(_), _) => {}
+            (Step::Call(name), _) => blocks.push(ExpectedBlock::Call(name.clone(), String::new())),
+            (Step::Text(text) | Step::Reasoning(text) | Step::Signature(text) | Step::Refusal(text), _)
                 if text.is_empty() => {}
-            (Act::Text(text), Some(Told::Text(all))) | (Act::Refusal(text), Some(Told::Refusal(all))) => {
+            (Step::Text(text), Some(ExpectedBlock::Text(all)))
+            | (Step::Refusal(text), Some(ExpectedBlock::Refusal(all))) => {
                 all.push_str(text);
             }
-            (Act::Reasoning(text), Some(Told::Thoughts(all, None))) => all.push_str(text),
-            (Act::Signature(text), Some(Told::Thoughts(_, seal @ None))) => *seal = Some(text.clone()),
-            (Act::Text(text), _) => told.push(Told::Text(text.clone())),
-            (Act::Refusal(text), _) => told.push(Told::Refusal(text.clone())),
-            (Act::Reasoning(text), _) => told.push(Told::Thoughts(text.clone(), None)),
-            (Act::Signature(text), _) => told.push(Told::Thoughts(String::new(), Some(text.clone()))),
+            (Step::Reasoning(text), Some(ExpectedBlock::Thinking(all, None))) => all.push_str(text),
+            (Step::Signature(text), Some(ExpectedBlock::Thinking(_, signature @ None))) => {
+                *signature = Some(text.clone());
+            }
+            (Step::Text(text), _) => blocks.push(ExpectedBlock::Text(text.clone())),
+            (Step::Refusal(text), _) => blocks.push(ExpectedBlock::Refusal(text.clone())),
+            (Step::Reasoning(text), _) => blocks.push(ExpectedBlock::Thinking(text.clone(), None)),
+            (Step::Signature(text), _) => blocks.push(ExpectedBlock::Thinking(String::new(), Some(text.clone()))),
         }
     }
-    told
+    blocks
 }
 
-/// The blocks of a message that says what was told; `cut` when the model was cut off in the last.
-fn blocks(told: &[Told], cut: bool) -> Value {
-    let block = |told: &Told| match told {
-        Told::Text(text) | Told::Refusal(text) => json!({"type": "text", "text": text}),
-        Told::Thoughts(text, seal) => {
-            json!({"type": "thinking", "thinking": text, "signature": seal.clone().unwrap_or_default()})
+/// Returns the content of a message with these blocks. `truncated` is true if the model was truncated in the last one.
+fn blocks(expected: &[ExpectedBlock], truncated: bool) -> Value {
+    let json = |block: &ExpectedBlock| match block {
+        ExpectedBlock::Text(text) | ExpectedBlock::Refusal(text) => json!({"type": "text", "text": text}),
+        ExpectedBlock::Thinking(text, signature) => {
+            json!({"type": "thinking", "thinking": text, "signature": signature.clone().unwrap_or_default()})
         }
-        Told::Call(name, text) => json!({"type": "tool_use", "id": "toolu_1", "name": name, "input": input(text)}),
+        ExpectedBlock::Call(name, text) => {
+            json!({"type": "tool_use", "id": "toolu_1", "name": name, "input": input(text)})
+        }
     };
-    let mut blocks: Vec<Value> = told.iter().map(block).collect();
-    if let (true, Some(Told::Call(_, text)), Some(last)) = (cut, told.last(), blocks.last_mut())
+    let mut blocks: Vec<Value> = expected.iter().map(json).collect();
+    if let (true, Some(ExpectedBlock::Call(_, text)), Some(last)) = (truncated, expected.last(), blocks.last_mut())
         && !text.trim().is_empty()
         && serde_json::from_str::<Object>(text).is_err()
     {
@@ -112,7 +117,7 @@ fn blocks(told: &[Told], cut: bool) -> Value {
     blocks.into()
 }
 
-/// The object that the text is or begins with, and `_raw` when it does neither.
+/// Returns the object that the text is or starts with, or `_raw` if it is neither.
 fn input(text: &str) -> Value {
     if text.trim().is_empty() {
         return json!({});
@@ -123,7 +128,7 @@ fn input(text: &str) -> Value {
     }
 }
 
-/// The content of a message, of inputs with `_raw` that alone: what else was told of them is free.
+/// Returns the content of a message. Inputs with `_raw` are reduced to it: their other fields are unspecified.
 fn content(message: &Message) -> Value {
     let mut content = serde_json::to_value(&message.content).unwrap();
     for block in content.as_array_mut().unwrap() {
@@ -136,9 +141,9 @@ fn content(message: &Message) -> Value {
 
 proptest! {
     #[test]
-    fn whatever_a_model_does_is_a_grammatical_stream_that_folds_to_it(acts in vec(act(), 0..12)) {
+    fn whatever_a_model_does_is_a_grammatical_stream_that_folds_to_it(steps in vec(step(), 0..12)) {
         let (mut encoder, mut out) = (encoder(), Vec::new());
-        perform(&acts, &mut encoder, &mut out);
+        encode(&steps, &mut encoder, &mut out);
         encoder.finish(StopReason::EndTurn, Some("END".to_owned()), Some(Usage::new(5, 4)), &mut out);
         encoder.text("after the end", &mut out);
         encoder.call("toolu_2", "late", &mut out);
@@ -147,11 +152,11 @@ proptest! {
 
         prop_assert_eq!(&events(&text(&out)), &out);
         let message = fold(&out).unwrap();
-        let told = sum(&acts);
-        let refused = told.iter().any(|block| matches!(block, Told::Refusal(_)));
-        // A refusal cuts what the model was at.
-        prop_assert_eq!(content(&message), blocks(&told, refused));
-        let called = told.iter().any(|block| matches!(block, Told::Call(..)));
+        let expected = sum(&steps);
+        let refused = expected.iter().any(|block| matches!(block, ExpectedBlock::Refusal(_)));
+        // A refusal truncates the open call.
+        prop_assert_eq!(content(&message), blocks(&expected, refused));
+        let called = expected.iter().any(|block| matches!(block, ExpectedBlock::Call(..)));
         let reason = match (refused, called) {
             (true, _) => StopReason::Refusal,
             (_, true) => StopReason::ToolUse,
@@ -162,20 +167,20 @@ proptest! {
     }
 
     #[test]
-    fn a_cap_may_cut_a_call_anywhere(acts in vec(act(), 0..8), arguments in "[\\[\\]{}:,a\"1 ]{0,8}") {
-        let acts = [acts, vec![Act::Call("f".to_owned()), Act::Arguments(arguments)]].concat();
+    fn a_cap_may_cut_a_call_anywhere(steps in vec(step(), 0..8), arguments in "[\\[\\]{}:,a\"1 ]{0,8}") {
+        let steps = [steps, vec![Step::Call("f".to_owned()), Step::Arguments(arguments)]].concat();
         let (mut encoder, mut out) = (encoder(), Vec::new());
-        perform(&acts, &mut encoder, &mut out);
+        encode(&steps, &mut encoder, &mut out);
         encoder.finish(StopReason::MaxTokens, None, None, &mut out);
         let message = fold(&out).unwrap();
-        prop_assert_eq!(content(&message), blocks(&sum(&acts), true));
+        prop_assert_eq!(content(&message), blocks(&sum(&steps), true));
         prop_assert_eq!((message.stop_reason, message.usage), (Some(StopReason::MaxTokens), Usage::new(3, 0)));
     }
 
     #[test]
-    fn a_failure_ends_the_stream_and_is_never_a_reply(acts in vec(act(), 0..8)) {
+    fn a_failure_ends_the_stream_and_is_never_a_reply(steps in vec(step(), 0..8)) {
         let (mut encoder, mut out) = (encoder(), Vec::new());
-        perform(&acts, &mut encoder, &mut out);
+        encode(&steps, &mut encoder, &mut out);
         encoder.fail(&ApiError::server_error(), &mut out);
         encoder.finish(StopReason::EndTurn, None, None, &mut out);
         prop_assert_eq!(out.iter().filter(|event| event.is_terminal()).count(), 1);
@@ -183,14 +188,14 @@ proptest! {
     }
 
     #[test]
-    fn a_stream_cut_anywhere_is_never_a_reply(acts in vec(act(), 0..8), at in any::<prop::sample::Index>()) {
+    fn a_stream_cut_anywhere_is_never_a_reply(steps in vec(step(), 0..8), at in any::<prop::sample::Index>()) {
         let (mut encoder, mut out) = (encoder(), Vec::new());
-        perform(&acts, &mut encoder, &mut out);
+        encode(&steps, &mut encoder, &mut out);
         encoder.finish(StopReason::StopSequence, Some("END".to_owned()), None, &mut out);
-        let cut = at.index(out.len());
-        prop_assert!(fold(&out[..cut]).is_err());
+        let end = at.index(out.len());
+        prop_assert!(fold(&out[..end]).is_err());
         let mut grammar = Grammar::new();
-        prop_assert!(out[..cut].iter().all(|event| grammar.push(event).is_ok()));
+        prop_assert!(out[..end].iter().all(|event| grammar.push(event).is_ok()));
         prop_assert!(grammar.finish().is_err());
     }
 
@@ -218,18 +223,18 @@ proptest! {
     }
 }
 
-/// The pieces of input that are told for pieces of arguments.
+/// Returns the fragments of input that are emitted for fragments of arguments.
 fn pieces(arguments: &[&str]) -> Vec<String> {
     let (mut encoder, mut out) = (encoder(), Vec::new());
     encoder.call("toolu_1", "f", &mut out);
-    let mut told = Vec::new();
+    let mut emitted = Vec::new();
     for piece in arguments {
         encoder.arguments(piece, &mut out);
-        told.extend(out.drain(..).filter_map(piece_of));
+        emitted.extend(out.drain(..).filter_map(piece_of));
     }
     encoder.finish(StopReason::EndTurn, None, None, &mut out);
-    told.extend(out.drain(..).filter_map(piece_of));
-    told
+    emitted.extend(out.drain(..).filter_map(piece_of));
+    emitted
 }
 
 fn piece_of(event: Event) -> Option<String> {
@@ -257,10 +262,10 @@ fn arguments_that_are_no_object_become_one() {
     assert_eq!(pieces(&["[1", "]"]), [r#"{"_raw":"[1]"}"#]);
     assert_eq!(pieces(&["{\"a\":1, b", "c\""]), [r#"{"a":1, "#, r#""_raw":"{\"a\":1, bc\""}"#]);
     assert_eq!(pieces(&["{\"a\":\"x"]), [r#"{"a":"x"#, r#"","_raw":"{\"a\":\"x"}"#]);
-    assert_eq!(pieces(&["{}", "}", " {}"]), ["{}"], "what follows a whole object is left out");
+    assert_eq!(pieces(&["{}", "}", " {}"]), ["{}"], "text after a complete object is discarded");
 }
 
-/// Half a character and a number beyond all bounds are JSON by its grammar, and no value: the stream is whole.
+/// A lone surrogate and a number out of range are JSON by its grammar, but have no value: the stream is complete.
 #[test]
 fn arguments_that_are_no_value_are_kept_as_they_were_written() {
     for written in [r#"{"a":"\ud83d"}"#, r#"{"a":1e400}"#] {
@@ -270,7 +275,7 @@ fn arguments_that_are_no_value_are_kept_as_they_were_written() {
             encoder.arguments(&written[..at], &mut out);
             encoder.arguments(&written[at..], &mut out);
             encoder.finish(StopReason::ToolUse, None, None, &mut out);
-            assert_eq!(content(&fold(&out).unwrap())[0]["input"], json!({ "_raw": written }), "cut at {at}");
+            assert_eq!(content(&fold(&out).unwrap())[0]["input"], json!({ "_raw": written }), "split at {at}");
         }
     }
 }
@@ -287,8 +292,8 @@ fn thoughts_without_a_seal_are_told_with_an_empty_one() {
     let (mut encoder, mut out) = (encoder(), Vec::new());
     encoder.reasoning("Hm.", &mut out);
     encoder.text("Ha.", &mut out);
-    let seals = out.iter().filter(|event| event.data().contains(r#"{"type":"signature_delta","signature":""}"#));
-    assert_eq!(seals.count(), 1);
+    let signatures = out.iter().filter(|event| event.data().contains(r#"{"type":"signature_delta","signature":""}"#));
+    assert_eq!(signatures.count(), 1);
     encoder.finish(StopReason::EndTurn, None, None, &mut out);
     assert!(matches!(&fold(&out).unwrap().content[0], Block::Thinking(block) if block.signature.is_empty()));
 }

@@ -1,6 +1,6 @@
-//! The protocol held against its fixtures, and the laws that hold for any input.
+//! Tests of the protocol against its fixtures, and laws that hold for any input.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
+#![allow(clippy::unwrap_used, reason = "test helpers panic at the point of failure")]
 
 mod errors;
 mod fixtures;
@@ -10,20 +10,20 @@ mod rules;
 
 use sluicegate_messages::{Event, Fold, Message, StreamError};
 
-/// The events of a stream's bytes.
+/// Parses the events of a stream.
 fn events(stream: &str) -> Vec<Event> {
     let data = stream.split("\n\n").filter_map(|block| block.split_once("\ndata: "));
     data.map(|(_, data)| Event::read(data).unwrap()).collect()
 }
 
-/// What a stream amounts to.
+/// Folds the events of a stream.
 fn fold(events: &[Event]) -> Result<Message, StreamError> {
     let mut fold = Fold::new();
     events.iter().try_for_each(|event| fold.push(event))?;
     fold.finish()
 }
 
-/// The bytes of a stream.
+/// Serializes the events of a stream.
 fn text(events: &[Event]) -> String {
     let mut bytes = Vec::new();
     events.iter().for_each(|event| event.write(&mut bytes));

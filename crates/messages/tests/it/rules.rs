@@ -1,9 +1,9 @@
-//! What the validator refuses, and where.
+//! Violations that the validator reports, and their paths.
 
 use serde_json::{Value, json};
 use sluicegate_messages::{Request, Rules, refusal};
 
-/// A valid request with `change` laid over it.
+/// Returns a valid request with `change` merged into it.
 fn request(change: Value) -> Value {
     let mut body = json!({"model": "msg-sonnet-5", "max_tokens": 64, "messages": [{"role": "user", "content": "Hi."}]});
     for (name, value) in change.as_object().unwrap() {

@@ -1,38 +1,38 @@
-//! What a response repeats of its request.
+//! The parts of a response that mirror its request.
 
 use wire::{Object, TextOr};
 
 use crate::request::{Format, PlainFormat, ReasoningOptions, Request, TextOptions};
 use crate::response::{Response, Status, free_choice, one, parallel_by_default, standard_tier};
 
-/// What a response repeats of its request, and what the request wants of the stream (wire-reference §1.1, §1.5).
+/// The fields that a response repeats from its request, and the request's options that affect the stream.
 #[derive(Clone, Debug)]
 pub struct Echo {
-    /// The response as it begins, but for what its head says.
+    /// The initial response, without the fields of `Head`.
     pub(super) blank: Response,
-    /// Whether calls can come.
+    /// True if the request offers tools, so that calls may follow a message.
     pub(super) offers_tools: bool,
-    /// Whether deltas are padded.
-    pub(super) pads: bool,
-    /// Whether the seal on the thoughts is told.
-    pub(super) seals: bool,
+    /// True if deltas are padded.
+    pub(super) pad_deltas: bool,
+    /// True if encrypted reasoning content is included.
+    pub(super) include_encrypted: bool,
 }
 
 impl Echo {
-    /// The echo of a request.
+    /// Extracts the mirrored fields and the stream options of a request.
     #[must_use]
     pub fn of(request: &Request) -> Self {
         Self {
             blank: blank(request),
             offers_tools: request.tools.as_ref().is_some_and(|tools| !tools.is_empty()),
-            pads: request.includes_obfuscation(),
-            seals: request.includes(Request::ENCRYPTED_REASONING),
+            pad_deltas: request.includes_obfuscation(),
+            include_encrypted: request.includes(Request::ENCRYPTED_REASONING),
         }
     }
 }
 
 impl Default for Echo {
-    /// The echo of a request that asks for nothing in particular.
+    /// The echo of a request with default options.
     fn default() -> Self {
         Self::of(&Request::default())
     }

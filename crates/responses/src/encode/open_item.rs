@@ -1,13 +1,13 @@
-//! The item that is being told, as far as it has got.
+//! The item that is being streamed, with its content so far.
 
 use crate::request::ReasoningPart;
 use crate::response::{OutputItem, OutputPart};
 
-/// The item that is being told.
+/// The item that is being streamed.
 #[derive(Debug)]
 pub(super) struct OpenItem {
     pub(super) item: OutputItem,
-    /// Whether its last part is open too.
+    /// True if its last part is open too.
     pub(super) in_part: bool,
 }
 
@@ -20,7 +20,7 @@ impl OpenItem {
         }
     }
 
-    /// Whether the open part is of that kind.
+    /// Returns true if a message part of that kind is open.
     pub(super) fn is_in_part(&self, kind: &str) -> bool {
         match &self.item {
             OutputItem::Message(message) if self.in_part => {
@@ -30,7 +30,7 @@ impl OpenItem {
         }
     }
 
-    /// The text that takes deltas.
+    /// The text that the next delta is appended to.
     pub(super) fn text(&mut self) -> Option<&mut String> {
         match &mut self.item {
             OutputItem::Message(message) => match message.content.last_mut()? {

@@ -1,4 +1,4 @@
-//! Where in a stream something is said, and the events that say it there.
+//! Builds the events that belong to one position of the stream.
 
 use wire::Object;
 
@@ -9,15 +9,15 @@ use crate::event::{
 use crate::request::ReasoningPart;
 use crate::response::{OutputItem, OutputPart};
 
-/// A place in a stream: each event has its own.
+/// The position of one event in the stream.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub(super) sequence_number: u64,
     pub(super) output_index: u32,
     pub(super) item_id: String,
-    /// The last part of the item.
+    /// The index of the last part of the item.
     pub(super) part_index: u32,
-    /// What the deltas are padded to a multiple of, in bytes; 0 for not at all.
+    /// Block size in bytes that deltas are padded to; 0 disables padding.
     pub(super) block: usize,
 }
 
@@ -130,7 +130,7 @@ impl Place {
         })
     }
 
-    /// What fills a delta up to whole blocks.
+    /// Returns the padding that rounds a delta up to whole blocks.
     fn padding(&self, delta: &str) -> Option<String> {
         let over = delta.len().checked_rem(self.block)?;
         Some("x".repeat(self.block - over))

@@ -1,4 +1,4 @@
-//! The items of a conversation and the parts of their contents (wire-reference §1.2).
+//! The items of a conversation and the parts of their content.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,68 +7,68 @@ use wire::{Json, Object, TextOr};
 use crate::response::Status;
 
 wire::tagged! {
-    /// One item of the conversation. Hosted tools have many more kinds: they are `Other`.
+    /// One item of the conversation. The many other item types of hosted tools are `Other`.
     ///
-    /// Without a type it is a message when it has a role, and of the kind `""` otherwise.
+    /// An item without a `type` is a message if it has a `role`; otherwise its kind is `""`.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Item("type") {
-        /// What somebody says.
+        /// A message of the user, the model or the system.
         Message(Message) = "message",
-        /// What the model called.
+        /// A function call made by the model.
         FunctionCall(FunctionCall) = "function_call",
-        /// What came of a call.
+        /// The result of a function call.
         FunctionCallOutput(FunctionCallOutput) = "function_call_output",
-        /// What the model thought.
+        /// Reasoning of the model.
         Reasoning(Reasoning) = "reasoning",
-        /// A call of a tool with free text as its input.
+        /// A call of a custom tool, whose input is free text.
         CustomToolCall(CustomToolCall) = "custom_tool_call",
-        /// What came of such a call.
+        /// The result of a custom tool call.
         CustomToolCallOutput(CustomToolCallOutput) = "custom_tool_call_output",
-        /// An item by its id; not served, nothing is kept.
+        /// A reference to a stored item. Rejected: nothing is stored.
         ItemReference(ItemReference) = "item_reference",
     }
     untagged { "role" => "message" }
 }
 
-/// What somebody says.
+/// A message of the user, the model or the system.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Message {
-    /// The id under which the model said it.
+    /// The id that the response gave the message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// How far it had got.
+    /// The status that the response gave the message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<Status>,
-    /// Who.
+    /// The role of the author.
     pub role: Role,
-    /// What.
+    /// The content, as a string or as parts.
     pub content: TextOr<Part>,
-    /// Whether the model said it as its answer or on the way there.
+    /// For messages of the model: final answer or commentary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
 wire::open_enum! {
-    /// Who says it.
+    /// The role of a message's author.
     pub enum Role {
         /// The user.
         User = "user",
         /// The model.
         Assistant = "assistant",
-        /// Instructions.
+        /// System instructions.
         System = "system",
-        /// The newer name of `system`.
+        /// The successor of `system`.
         Developer = "developer",
     }
 }
 
 wire::open_enum! {
-    /// Whether a message of the model is its answer (wire-reference §1.7).
+    /// The phase of a message of the model.
     pub enum Phase {
-        /// On the way: calls follow.
+        /// Commentary on the way to the answer; calls follow.
         Commentary = "commentary",
         /// The answer that ends the turn.
         FinalAnswer = "final_answer",
@@ -78,145 +78,145 @@ wire::open_enum! {
 /// A call of a function.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FunctionCall {
-    /// `fc_…`; always there in what a model says.
+    /// The id of the item, `fc_…`. Always present in output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// How far it got; always there in what a model says.
+    /// The status of the item. Always present in output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<Status>,
-    /// The id by which the result refers to the call.
+    /// The call id, by which the result refers to the call.
     pub call_id: String,
-    /// The function.
+    /// The name of the function.
     pub name: String,
-    /// Its arguments as the model wrote them: JSON, as a rule.
+    /// The arguments as the model wrote them, normally JSON text.
     pub arguments: String,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// What came of a call of a function.
+/// The result of a function call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FunctionCallOutput {
-    /// The id of the call.
+    /// The id of the call that this is the result of.
     pub call_id: String,
-    /// What the function said: a text, or text, pictures and documents.
+    /// The output of the function: a string, or text, image and file parts.
     pub output: TextOr<Part>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// What the model thought.
+/// Reasoning of the model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reasoning {
-    /// `rs_…`; always there in what a model says.
+    /// The id of the item, `rs_…`. Always present in output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// The thoughts in short.
+    /// The reasoning summary.
     pub summary: Vec<ReasoningPart>,
-    /// The thoughts themselves; read from others, never written by this gateway.
+    /// The reasoning text. Accepted from upstreams, never emitted by the encoder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<Vec<ReasoningPart>>,
-    /// The model's own seal on them, by which it knows them again.
+    /// Encrypted, opaque reasoning content. Sent back in a later turn, it restores the reasoning for the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub encrypted_content: Option<String>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
 wire::tagged! {
-    /// A piece of what the model thought.
+    /// A part of the model's reasoning.
     #[derive(Clone, Debug, PartialEq)]
     pub enum ReasoningPart("type") {
-        /// In short.
+        /// Summary text.
         Summary(TextPart) = "summary_text",
-        /// In full.
+        /// Full reasoning text.
         Text(TextPart) = "reasoning_text",
     }
 }
 
-/// A call of a tool with free text as its input.
+/// A call of a custom tool, whose input is free text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CustomToolCall {
-    /// The id by which the result refers to the call.
+    /// The call id, by which the result refers to the call.
     pub call_id: String,
-    /// The tool.
+    /// The name of the tool.
     pub name: String,
-    /// Its input.
+    /// The input, as free text.
     pub input: String,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// What came of a call of a tool with free text as its input.
+/// The result of a custom tool call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CustomToolCallOutput {
-    /// The id of the call.
+    /// The id of the call that this is the result of.
     pub call_id: String,
-    /// What the tool said.
+    /// The output of the tool.
     pub output: TextOr<Part>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// An item by its id.
+/// A reference to a stored item.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ItemReference {
-    /// The id.
+    /// The id of the item.
     pub id: String,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
 wire::tagged! {
-    /// One part of a message's content, or of what came of a call.
+    /// One part of a message's content, or of a call's result.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Part("type") {
-        /// Text that the model is told.
+        /// Input text.
         InputText(TextPart) = "input_text",
-        /// A picture.
+        /// An image.
         Image(ImagePart) = "input_image",
         /// A document.
         File(FilePart) = "input_file",
-        /// A recording.
+        /// An audio recording.
         Audio(AudioPart) = "input_audio",
-        /// Text that the model said.
+        /// Output text of the model.
         OutputText(TextPart) = "output_text",
-        /// A refusal that the model said.
+        /// A refusal by the model.
         Refusal(RefusalPart) = "refusal",
-        /// Text, whoever said it.
+        /// Text of either direction.
         Text(TextPart) = "text",
     }
 }
 
-/// Text.
+/// A text part.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TextPart {
     /// The text.
     pub text: String,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// A picture.
+/// An image.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ImagePart {
-    /// A Data URL, or a public https address.
+    /// A data URL or a public https URL.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image_url: Option<String>,
-    /// How closely to look: `auto`, `low`, `high` or `original`.
+    /// Image detail level: `auto`, `low`, `high` or `original`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// The id of a stored file; not served, nothing is stored.
+    /// The id of a stored file. Rejected: nothing is stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_id: Option<String>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
@@ -224,29 +224,29 @@ pub struct ImagePart {
 /// A document.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FilePart {
-    /// Its name.
+    /// The name of the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filename: Option<String>,
-    /// Its bytes as a Data URL.
+    /// The content as a data URL.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_data: Option<String>,
-    /// A public https address.
+    /// A public https URL.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_url: Option<String>,
-    /// The id of a stored file; not served, nothing is stored.
+    /// The id of a stored file. Rejected: nothing is stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file_id: Option<String>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// A recording.
+/// An audio recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AudioPart {
-    /// Its data and format.
+    /// The audio data and its format.
     pub input_audio: Json,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
@@ -254,9 +254,9 @@ pub struct AudioPart {
 /// A refusal.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RefusalPart {
-    /// The text of it.
+    /// The text of the refusal.
     pub refusal: String,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }

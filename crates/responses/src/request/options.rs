@@ -1,19 +1,19 @@
-//! How to answer: the form of the text, the thinking, and what to do when the conversation is too long.
+//! Output options: text format, reasoning and truncation.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wire::{Json, Object};
 
-/// The form of the answer's text. The default is free text.
+/// The format and verbosity of the output text. The default is free text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TextOptions {
-    /// Free text or JSON. Absent: free text.
+    /// The output format. `None` means free text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<Format>,
-    /// How much to say.
+    /// Verbosity of the output.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verbosity: Option<Verbosity>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
@@ -25,73 +25,74 @@ impl Default for TextOptions {
 }
 
 wire::tagged! {
-    /// Free text or JSON.
+    /// The format of the output text.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Format("type") {
         /// Free text.
         Text(PlainFormat) = "text",
-        /// Any JSON object; the prompt must ask for JSON too.
+        /// Any JSON object. The prompt must ask for JSON as well.
         JsonObject(PlainFormat) = "json_object",
-        /// JSON that fits a schema.
+        /// JSON that conforms to a schema.
         JsonSchema(JsonSchemaFormat) = "json_schema",
     }
 }
 
-/// A form of which there is no more to say.
+/// A format without options.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlainFormat {
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// JSON that fits a schema.
+/// JSON that conforms to a schema.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JsonSchemaFormat {
-    /// The schema's name.
+    /// The name of the schema.
     pub name: String,
-    /// What it is for, for the model.
+    /// A description of the schema's purpose, for the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The JSON Schema.
     pub schema: Json,
-    /// Whether the answer must fit it exactly.
+    /// True to enforce the schema exactly.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strict: Option<bool>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
 wire::open_enum! {
-    /// How much to say.
+    /// Verbosity of the output.
     pub enum Verbosity {
-        /// Little.
+        /// Low verbosity.
         Low = "low",
-        /// Middling.
+        /// Medium verbosity.
         Medium = "medium",
-        /// Much.
+        /// High verbosity.
         High = "high",
     }
 }
 
-/// Whether and how to think. `effort` and `summary` are always written, as responses must (wire-reference §1.5).
+/// Controls the model's reasoning. `effort` and `summary` are always serialized, as null if absent: responses must have
+/// both.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReasoningOptions {
-    /// How hard.
+    /// Reasoning effort.
     pub effort: Option<Effort>,
-    /// How much of the thoughts to tell.
+    /// The detail of the reasoning summary.
     pub summary: Option<Summary>,
-    /// The old name of `summary`.
+    /// The deprecated name of `summary`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generate_summary: Option<Summary>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
 impl ReasoningOptions {
-    /// How much of the thoughts to tell, under either of its names.
+    /// Returns the requested summary detail, under either name.
     #[must_use]
     pub fn summary(&self) -> Option<&Summary> {
         self.summary.as_ref().or(self.generate_summary.as_ref())
@@ -99,44 +100,44 @@ impl ReasoningOptions {
 }
 
 wire::open_enum! {
-    /// How hard to think.
+    /// Reasoning effort.
     pub enum Effort {
-        /// Not at all.
+        /// No reasoning.
         None = "none",
-        /// As little as can be.
+        /// Minimal effort.
         Minimal = "minimal",
-        /// A little.
+        /// Low effort.
         Low = "low",
-        /// Middling.
+        /// Medium effort.
         Medium = "medium",
-        /// A lot.
+        /// High effort.
         High = "high",
-        /// More than a lot.
+        /// Extra-high effort.
         XHigh = "xhigh",
-        /// Whatever it takes.
+        /// Maximum effort.
         Max = "max",
     }
 }
 
 wire::open_enum! {
-    /// How much of the thoughts to tell.
+    /// The detail of the reasoning summary.
     pub enum Summary {
         /// The model decides.
         Auto = "auto",
-        /// Little.
+        /// A short summary.
         Concise = "concise",
-        /// Much.
+        /// A detailed summary.
         Detailed = "detailed",
     }
 }
 
 wire::open_enum! {
-    /// What to do with a conversation that is too long for the model.
+    /// The strategy for conversations that exceed the model's context window.
     #[derive(Default)]
     pub enum Truncation {
-        /// Leave out of its middle.
+        /// Drop items from the middle of the conversation.
         Auto = "auto",
-        /// Refuse it.
+        /// Reject the request.
         #[default]
         Disabled = "disabled",
     }

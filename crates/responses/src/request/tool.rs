@@ -1,11 +1,11 @@
-//! What the model may call, and whether it may, must or must not (wire-reference §1.4).
+//! The tools that the model may call, and the choice among them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use wire::{Json, Object, WordOr};
 
 wire::tagged! {
-    /// What the model may call. Hosted tools are `Other`.
+    /// A tool that the model may call. Hosted tools are `Other`.
     #[derive(Clone, Debug, PartialEq)]
     pub enum Tool("type") {
         /// A function.
@@ -15,20 +15,20 @@ wire::tagged! {
 
 /// A function that the model may call.
 ///
-/// The form of Chat Completions, with everything inside `function`, is taken for this one. All fields are always
-/// written, as responses must (wire-reference §1.4).
+/// The Chat Completions form, with all fields nested in `function`, is accepted too. All fields are always serialized,
+/// as null if absent: responses must have them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "FunctionToolForm")]
 pub struct FunctionTool {
-    /// Its name, by which it is called.
+    /// The name by which the model calls it.
     pub name: String,
-    /// What it does, for the model.
+    /// A description of its purpose, for the model.
     pub description: Option<String>,
-    /// A JSON Schema of its arguments.
+    /// A JSON Schema of the arguments.
     pub parameters: Option<Json>,
-    /// Whether the arguments must fit the schema exactly.
+    /// True to enforce the schema of the arguments exactly.
     pub strict: Option<bool>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
@@ -81,39 +81,39 @@ impl TryFrom<FunctionToolForm> for FunctionTool {
     }
 }
 
-/// Whether tools may, must or must not be called: a word, or an object that names them.
+/// Controls whether the model calls tools: a mode, or an object that selects tools.
 pub type ToolChoice = WordOr<ToolMode, ToolChoiceObject>;
 
 wire::open_enum! {
-    /// Whether tools may, must or must not be called.
+    /// Controls whether the model calls tools.
     pub enum ToolMode {
-        /// They must not.
+        /// The model must not call tools.
         None = "none",
-        /// The model decides.
+        /// The model decides whether to call tools.
         Auto = "auto",
-        /// At least one must.
+        /// The model must call at least one tool.
         Required = "required",
     }
 }
 
 wire::tagged! {
-    /// Which tools may or must be called. A hosted tool that must be called is `Other`.
+    /// A selection of tools. A selected hosted tool is `Other`.
     #[derive(Clone, Debug, PartialEq)]
     pub enum ToolChoiceObject("type") {
-        /// This function must be called.
+        /// The model must call this function.
         Function(FunctionChoice) = "function",
-        /// Only these may be called.
+        /// The model may only call these tools.
         AllowedTools(AllowedTools) = "allowed_tools",
     }
 }
 
-/// The function that must be called. The form of Chat Completions is taken for this one.
+/// The function that the model must call. The Chat Completions form is accepted too.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "FunctionChoiceForm")]
 pub struct FunctionChoice {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
@@ -154,25 +154,25 @@ impl TryFrom<FunctionChoiceForm> for FunctionChoice {
     }
 }
 
-/// The tools that alone may be called, and whether one must.
+/// The tools that the model may call, and whether it must call one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AllowedTools {
-    /// `auto`, which it also is when absent, or `required`.
+    /// `auto` or `required`. `None` means `auto`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<ToolMode>,
-    /// The tools, each as `tool_choice` would name it.
+    /// The tools, each in the form that `tool_choice` takes.
     pub tools: Vec<ToolChoiceObject>,
-    /// Every other field, as it came.
+    /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
 }
 
-/// Reads a member that may be absent but not null.
+/// Deserializes a field that may be absent, but not null.
 fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
     T::deserialize(from).map(Some)
 }
 
-/// The schema of an object that has at least one of two members.
+/// Returns the schema of an object that has at least one of two fields.
 fn either_of(one: &str, other: &str) -> serde_json::Value {
     serde_json::json!([
         { "properties": { one: true }, "required": [one] },

@@ -1,30 +1,30 @@
-//! One item from its added to its done, and when two items are the same.
+//! One item between its added and its done event, and the comparison of items.
 
 use super::Offence;
 use crate::event::{Event, PartEvent, SummaryPartEvent};
 use crate::request::ReasoningPart;
 use crate::response::{OutputItem, OutputPart, Status};
 
-/// An item between its added and its done, with what its deltas have brought.
+/// An item between its added and its done event, with the content of its deltas.
 #[derive(Clone, Debug)]
 pub(super) struct OpenItem {
     item: OutputItem,
     text: Text,
 }
 
-/// How far the text has got that is being told: that of the last part, or the arguments of a call.
+/// The state of the item's current text: that of the last part, or the arguments of a call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Text {
-    /// There is none: the item is between parts.
+    /// There is no current text: the item is between parts.
     None,
-    /// It takes deltas.
+    /// The text accepts deltas.
     Open,
-    /// It was told whole.
-    Told,
+    /// The text is complete.
+    Complete,
 }
 
 impl OpenItem {
-    /// The item just after its added, which must be blank.
+    /// Opens an item from its added event, in which it must be empty.
     pub(super) fn begin(item: &OutputItem) -> Result<Self, Offence> {
         if !is_blank(item) {
             return Err(Offence::Item);
@@ -43,7 +43,7 @@ impl OpenItem {
         self.item.id()
     }
 
-    /// Takes an event from the item's inside.
+    /// Applies an event that belongs to the item.
     pub(super) fn take(&mut self, event: &Event) -> Result<(), Offence> {
         match event {
             Event::ContentPartAdded(event) => return self.add_part(event),
@@ -55,21 +55,27 @@ impl OpenItem {
             Event::ArgumentsDelta(event) => self.arguments()?.push_str(&event.delta),
             Event::SummaryTextDelta(event) => self.summary(event.summary_index)?.push_str(&event.delta),
             Event::OutputTextAnnotationAdded(event) => drop(self.output_text(event.content_index)?),
-            Event::OutputTextDone(event) => self.tell(&event.text, |item| item.output_text(event.content_index))?,
-            Event::RefusalDone(event) => self.tell(&event.refusal, |item| item.refusal(event.content_index))?,
-            Event::ArgumentsDone(event) => self.tell(&event.arguments, Self::arguments)?,
-            Event::SummaryTextDone(event) => self.tell(&event.text, |item| item.summary(event.summary_index))?,
+            Event::OutputTextDone(event) => {
+                self.complete_text(&event.text, |item| item.output_text(event.content_index))?
+            }
+            Event::RefusalDone(event) => {
+                self.complete_text(&event.refusal, |item| item.refusal(event.content_index))?
+            }
+            Event::ArgumentsDone(event) => self.complete_text(&event.arguments, Self::arguments)?,
+            Event::SummaryTextDone(event) => {
+                self.complete_text(&event.text, |item| item.summary(event.summary_index))?
+            }
             _ => return Err(Offence::UnknownType),
         }
         Ok(())
     }
 
-    /// The item's done, which must be what was gathered.
+    /// Checks the item of the done event against the accumulated one.
     pub(super) fn finish(&self, done: &OutputItem) -> Result<(), Offence> {
         if !same_identity(&self.item, done) {
             return Err(Offence::ItemIdentity);
         }
-        if !self.is_whole() {
+        if !self.is_complete() {
             return Err(Offence::Part);
         }
         if !same_content(&self.item, done) {
@@ -81,8 +87,8 @@ impl OpenItem {
         }
     }
 
-    /// The item as far as it got.
-    pub(super) fn cut(mut self) -> OutputItem {
+    /// Returns the item with the content so far, as incomplete.
+    pub(super) fn into_incomplete(mut self) -> OutputItem {
         self.item.set_status(Status::Incomplete);
         self.item
     }
@@ -101,7 +107,7 @@ impl OpenItem {
     fn finish_part(&mut self, event: &PartEvent) -> Result<(), Offence> {
         let OutputItem::Message(message) = &self.item else { return Err(Offence::Part) };
         let last = message.content.last().filter(|_| event.content_index as usize + 1 == message.content.len());
-        let last = last.filter(|_| self.text == Text::Told).ok_or(Offence::Part)?;
+        let last = last.filter(|_| self.text == Text::Complete).ok_or(Offence::Part)?;
         if !same_part(last, &event.part) {
             return Err(Offence::Text);
         }
@@ -123,7 +129,7 @@ impl OpenItem {
     fn finish_summary(&mut self, event: &SummaryPartEvent) -> Result<(), Offence> {
         let OutputItem::Reasoning(reasoning) = &self.item else { return Err(Offence::Part) };
         let last = reasoning.summary.last().filter(|_| event.summary_index as usize + 1 == reasoning.summary.len());
-        let last = last.filter(|_| self.text == Text::Told).ok_or(Offence::Part)?;
+        let last = last.filter(|_| self.text == Text::Complete).ok_or(Offence::Part)?;
         if summary_of(last) != summary_of(&event.part) {
             return Err(Offence::Text);
         }
@@ -139,7 +145,7 @@ impl OpenItem {
         }
     }
 
-    /// The refusal that is the open part of a message.
+    /// The refusal in the open part of a message.
     fn refusal(&mut self, index: u32) -> Result<&mut String, Offence> {
         match self.open_part(index)? {
             OutputPart::Refusal(part) => Ok(&mut part.refusal),
@@ -153,7 +159,7 @@ impl OpenItem {
         message.content.last_mut().filter(|_| is_last).ok_or(Offence::Stray)
     }
 
-    /// The text of the open part of thoughts.
+    /// The text of the open part of a reasoning summary.
     fn summary(&mut self, index: u32) -> Result<&mut String, Offence> {
         let OutputItem::Reasoning(reasoning) = &mut self.item else { return Err(Offence::Stray) };
         let is_last = self.text == Text::Open && index as usize + 1 == reasoning.summary.len();
@@ -170,24 +176,24 @@ impl OpenItem {
         }
     }
 
-    /// The open text is told whole.
-    fn tell(
+    /// Completes the open text, which must equal `complete`.
+    fn complete_text(
         &mut self,
-        told: &str,
+        complete: &str,
         open: impl FnOnce(&mut Self) -> Result<&mut String, Offence>,
     ) -> Result<(), Offence> {
-        if open(self)? != told {
+        if open(self)? != complete {
             return Err(Offence::Text);
         }
-        self.text = Text::Told;
+        self.text = Text::Complete;
         Ok(())
     }
 
-    /// Whether everything that belongs to the item has come.
-    fn is_whole(&self) -> bool {
+    /// Returns true if the item has all of its parts.
+    fn is_complete(&self) -> bool {
         match &self.item {
             OutputItem::Message(message) => self.text == Text::None && !message.content.is_empty(),
-            OutputItem::FunctionCall(_) => self.text == Text::Told,
+            OutputItem::FunctionCall(_) => self.text == Text::Complete,
             OutputItem::Reasoning(_) => self.text == Text::None,
             OutputItem::Other(_) => true,
         }
@@ -205,8 +211,8 @@ fn is_blank(item: &OutputItem) -> bool {
         }
 }
 
-/// Whether the item was cut: nothing may come after it.
-pub(super) fn is_cut(item: &OutputItem) -> bool {
+/// Returns true if the item is incomplete: no other item may follow it.
+pub(super) fn is_incomplete(item: &OutputItem) -> bool {
     item.status() == Some(&Status::Incomplete)
 }
 
@@ -220,7 +226,8 @@ pub(super) fn same_identity(one: &OutputItem, other: &OutputItem) -> bool {
     same_call && one.id() == other.id() && one.kind() == other.kind()
 }
 
-/// Whether two items of the same identity tell the same. What rides along, such as annotations, phase and seal, is not compared.
+/// Returns true if two items of the same identity have the same content. Annotations, phase and encrypted content are
+/// not compared.
 pub(super) fn same_content(one: &OutputItem, other: &OutputItem) -> bool {
     match (one, other) {
         (OutputItem::Message(one), OutputItem::Message(other)) => {

@@ -1,4 +1,4 @@
-//! The rules of the input: its items and the parts of their contents (wire-reference §1.2, §1.3).
+//! Rules for the input: its items and the parts of their content.
 
 use std::collections::HashSet;
 
@@ -35,7 +35,7 @@ fn check_items(items: &[Item], path: &Path<'_>, found: &mut Violations) {
     }
 }
 
-/// The id by which a result refers to the item. Some hosted tools are answered like functions.
+/// Returns the call id of an item. The results of some hosted tools refer to it just as those of functions do.
 fn call_id(item: &Item) -> Option<&str> {
     match item {
         Item::FunctionCall(call) => Some(&call.call_id),
@@ -150,7 +150,7 @@ fn refuse_file_id(path: &Path<'_>, instead: &str, found: &mut Violations) {
     found.unsupported(&path, Code::UnsupportedParameter, sentence);
 }
 
-/// Whether a hosted tool, or its client, makes items of this kind: what is to become of them is the target's to say.
+/// Returns true for items of hosted tools. Whether they are supported is for the target to decide.
 fn is_hosted_item(kind: &str) -> bool {
     HOSTED_ITEMS.contains(&kind) || HOSTED_ITEM_FAMILIES.iter().any(|family| kind.starts_with(family))
 }

@@ -1,4 +1,4 @@
-//! The rules of the tools and of the choice among them (wire-reference §1.4).
+//! Rules for the tools and the choice among them.
 
 use std::collections::HashSet;
 
@@ -38,7 +38,7 @@ fn check_tool_choice(choice: &ToolChoice, tools: &[Tool], path: &Path<'_>, found
     }
 }
 
-/// The names of the functions that are offered.
+/// Returns the names of the offered functions.
 fn functions(tools: &[Tool]) -> HashSet<&str> {
     let functions = tools.iter().filter_map(|tool| match tool {
         Tool::Function(tool) => Some(tool.name.as_str()),
@@ -51,7 +51,7 @@ fn check_choice(choice: &ToolChoiceObject, offered: &HashSet<&str>, path: &Path<
     match choice {
         ToolChoiceObject::Function(choice) => {
             if !offered.contains(choice.name.as_str()) {
-                // Wherever the name is, clients look for the field as a whole.
+                // Wherever the name is nested, clients look for the top-level field.
                 found.invalid(&Path::ROOT.key("tool_choice"), "'tool_choice' names a function that is not in 'tools'.");
             }
         }
@@ -67,7 +67,7 @@ fn check_choice(choice: &ToolChoiceObject, offered: &HashSet<&str>, path: &Path<
     }
 }
 
-/// Whether there is a tool of this kind beside functions: whether it is served is the target's to say.
+/// Returns true for hosted tools. Whether one is supported is for the target to decide.
 fn is_hosted_tool(kind: &str) -> bool {
     HOSTED_TOOLS.contains(&kind) || HOSTED_TOOL_FAMILIES.iter().any(|family| kind.starts_with(family))
 }
@@ -89,5 +89,5 @@ const HOSTED_TOOLS: [&str; 10] = [
     "namespace",
     "tool_search",
 ];
-/// These carry a version or a variant behind their name.
+/// Prefixes: a version or variant follows the name.
 const HOSTED_TOOL_FAMILIES: [&str; 2] = ["web_search", "computer"];

@@ -1,4 +1,4 @@
-//! Each fixture is read, nothing of it is lost, and what it means is a snapshot.
+//! Parses every fixture, checks that nothing is lost, and compares its meaning with a snapshot.
 
 use serde_json::{Value, json};
 use sluicegate_responses::{
@@ -8,7 +8,7 @@ use wire::{ApiError, ErrorKind};
 
 use crate::{decode, events, fixture, fold, text};
 
-/// Nothing is refused for what a model takes.
+/// Rules with every exception allowed.
 fn lenient() -> Rules {
     let mut rules = Rules::default();
     rules.string_input = true;
@@ -29,7 +29,7 @@ fn requests_are_valid_and_nothing_is_lost() {
     });
 }
 
-/// An item without a type but with a role is a message, and is written as such.
+/// An item with a role and without a type is a message, and is written with its type.
 fn with_types(mut request: Value) -> Value {
     for item in request["input"].as_array_mut().into_iter().flatten() {
         item.as_object_mut().unwrap().entry("type").or_insert("message".into());
@@ -37,7 +37,7 @@ fn with_types(mut request: Value) -> Value {
     request
 }
 
-/// A null and an absent member are the same.
+/// Removes null members: null is the same as absent.
 fn without_nulls(mut value: Value) -> Value {
     match &mut value {
         Value::Object(members) => {
@@ -108,7 +108,8 @@ fn a_response_repeats_its_request() {
     let head = Head { id: "resp_1".into(), created_at: 1, model: request.model.clone() };
     let (mut encoder, mut out) = (Encoder::new(head, Echo::of(&request)), Vec::new());
     encoder.finish(Finish::Completed, None, 2, &mut out);
-    let (asked, said) = (serde_json::to_value(&request).unwrap(), serde_json::to_value(fold(&out).unwrap()).unwrap());
+    let (requested, response) =
+        (serde_json::to_value(&request).unwrap(), serde_json::to_value(fold(&out).unwrap()).unwrap());
     for name in [
         "model",
         "instructions",
@@ -121,12 +122,12 @@ fn a_response_repeats_its_request() {
         "parallel_tool_calls",
         "truncation",
     ] {
-        assert_eq!(said[name], asked[name], "{name}");
+        assert_eq!(response[name], requested[name], "{name}");
     }
     for name in ["input", "include", "stream", "x_unknown_extension", "output_text"] {
-        assert_eq!(said.get(name), None, "{name}");
+        assert_eq!(response.get(name), None, "{name}");
     }
-    assert_eq!((&said["store"], &said["background"]), (&json!(false), &json!(false)));
+    assert_eq!((&response["store"], &response["background"]), (&json!(false), &json!(false)));
 
     let options = json!({"model": "m", "input": [], "store": true, "text": {"verbosity": "low"},
         "reasoning": {"generate_summary": "auto"}, "service_tier": "auto"});
@@ -134,10 +135,10 @@ fn a_response_repeats_its_request() {
     let request = Request::read(options.to_string().as_bytes()).unwrap();
     let (mut encoder, mut out) = (Encoder::new(head, Echo::of(&request)), Vec::new());
     encoder.finish(Finish::Completed, None, 2, &mut out);
-    let said = serde_json::to_value(fold(&out).unwrap()).unwrap();
-    assert_eq!(said["text"], json!({"format": {"type": "text"}, "verbosity": "low"}));
-    assert_eq!(said["reasoning"], json!({"effort": null, "summary": "auto"}));
-    assert_eq!((&said["store"], &said["service_tier"]), (&json!(false), &json!("default")));
+    let response = serde_json::to_value(fold(&out).unwrap()).unwrap();
+    assert_eq!(response["text"], json!({"format": {"type": "text"}, "verbosity": "low"}));
+    assert_eq!(response["reasoning"], json!({"effort": null, "summary": "auto"}));
+    assert_eq!((&response["store"], &response["service_tier"]), (&json!(false), &json!("default")));
 }
 
 #[test]
@@ -145,11 +146,11 @@ fn streams_are_within_the_grammar_and_amount_to_a_response() {
     insta::glob!("fixtures/responses-{stream,upstream}-*.sse", |path| {
         let stream = std::fs::read_to_string(path).unwrap();
         let (events, end) = decode([stream.as_bytes()]);
-        let is_cut = path.ends_with("responses-stream-truncated-invalid.sse");
-        assert_eq!(end.is_err(), is_cut, "the bytes end between two events");
-        if !is_cut {
+        let is_truncated = path.ends_with("responses-stream-truncated-invalid.sse");
+        assert_eq!(end.is_err(), is_truncated, "the bytes end between two events");
+        if !is_truncated {
             let without_comments = stream.replace(": keep-alive\n\n", "");
-            assert_eq!(lines(&text(&events)), lines(&without_comments), "written as it was read");
+            assert_eq!(lines(&text(&events)), lines(&without_comments), "serialized as received");
         }
         match fold(&events) {
             Ok(response) => insta::assert_snapshot!(pretty(&response)),
@@ -158,8 +159,8 @@ fn streams_are_within_the_grammar_and_amount_to_a_response() {
     });
 }
 
-/// The lines of a stream, its data read: the order of members is left open and, in `error` events, which we only
-/// read, what is null.
+/// Returns the lines of a stream with their data parsed: the order of fields is not compared, nor are the null fields
+/// of `error` events, which are never emitted.
 fn lines(stream: &str) -> Vec<Value> {
     let line = |line: &str| match line.strip_prefix("data: ") {
         Some(data) => match serde_json::from_str::<Value>(data).unwrap() {
@@ -203,29 +204,29 @@ fn our_encoder_says_the_same_bytes() {
             return;
         }
         let events = events(&std::fs::read_to_string(path).unwrap());
-        // The fixtures make the ids of items from less of the response's id, and know the phase of a message early.
-        let ours = text(&said_again(&events)).replace("_8f3a1c5e7b9d24600", "_8f3a1c5e0");
-        let told_early = |added: &str| added.replace(r#","content":[],"phase":"commentary"}"#, r#","content":[]}"#);
-        assert_eq!(ours, told_early(&text(&events)), "{}", path.display());
+        // The fixtures derive item ids from a shorter part of the response's id, and set the phase of a message early.
+        let ours = text(&reencoded(&events)).replace("_8f3a1c5e7b9d24600", "_8f3a1c5e0");
+        let without_phase = |added: &str| added.replace(r#","content":[],"phase":"commentary"}"#, r#","content":[]}"#);
+        assert_eq!(ours, without_phase(&text(&events)), "{}", path.display());
     });
 }
 
-/// The stream that our encoder makes of what the events tell.
-fn said_again(events: &[Event]) -> Vec<Event> {
+/// Re-encodes the content of the events with our encoder.
+fn reencoded(events: &[Event]) -> Vec<Event> {
     let Event::Created(created) = &events[0] else { panic!("a stream begins with response.created") };
     let head = Head {
         id: created.response.id.clone(),
         created_at: created.response.created_at,
         model: created.response.model.clone(),
     };
-    let mut encoder = Encoder::new(head, Echo::of(&asked(&created.response)));
+    let mut encoder = Encoder::new(head, Echo::of(&request_for(&created.response)));
     let mut out = Vec::new();
-    events.iter().for_each(|event| say(event, &mut encoder, &mut out));
+    events.iter().for_each(|event| encode(event, &mut encoder, &mut out));
     out
 }
 
-/// A request that a response of these words answers.
-fn asked(response: &Response) -> Request {
+/// Returns a request that yields a response with these fields.
+fn request_for(response: &Response) -> Request {
     Request {
         instructions: None,
         max_output_tokens: response.max_output_tokens,
@@ -236,7 +237,7 @@ fn asked(response: &Response) -> Request {
     }
 }
 
-fn say(event: &Event, encoder: &mut Encoder, out: &mut Vec<Event>) {
+fn encode(event: &Event, encoder: &mut Encoder, out: &mut Vec<Event>) {
     let usage = |response: &Response| (response.usage, response.completed_at.unwrap_or_default());
     match event {
         Event::InProgress(_) => encoder.open(out),
@@ -263,9 +264,9 @@ fn say(event: &Event, encoder: &mut Encoder, out: &mut Vec<Event>) {
     }
 }
 
-fn failure(told: ResponseError) -> ApiError {
-    match told.code.as_str() {
+fn failure(error: ResponseError) -> ApiError {
+    match error.code.as_str() {
         "gateway_concurrency_limit" => ApiError::concurrency_limit(),
-        _ => ApiError::new(ErrorKind::Upstream, "upstream_error", told.message),
+        _ => ApiError::new(ErrorKind::Upstream, "upstream_error", error.message),
     }
 }

@@ -1,4 +1,4 @@
-//! Where streams leave the grammar, and how they end.
+//! Violations of the stream grammar, and the ends of a stream.
 
 use serde_json::{Value, json};
 use sluicegate_responses::{Event, Fold, Grammar, Offence, Response, ResponseError, Status, StreamError};
@@ -9,7 +9,7 @@ fn event(value: &Value) -> Event {
     Event::read(&value.to_string()).unwrap()
 }
 
-/// An event of the response itself.
+/// Returns an event that carries the response.
 fn lifecycle(name: &str, status: &str, output: Value) -> Value {
     let response = json!({"id": "resp_1", "object": "response", "created_at": 1, "status": status, "model": "m", "output": output});
     json!({"type": format!("response.{name}"), "response": response})
@@ -19,7 +19,7 @@ fn created() -> Value {
     lifecycle("created", "in_progress", json!([]))
 }
 
-fn begun() -> [Value; 2] {
+fn opening() -> [Value; 2] {
     [created(), lifecycle("in_progress", "in_progress", json!([]))]
 }
 
@@ -42,7 +42,7 @@ fn call(id: &str, status: &str, arguments: &str) -> Value {
     json!({"type": "function_call", "id": id, "status": status, "call_id": "call_1", "name": "f", "arguments": arguments})
 }
 
-fn thoughts(id: &str, texts: &[&str]) -> Value {
+fn reasoning(id: &str, texts: &[&str]) -> Value {
     let parts = texts.iter().map(|text| json!({"type": "summary_text", "text": text}));
     json!({"type": "reasoning", "id": id, "summary": parts.collect::<Value>()})
 }
@@ -55,7 +55,7 @@ fn done(index: u32, item: Value) -> Value {
     json!({"type": "response.output_item.done", "output_index": index, "item": item})
 }
 
-/// An event from the inside of the item `a` at the place 0.
+/// Returns an event that belongs to the item `a` at index 0.
 fn inside(name: &str, members: Value) -> Value {
     let mut event = json!({"type": format!("response.{name}"), "item_id": "a", "output_index": 0});
     members.as_object().unwrap().iter().for_each(|(name, value)| event[name] = value.clone());
@@ -96,7 +96,7 @@ fn summary_done(index: u32, text: &str) -> Value {
     inside("reasoning_summary_text.done", json!({"summary_index": index, "text": text}))
 }
 
-/// The message `a` that says "Hi.", event by event.
+/// The events of the message `a` with the text "Hi.".
 fn hi() -> Vec<Value> {
     vec![
         added(0, message("a", "in_progress", &[])),
@@ -109,7 +109,7 @@ fn hi() -> Vec<Value> {
     ]
 }
 
-/// The events with their places in the stream.
+/// Adds sequence numbers to the events.
 fn numbered(stream: &[Value]) -> Vec<Event> {
     let with_number = |(i, value): (usize, &Value)| {
         let mut value = value.clone();
@@ -119,7 +119,7 @@ fn numbered(stream: &[Value]) -> Vec<Event> {
     stream.iter().enumerate().map(with_number).collect()
 }
 
-/// The first offence of a stream, its end included, and how many events came before it.
+/// Returns the first violation of a stream, its end included, and the number of events before it.
 fn offence(stream: &[Value]) -> Option<(usize, Offence)> {
     let mut grammar = Grammar::new();
     let stream = numbered(stream);
@@ -131,24 +131,23 @@ fn offence(stream: &[Value]) -> Option<(usize, Offence)> {
     grammar.finish().err().map(|offence| (stream.len(), offence))
 }
 
-/// A stream that has begun and goes on like this: the offence of its last event, or of its end when it is `None` of
-/// them.
+/// Asserts that an opened stream with these further events violates the grammar at its last event.
 #[track_caller]
 fn refused(rest: &[Value], expected: Offence) {
-    let stream = [&begun(), rest].concat();
+    let stream = [&opening(), rest].concat();
     assert_eq!(offence(&stream), Some((stream.len() - 1, expected)));
 }
 
 #[track_caller]
 fn accepted(rest: &[Value]) {
-    assert_eq!(offence(&[&begun(), rest].concat()), None);
+    assert_eq!(offence(&[&opening(), rest].concat()), None);
 }
 
 #[test]
 fn a_stream_has_one_beginning() {
     let first = |event: Value| offence(&[event]);
     assert_eq!(offence(&[]), Some((0, Offence::Truncated)));
-    assert_eq!(first(begun()[1].clone()), Some((0, Offence::Opening)));
+    assert_eq!(first(opening()[1].clone()), Some((0, Offence::Opening)));
     assert_eq!(first(added(0, message("a", "in_progress", &[]))), Some((0, Offence::Item)));
     assert_eq!(first(text_delta(0, "a")), Some((0, Offence::Stray)));
     assert_eq!(first(completed(json!([]))), Some((0, Offence::Opening)));
@@ -156,10 +155,10 @@ fn a_stream_has_one_beginning() {
     assert_eq!(offence(&[created(), created()]), Some((1, Offence::Opening)));
     assert_eq!(offence(&[created(), hi()[0].clone()]), Some((1, Offence::Item)));
     let two = [added(0, message("a", "in_progress", &[])), added(0, message("b", "in_progress", &[]))];
-    assert_eq!(offence(&[&begun()[..], &two].concat()), Some((3, Offence::Item)), "one is open at a time");
+    assert_eq!(offence(&[&opening()[..], &two].concat()), Some((3, Offence::Item)), "one is open at a time");
     assert_eq!(offence(&[created(), completed(json!([]))]), Some((1, Offence::Opening)));
     refused(&[created()], Offence::Opening);
-    refused(&[begun()[1].clone()], Offence::Opening);
+    refused(&[opening()[1].clone()], Offence::Opening);
 
     let with = |name: &str, value: Value| {
         let mut event = created();
@@ -169,7 +168,7 @@ fn a_stream_has_one_beginning() {
     assert_eq!(with("id", json!("")), Some((0, Offence::Opening)));
     assert_eq!(with("output", json!([message("a", "completed", &["Hi."])])), Some((0, Offence::Opening)));
     assert_eq!(with("status", json!("queued")), Some((0, Offence::Status)));
-    let mut other = begun();
+    let mut other = opening();
     other[1]["response"]["id"] = json!("resp_2");
     assert_eq!(offence(&other), Some((1, Offence::Identity)));
 }
@@ -183,19 +182,19 @@ fn a_stream_has_one_end() {
     assert_eq!(offence(&[created(), failed()]), None);
     assert_eq!(offence(&[json!({"type": "error", "message": "No."})]), None, "an error needs no beginning");
 
-    let whole = [hi(), vec![completed(json!([message("a", "completed", &["Hi."])]))]].concat();
-    accepted(&whole);
+    let complete = [hi(), vec![completed(json!([message("a", "completed", &["Hi."])]))]].concat();
+    accepted(&complete);
     for end in [completed(json!([])), failed(), json!({"type": "error"}), hi()[0].clone(), json!({"type": "new"})] {
         refused(&[completed(json!([])), end.clone()], Offence::AfterEnd);
         refused(&[failed(), end], Offence::AfterEnd);
     }
-    for cut in 0..whole.len() {
-        let stream = [&begun(), &whole[..cut]].concat();
+    for length in 0..complete.len() {
+        let stream = [&opening(), &complete[..length]].concat();
         assert_eq!(offence(&stream), Some((stream.len(), Offence::Truncated)));
-        let (open, end) = ((1..=6).contains(&cut), completed(json!([])));
+        let (open, end) = ((1..=6).contains(&length), completed(json!([])));
         if open {
-            refused(&[&whole[..cut], &[end]].concat(), Offence::Unclosed);
-            accepted(&[&whole[..cut], &[failed()]].concat());
+            refused(&[&complete[..length], &[end]].concat(), Offence::Unclosed);
+            accepted(&[&complete[..length], &[failed()]].concat());
         }
     }
 }
@@ -221,7 +220,7 @@ fn an_end_tells_what_its_event_says() {
 #[test]
 fn numbers_count_from_nought_without_gaps() {
     let at = |number: Value| {
-        let mut second = begun()[1].clone();
+        let mut second = opening()[1].clone();
         second["sequence_number"] = number;
         offence(&[created(), second, failed()])
     };
@@ -239,24 +238,24 @@ fn items_come_one_after_another() {
     refused(&[added(0, message("a", "in_progress", &["Hi."]))], Offence::Item);
     refused(&[added(0, message("a", "completed", &[]))], Offence::Item);
     refused(&[added(0, call("a", "in_progress", "{}"))], Offence::Item);
-    refused(&[added(0, thoughts("a", &["Hm."]))], Offence::Item);
+    refused(&[added(0, reasoning("a", &["Hm."]))], Offence::Item);
     refused(&[added(0, message("", "in_progress", &[]))], Offence::ItemIdentity);
     refused(&[done(0, message("a", "completed", &["Hi."]))], Offence::Item);
-    refused(&[added(0, thoughts("a", &[])), added(1, thoughts("b", &[]))], Offence::Item);
-    refused(&[added(0, thoughts("a", &[])), done(1, thoughts("a", &[]))], Offence::Item);
-    refused(&[hi(), vec![added(0, thoughts("b", &[]))]].concat(), Offence::Item);
-    refused(&[hi(), vec![added(1, thoughts("a", &[]))]].concat(), Offence::ItemIdentity);
+    refused(&[added(0, reasoning("a", &[])), added(1, reasoning("b", &[]))], Offence::Item);
+    refused(&[added(0, reasoning("a", &[])), done(1, reasoning("a", &[]))], Offence::Item);
+    refused(&[hi(), vec![added(0, reasoning("b", &[]))]].concat(), Offence::Item);
+    refused(&[hi(), vec![added(1, reasoning("a", &[]))]].concat(), Offence::ItemIdentity);
     refused(&[hi(), vec![text_delta(0, "!")]].concat(), Offence::Stray);
 
-    let mut cut = hi();
-    cut[6]["item"]["status"] = json!("incomplete");
-    refused(&[cut.clone(), vec![added(1, thoughts("b", &[]))]].concat(), Offence::Item);
+    let mut incomplete = hi();
+    incomplete[6]["item"]["status"] = json!("incomplete");
+    refused(&[incomplete.clone(), vec![added(1, reasoning("b", &[]))]].concat(), Offence::Item);
     let output = json!([message("a", "incomplete", &["Hi."])]);
-    refused(&[cut.clone(), vec![completed(output.clone())]].concat(), Offence::Status);
-    accepted(&[cut, vec![lifecycle("incomplete", "incomplete", output)]].concat());
+    refused(&[incomplete.clone(), vec![completed(output.clone())]].concat(), Offence::Status);
+    accepted(&[incomplete, vec![lifecycle("incomplete", "incomplete", output)]].concat());
 
-    let two = [added(0, thoughts("a", &[])), done(0, thoughts("a", &[])), added(1, thoughts("b", &[]))];
-    let end = [done(1, thoughts("b", &[])), completed(json!([thoughts("a", &[]), thoughts("b", &[])]))];
+    let two = [added(0, reasoning("a", &[])), done(0, reasoning("a", &[])), added(1, reasoning("b", &[]))];
+    let end = [done(1, reasoning("b", &[])), completed(json!([reasoning("a", &[]), reasoning("b", &[])]))];
     accepted(&[&two[..], &end].concat());
 }
 
@@ -264,7 +263,7 @@ fn items_come_one_after_another() {
 fn an_item_stays_what_it_is() {
     let ended = |item: Value| [&hi()[..6], &[done(0, item)]].concat();
     refused(&ended(message("b", "completed", &["Hi."])), Offence::ItemIdentity);
-    refused(&ended(thoughts("a", &[])), Offence::ItemIdentity);
+    refused(&ended(reasoning("a", &[])), Offence::ItemIdentity);
     refused(&ended(message("a", "in_progress", &["Hi."])), Offence::Status);
     refused(&ended(message("a", "failed", &["Hi."])), Offence::Status);
     refused(&ended(message("a", "completed", &["Ho."])), Offence::Text);
@@ -323,7 +322,7 @@ fn a_message_has_parts_and_they_are_in_order() {
 fn refusals_are_parts_too() {
     let refusal = |text: &str| json!({"type": "refusal", "refusal": text});
     let at = |name: &str, members: Value| inside(name, members);
-    let told = [
+    let events = [
         added(0, message("a", "in_progress", &[])),
         at("content_part.added", json!({"content_index": 0, "part": refusal("")})),
         at("refusal.delta", json!({"content_index": 0, "delta": "No."})),
@@ -332,66 +331,66 @@ fn refusals_are_parts_too() {
     ];
     let mut item = message("a", "completed", &[]);
     item["content"] = json!([refusal("No.")]);
-    accepted(&[&told[..], &[done(0, item.clone()), completed(json!([item]))]].concat());
-    refused(&[&told[..2], &[text_delta(0, "No.")]].concat(), Offence::Stray);
+    accepted(&[&events[..], &[done(0, item.clone()), completed(json!([item]))]].concat());
+    refused(&[&events[..2], &[text_delta(0, "No.")]].concat(), Offence::Stray);
     refused(
-        &[&told[..3], &[at("refusal.done", json!({"content_index": 0, "refusal": "Yes."}))]].concat(),
+        &[&events[..3], &[at("refusal.done", json!({"content_index": 0, "refusal": "Yes."}))]].concat(),
         Offence::Text,
     );
-    refused(&[&told[..4], &[part("done", 0, "No.")]].concat(), Offence::Text);
-    refused(&[&told[..], &[done(0, message("a", "completed", &["No."]))]].concat(), Offence::Text);
+    refused(&[&events[..4], &[part("done", 0, "No.")]].concat(), Offence::Text);
+    refused(&[&events[..], &[done(0, message("a", "completed", &["No."]))]].concat(), Offence::Text);
 }
 
 #[test]
 fn a_call_tells_its_arguments_whole() {
-    let begun = added(0, call("a", "in_progress", ""));
-    refused(&[begun.clone(), done(0, call("a", "completed", ""))], Offence::Part);
-    refused(&[begun.clone(), arguments_delta("{"), arguments_done("{}")], Offence::Text);
-    refused(&[begun.clone(), arguments_done(""), arguments_delta("{}")], Offence::Stray);
-    refused(&[begun.clone(), part("added", 0, "")], Offence::Part);
-    refused(&[begun.clone(), part("done", 0, "")], Offence::Part);
+    let opened = added(0, call("a", "in_progress", ""));
+    refused(&[opened.clone(), done(0, call("a", "completed", ""))], Offence::Part);
+    refused(&[opened.clone(), arguments_delta("{"), arguments_done("{}")], Offence::Text);
+    refused(&[opened.clone(), arguments_done(""), arguments_delta("{}")], Offence::Stray);
+    refused(&[opened.clone(), part("added", 0, "")], Offence::Part);
+    refused(&[opened.clone(), part("done", 0, "")], Offence::Part);
     let end = [done(0, call("a", "completed", "")), completed(json!([call("a", "completed", "")]))];
-    accepted(&[&[begun, arguments_done("")][..], &end].concat());
+    accepted(&[&[opened, arguments_done("")][..], &end].concat());
 }
 
 #[test]
 fn thoughts_are_told_part_by_part() {
-    let told = [
-        added(0, thoughts("a", &[])),
+    let events = [
+        added(0, reasoning("a", &[])),
         summary("added", 0, ""),
         summary_delta(0, "Hm."),
         summary_done(0, "Hm."),
         summary("done", 0, "Hm."),
-        done(0, thoughts("a", &["Hm."])),
+        done(0, reasoning("a", &["Hm."])),
     ];
-    accepted(&[&told[..], &[completed(json!([thoughts("a", &["Hm."])]))]].concat());
-    refused(&[&told[..1], &[summary("added", 1, "")]].concat(), Offence::Part);
-    refused(&[&told[..1], &[summary("added", 0, "Hm.")]].concat(), Offence::Part);
-    refused(&[&told[..1], &[summary_delta(0, "Hm.")]].concat(), Offence::Stray);
-    refused(&[&told[..1], &[part("added", 0, "")]].concat(), Offence::Part);
-    refused(&[&told[..1], &[summary("done", 0, "")]].concat(), Offence::Part);
-    refused(&[&told[..2], &[told[5].clone()]].concat(), Offence::Part);
-    refused(&[&told[..3], &[summary_done(0, "Ha.")]].concat(), Offence::Text);
-    refused(&[&told[..3], &[summary("done", 0, "Hm.")]].concat(), Offence::Part);
-    refused(&[&told[..4], &[summary("done", 0, "Ha.")]].concat(), Offence::Text);
-    refused(&[&told[..4], &[summary_delta(0, "!")]].concat(), Offence::Stray);
-    refused(&[&told[..5], &[done(0, thoughts("a", &["Ha."]))]].concat(), Offence::Text);
+    accepted(&[&events[..], &[completed(json!([reasoning("a", &["Hm."])]))]].concat());
+    refused(&[&events[..1], &[summary("added", 1, "")]].concat(), Offence::Part);
+    refused(&[&events[..1], &[summary("added", 0, "Hm.")]].concat(), Offence::Part);
+    refused(&[&events[..1], &[summary_delta(0, "Hm.")]].concat(), Offence::Stray);
+    refused(&[&events[..1], &[part("added", 0, "")]].concat(), Offence::Part);
+    refused(&[&events[..1], &[summary("done", 0, "")]].concat(), Offence::Part);
+    refused(&[&events[..2], &[events[5].clone()]].concat(), Offence::Part);
+    refused(&[&events[..3], &[summary_done(0, "Ha.")]].concat(), Offence::Text);
+    refused(&[&events[..3], &[summary("done", 0, "Hm.")]].concat(), Offence::Part);
+    refused(&[&events[..4], &[summary("done", 0, "Ha.")]].concat(), Offence::Text);
+    refused(&[&events[..4], &[summary_delta(0, "!")]].concat(), Offence::Stray);
+    refused(&[&events[..5], &[done(0, reasoning("a", &["Ha."]))]].concat(), Offence::Text);
 }
 
 #[test]
 fn what_is_unknown_is_told_and_may_pass() {
     let item = json!({"type": "web_search_call", "id": "a", "status": "in_progress"});
     accepted(&[added(0, item.clone()), done(0, item.clone()), completed(json!([item]))]);
-    let strangers = [
+    let unknown_events = [
         json!({"type": "response.web_search_call.searching", "item_id": "a"}),
         json!({"type": "keepalive"}),
         inside("reasoning_text.delta", json!({"content_index": 0, "delta": "Hm."})),
         inside("reasoning_text.done", json!({"content_index": 0, "text": "Hm."})),
     ];
-    for stranger in strangers {
-        refused(std::slice::from_ref(&stranger), Offence::UnknownType);
+    for unknown in unknown_events {
+        refused(std::slice::from_ref(&unknown), Offence::UnknownType);
         let mut fold = Fold::new();
-        for event in numbered(&[&begun()[..], &[stranger.clone(), completed(json!([]))]].concat()) {
+        for event in numbered(&[&opening()[..], &[unknown.clone(), completed(json!([]))]].concat()) {
             match fold.push(&event) {
                 Err(StreamError::Offence(offence)) => assert_eq!(offence, Offence::UnknownType),
                 other => assert_eq!(other, Ok(())),
@@ -405,7 +404,7 @@ fn what_is_unknown_is_told_and_may_pass() {
 
 #[test]
 fn a_stream_ends_in_one_of_four_ways() {
-    let ended = |end: Value| fold(&numbered(&[&begun()[..], &[end]].concat()));
+    let ended = |end: Value| fold(&numbered(&[&opening()[..], &[end]].concat()));
     let response = |status: &str| -> Response {
         serde_json::from_value(lifecycle("", status, json!([]))["response"].clone()).unwrap()
     };
@@ -422,20 +421,20 @@ fn a_stream_ends_in_one_of_four_ways() {
     assert_eq!(ended(lifecycle("failed", "failed", json!([]))), failure("", ""));
     assert_eq!(ended(json!({"type": "error", "code": "c", "message": "No."})), failure("c", "No."));
     assert_eq!(ended(json!({"type": "error", "error": {"code": "c", "message": "No."}})), failure("c", "No."));
-    assert_eq!(fold(&numbered(&begun())), Err(StreamError::Offence(Offence::Truncated)));
+    assert_eq!(fold(&numbered(&opening())), Err(StreamError::Offence(Offence::Truncated)));
 
     let all =
         [failed(), completed(json!([])), lifecycle("incomplete", "incomplete", json!([])), json!({"type": "error"})];
     assert!(numbered(&all).iter().all(Event::is_terminal));
-    assert!(!numbered(&[&begun()[..], &hi()].concat()).iter().any(Event::is_terminal));
+    assert!(!numbered(&[&opening()[..], &hi()].concat()).iter().any(Event::is_terminal));
 }
 
 #[test]
 fn offences_are_told_in_words() {
-    let told = |error: StreamError| error.to_string();
-    assert_eq!(told(StreamError::Offence(Offence::Truncated)), "no completion and no failure at the end of the stream");
-    assert_eq!(told(StreamError::Offence(Offence::Text)), "a text that is not the sum of its deltas");
-    assert_eq!(fold(&numbered(&[created(), failed()])).map_err(told), Err("the stream failed: No.".to_owned()));
+    let text = |error: StreamError| error.to_string();
+    assert_eq!(text(StreamError::Offence(Offence::Truncated)), "the stream ended without a terminal event");
+    assert_eq!(text(StreamError::Offence(Offence::Text)), "a text that differs from the concatenation of its deltas");
+    assert_eq!(fold(&numbered(&[created(), failed()])).map_err(text), Err("the stream failed: No.".to_owned()));
 }
 
 #[test]
@@ -444,7 +443,7 @@ fn what_is_no_event_is_told_as_such() {
         ["", "[DONE]", "[]", r#"{"type":"response.created"}"#, r#"{"type":"response.output_text.delta","delta":1}"#]
     {
         let error = Event::read(data).unwrap_err();
-        assert!(error.to_string().starts_with("no event of a response: "), "{error}");
+        assert!(error.to_string().starts_with("invalid Responses event: "), "{error}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Laws that hold for any input.
+//! Property tests: laws that hold for any input.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -11,9 +11,9 @@ use wire::{ApiError, Shape};
 
 use crate::{decode, events, fold, text};
 
-/// Something that a model does.
+/// One step of a model's output.
 #[derive(Clone, Debug)]
-enum Act {
+enum Step {
     Open,
     Text(String),
     Refusal(String),
@@ -24,197 +24,201 @@ enum Act {
     Arguments(String),
 }
 
-fn act() -> impl Strategy<Value = Act> {
+fn step() -> impl Strategy<Value = Step> {
     let words = "[a-z\u{e9}\u{2028}\"\\\\\r\n{}: ]{0,8}";
     prop_oneof![
-        Just(Act::Open),
-        words.prop_map(Act::Text),
-        words.prop_map(Act::Refusal),
-        words.prop_map(Act::Reasoning),
-        Just(Act::EndPart),
-        "[a-z=]{0,4}".prop_map(Act::Seal),
-        "[a-z_]{1,8}".prop_map(Act::Call),
-        words.prop_map(Act::Arguments),
+        Just(Step::Open),
+        words.prop_map(Step::Text),
+        words.prop_map(Step::Refusal),
+        words.prop_map(Step::Reasoning),
+        Just(Step::EndPart),
+        "[a-z=]{0,4}".prop_map(Step::Seal),
+        "[a-z_]{1,8}".prop_map(Step::Call),
+        words.prop_map(Step::Arguments),
     ]
 }
 
-/// A request, in the ways that bear on the stream.
+/// The properties of a request that affect the stream.
 #[derive(Clone, Copy, Debug)]
-struct Asked {
+struct RequestTraits {
     tools: bool,
     padding: bool,
-    seals: bool,
+    include_encrypted: bool,
 }
 
-fn asked() -> impl Strategy<Value = Asked> {
-    any::<(bool, bool, bool)>().prop_map(|(tools, padding, seals)| Asked { tools, padding, seals })
+fn traits() -> impl Strategy<Value = RequestTraits> {
+    any::<(bool, bool, bool)>().prop_map(|(tools, padding, include_encrypted)| RequestTraits {
+        tools,
+        padding,
+        include_encrypted,
+    })
 }
 
-fn encoder(asked: Asked) -> Encoder {
+fn encoder(traits: RequestTraits) -> Encoder {
     let request = json!({
         "model": "m",
         "input": [],
-        "tools": if asked.tools { json!([{"type": "function", "name": "f"}]) } else { json!([]) },
-        "stream_options": {"include_obfuscation": asked.padding},
-        "include": if asked.seals { json!([Request::ENCRYPTED_REASONING]) } else { json!(null) },
+        "tools": if traits.tools { json!([{"type": "function", "name": "f"}]) } else { json!([]) },
+        "stream_options": {"include_obfuscation": traits.padding},
+        "include": if traits.include_encrypted { json!([Request::ENCRYPTED_REASONING]) } else { json!(null) },
     });
     let echo = Echo::of(&Request::read(request.to_string().as_bytes()).unwrap());
     Encoder::new(Head { id: "resp_1".into(), created_at: 1_789_000_000, model: "m".into() }, echo)
 }
 
-fn perform(acts: &[Act], encoder: &mut Encoder, out: &mut Vec<Event>) {
-    for (i, act) in acts.iter().enumerate() {
-        match act {
-            Act::Open => encoder.open(out),
-            Act::Text(text) => encoder.text(text, out),
-            Act::Refusal(text) => encoder.refusal(text, out),
-            Act::Reasoning(text) => encoder.reasoning(text, out),
-            Act::EndPart => encoder.end_part(out),
-            Act::Seal(text) => encoder.seal(text, out),
-            Act::Call(name) => encoder.call(&format!("call_{i}"), name, out),
-            Act::Arguments(text) => encoder.arguments(text, out),
+fn encode(steps: &[Step], encoder: &mut Encoder, out: &mut Vec<Event>) {
+    for (i, step) in steps.iter().enumerate() {
+        match step {
+            Step::Open => encoder.open(out),
+            Step::Text(text) => encoder.text(text, out),
+            Step::Refusal(text) => encoder.refusal(text, out),
+            Step::Reasoning(text) => encoder.reasoning(text, out),
+            Step::EndPart => encoder.end_part(out),
+            Step::Seal(text) => encoder.seal(text, out),
+            Step::Call(name) => encoder.call(&format!("call_{i}"), name, out),
+            Step::Arguments(text) => encoder.arguments(text, out),
         }
     }
 }
 
-/// What the acts say in sum, item by item: what belongs together is what comes together.
-fn sum(acts: &[Act], asked: Asked) -> Vec<Told> {
+/// Merges consecutive steps of the same kind into items.
+fn sum(steps: &[Step], traits: RequestTraits) -> Vec<ExpectedItem> {
     let mut sum = Sum::default();
-    for (i, act) in acts.iter().enumerate() {
-        match act {
-            Act::Text(text) | Act::Refusal(text) | Act::Reasoning(text) | Act::Seal(text) if text.is_empty() => {}
-            Act::Open => {}
-            Act::Text(text) => sum.say(false, text),
-            Act::Refusal(text) => sum.say(true, text),
-            Act::Reasoning(text) => sum.think(text),
-            Act::EndPart => sum.in_part = false,
-            Act::Seal(seal) => sum.seal(Some(seal).filter(|_| asked.seals)),
-            Act::Call(name) => sum.begin(Told::Call(format!("call_{i}"), name.clone(), String::new())),
-            Act::Arguments(text) => {
-                if let Some(Told::Call(.., all)) = sum.open() {
+    for (i, step) in steps.iter().enumerate() {
+        match step {
+            Step::Text(text) | Step::Refusal(text) | Step::Reasoning(text) | Step::Seal(text) if text.is_empty() => {}
+            Step::Open => {}
+            Step::Text(text) => sum.text(false, text),
+            Step::Refusal(text) => sum.text(true, text),
+            Step::Reasoning(text) => sum.reasoning(text),
+            Step::EndPart => sum.in_part = false,
+            Step::Seal(content) => sum.encrypted(Some(content).filter(|_| traits.include_encrypted)),
+            Step::Call(name) => sum.push(ExpectedItem::Call(format!("call_{i}"), name.clone(), String::new())),
+            Step::Arguments(text) => {
+                if let Some(ExpectedItem::Call(.., all)) = sum.open() {
                     all.push_str(text);
                 }
             }
         }
     }
-    sum.told
+    sum.items
 }
 
 #[derive(Default)]
 struct Sum {
-    told: Vec<Told>,
-    /// Whether the last item takes more, and whether its last part does.
+    items: Vec<ExpectedItem>,
+    /// True if the last item accepts more, and true if its last part does.
     in_item: bool,
     in_part: bool,
 }
 
 impl Sum {
-    fn open(&mut self) -> Option<&mut Told> {
-        self.told.last_mut().filter(|_| self.in_item)
+    fn open(&mut self) -> Option<&mut ExpectedItem> {
+        self.items.last_mut().filter(|_| self.in_item)
     }
 
-    fn begin(&mut self, item: Told) {
-        self.told.push(item);
+    fn push(&mut self, item: ExpectedItem) {
+        self.items.push(item);
         (self.in_item, self.in_part) = (true, false);
     }
 
-    fn say(&mut self, refuses: bool, text: &str) {
-        if !matches!(self.open(), Some(Told::Message(_))) {
-            self.begin(Told::Message(Vec::new()));
+    fn text(&mut self, refuses: bool, text: &str) {
+        if !matches!(self.open(), Some(ExpectedItem::Message(_))) {
+            self.push(ExpectedItem::Message(Vec::new()));
         }
-        let goes_on = self.in_part;
-        let Some(Told::Message(parts)) = self.told.last_mut() else { unreachable!("a message is open") };
-        match parts.last_mut().filter(|(is_refusal, _)| goes_on && *is_refusal == refuses) {
+        let continues = self.in_part;
+        let Some(ExpectedItem::Message(parts)) = self.items.last_mut() else { unreachable!("a message is open") };
+        match parts.last_mut().filter(|(is_refusal, _)| continues && *is_refusal == refuses) {
             Some((_, all)) => all.push_str(text),
             None => parts.push((refuses, text.to_owned())),
         }
         self.in_part = true;
     }
 
-    fn think(&mut self, text: &str) {
-        if !matches!(self.open(), Some(Told::Thoughts(..))) {
-            self.begin(Told::Thoughts(Vec::new(), None));
+    fn reasoning(&mut self, text: &str) {
+        if !matches!(self.open(), Some(ExpectedItem::Reasoning(..))) {
+            self.push(ExpectedItem::Reasoning(Vec::new(), None));
         }
-        let goes_on = self.in_part;
-        let Some(Told::Thoughts(parts, _)) = self.told.last_mut() else { unreachable!("thoughts are open") };
-        match parts.last_mut().filter(|_| goes_on) {
+        let continues = self.in_part;
+        let Some(ExpectedItem::Reasoning(parts, _)) = self.items.last_mut() else { unreachable!("reasoning is open") };
+        match parts.last_mut().filter(|_| continues) {
             Some(all) => all.push_str(text),
             None => parts.push(text.to_owned()),
         }
         self.in_part = true;
     }
 
-    /// A seal ends the thoughts, or the place where they would stand when it is told.
-    fn seal(&mut self, told: Option<&String>) {
-        if !matches!(self.open(), Some(Told::Thoughts(..))) {
-            if told.is_none() {
+    /// Encrypted content ends the reasoning item, opening one if necessary.
+    fn encrypted(&mut self, content: Option<&String>) {
+        if !matches!(self.open(), Some(ExpectedItem::Reasoning(..))) {
+            if content.is_none() {
                 return;
             }
-            self.begin(Told::Thoughts(Vec::new(), None));
+            self.push(ExpectedItem::Reasoning(Vec::new(), None));
         }
-        if let Some(Told::Thoughts(_, seal)) = self.told.last_mut() {
-            *seal = told.cloned();
+        if let Some(ExpectedItem::Reasoning(_, encrypted)) = self.items.last_mut() {
+            *encrypted = content.cloned();
         }
         self.in_item = false;
     }
 }
 
-/// An item as the acts make it, by other means than the encoder's.
+/// An item, accumulated independently of the encoder.
 #[derive(Clone, Debug, PartialEq)]
-enum Told {
-    /// Parts: whether it is a refusal, and the text.
+enum ExpectedItem {
+    /// Parts: true for a refusal, and the text.
     Message(Vec<(bool, String)>),
-    /// Parts, and the seal.
-    Thoughts(Vec<String>, Option<String>),
+    /// Summary parts, and the encrypted content.
+    Reasoning(Vec<String>, Option<String>),
     /// Id, name and arguments.
     Call(String, String, String),
 }
 
-/// The output of a response that says what was told, without ids, statuses and phases.
-fn output(told: &[Told]) -> Value {
+/// Returns the output of a response with these items, without ids, statuses and phases.
+fn output(items: &[ExpectedItem]) -> Value {
     let part = |(refuses, text): &(bool, String)| match refuses {
         true => json!({"type": "refusal", "refusal": text}),
         false => json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []}),
     };
-    let item = |told: &Told| match told {
-        Told::Message(parts) => {
+    let item = |item: &ExpectedItem| match item {
+        ExpectedItem::Message(parts) => {
             json!({"type": "message", "role": "assistant", "content": parts.iter().map(part).collect::<Value>()})
         }
-        Told::Thoughts(parts, seal) => {
+        ExpectedItem::Reasoning(parts, encrypted) => {
             let parts = parts.iter().map(|text| json!({"type": "summary_text", "text": text}));
             let mut item = json!({"type": "reasoning", "summary": parts.collect::<Value>()});
-            if let Some(seal) = seal {
-                item["encrypted_content"] = seal.as_str().into();
+            if let Some(content) = encrypted {
+                item["encrypted_content"] = content.as_str().into();
             }
             item
         }
-        Told::Call(id, name, arguments) => {
+        ExpectedItem::Call(id, name, arguments) => {
             json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments})
         }
     };
-    told.iter().map(item).collect()
+    items.iter().map(item).collect()
 }
 
-/// The same with the arguments of calls that had none as an object.
-fn with_arguments(mut told: Vec<Told>) -> Vec<Told> {
-    for item in &mut told {
-        if let Told::Call(.., arguments) = item
+/// Replaces empty arguments of calls with an empty object.
+fn with_arguments(mut items: Vec<ExpectedItem>) -> Vec<ExpectedItem> {
+    for item in &mut items {
+        if let ExpectedItem::Call(.., arguments) = item
             && arguments.is_empty()
         {
             arguments.push_str("{}");
         }
     }
-    told
+    items
 }
 
-/// The same when it was cut: no arguments are made up for the last call.
-fn cut(mut told: Vec<Told>) -> Vec<Told> {
-    let last = told.pop();
-    with_arguments(told).into_iter().chain(last).collect()
+/// As [`with_arguments`], except for the last item: it was truncated and keeps its arguments.
+fn truncated(mut items: Vec<ExpectedItem>) -> Vec<ExpectedItem> {
+    let last = items.pop();
+    with_arguments(items).into_iter().chain(last).collect()
 }
 
-/// The output of a response without what the acts do not say.
-fn said(response: &Response) -> Value {
+/// Returns the output of a response, reduced to the fields that the steps determine.
+fn content(response: &Response) -> Value {
     let mut output = serde_json::to_value(&response.output).unwrap();
     for item in output.as_array_mut().unwrap() {
         let item = item.as_object_mut().unwrap();
@@ -223,7 +227,7 @@ fn said(response: &Response) -> Value {
     output
 }
 
-/// Holds a stream to what no grammar of single events tells: numbers without a gap, one end, ids that stay.
+/// Checks the invariants across events: sequence numbers without gaps, one terminal event, stable ids.
 fn check_identities(stream: &[Event]) {
     let numbers: Vec<_> = stream.iter().map(|event| event.sequence_number().unwrap()).collect();
     assert_eq!(numbers, (0..stream.len() as u64).collect::<Vec<_>>());
@@ -243,7 +247,7 @@ fn check_identities(stream: &[Event]) {
         assert_eq!(event["item_id"], added[index]["item"]["id"], "{event}");
     }
     let output = &stream.last().unwrap()["response"]["output"];
-    assert_eq!(output.as_array().unwrap().len(), added.len(), "each item that was begun is in the response");
+    assert_eq!(output.as_array().unwrap().len(), added.len(), "every added item is in the response");
     for (item, event) in output.as_array().unwrap().iter().zip(&added) {
         for name in ["id", "type", "call_id"] {
             assert_eq!(item.get(name), event["item"].get(name));
@@ -255,7 +259,7 @@ fn statuses(response: &Response) -> Vec<Option<Status>> {
     response.output.iter().map(|item| item.status().cloned()).collect()
 }
 
-/// The response that a stream ends with, whatever its status.
+/// Returns the response of the terminal event, whatever its status.
 fn last_response(stream: &[Event]) -> Response {
     match stream.last() {
         Some(Event::Completed(event) | Event::Incomplete(event) | Event::Failed(event)) => (*event.response).clone(),
@@ -265,30 +269,31 @@ fn last_response(stream: &[Event]) -> Response {
 
 proptest! {
     #[test]
-    fn whatever_a_model_does_is_a_grammatical_stream_that_folds_to_it(acts in vec(act(), 0..14), asked in asked()) {
-        let (mut encoder, mut out) = (encoder(asked), Vec::new());
-        perform(&acts, &mut encoder, &mut out);
+    fn whatever_a_model_does_is_a_grammatical_stream_that_folds_to_it(steps in vec(step(), 0..14), traits in traits()) {
+        let (mut encoder, mut out) = (encoder(traits), Vec::new());
+        encode(&steps, &mut encoder, &mut out);
         encoder.finish(Finish::Completed, Some(Usage::new(3, 4)), 1_789_000_002, &mut out);
-        perform(&[Act::Call("late".into()), Act::Text("late".into()), Act::EndPart, Act::Open], &mut encoder, &mut out);
+        let late = [Step::Call("late".into()), Step::Text("late".into()), Step::EndPart, Step::Open];
+        encode(&late, &mut encoder, &mut out);
         encoder.finish(Finish::Completed, None, 0, &mut out);
         encoder.fail(&ApiError::server_error(), &mut out);
 
         check_identities(&out);
         let response = fold(&out).unwrap();
-        prop_assert_eq!(said(&response), output(&with_arguments(sum(&acts, asked))));
+        prop_assert_eq!(content(&response), output(&with_arguments(sum(&steps, traits))));
         prop_assert!(statuses(&response).into_iter().flatten().all(|status| status == Status::Completed));
         prop_assert_eq!((response.usage, response.completed_at), (Some(Usage::new(3, 4)), Some(1_789_000_002)));
     }
 
     #[test]
-    fn a_response_that_was_cut_has_all_that_was_said(acts in vec(act(), 0..10), asked in asked()) {
-        let (mut encoder, mut out) = (encoder(asked), Vec::new());
-        perform(&acts, &mut encoder, &mut out);
+    fn a_response_that_was_cut_has_all_that_was_said(steps in vec(step(), 0..10), traits in traits()) {
+        let (mut encoder, mut out) = (encoder(traits), Vec::new());
+        encode(&steps, &mut encoder, &mut out);
         encoder.finish(Finish::Incomplete(IncompleteReason::MaxOutputTokens), None, 1_789_000_002, &mut out);
 
         check_identities(&out);
         let response = fold(&out).unwrap();
-        prop_assert_eq!(said(&response), output(&cut(sum(&acts, asked))));
+        prop_assert_eq!(content(&response), output(&truncated(sum(&steps, traits))));
         prop_assert_eq!((&response.status, response.completed_at), (&Status::Incomplete, None));
         prop_assert_eq!(response.incomplete_details.clone().unwrap().reason, IncompleteReason::MaxOutputTokens);
         if let Some((last, before)) = statuses(&response).split_last() {
@@ -298,9 +303,9 @@ proptest! {
     }
 
     #[test]
-    fn a_failure_ends_the_stream_and_is_never_a_response(acts in vec(act(), 0..10), asked in asked()) {
-        let (mut encoder, mut out) = (encoder(asked), Vec::new());
-        perform(&acts, &mut encoder, &mut out);
+    fn a_failure_ends_the_stream_and_is_never_a_response(steps in vec(step(), 0..10), traits in traits()) {
+        let (mut encoder, mut out) = (encoder(traits), Vec::new());
+        encode(&steps, &mut encoder, &mut out);
         let before = out.len();
         encoder.fail(&ApiError::concurrency_limit(), &mut out);
         encoder.finish(Finish::Completed, None, 0, &mut out);
@@ -313,33 +318,33 @@ proptest! {
         }
         let response = last_response(&out);
         prop_assert_eq!((&response.status, response.usage), (&Status::Failed, None));
-        prop_assert_eq!(said(&response), output(&cut(sum(&acts, asked))));
+        prop_assert_eq!(content(&response), output(&truncated(sum(&steps, traits))));
     }
 
     #[test]
     fn a_stream_cut_anywhere_is_never_a_response(
-        acts in vec(act(), 0..8),
-        asked in asked(),
+        steps in vec(step(), 0..8),
+        traits in traits(),
         at in any::<prop::sample::Index>(),
     ) {
-        let (mut encoder, mut out) = (encoder(asked), Vec::new());
-        perform(&acts, &mut encoder, &mut out);
+        let (mut encoder, mut out) = (encoder(traits), Vec::new());
+        encode(&steps, &mut encoder, &mut out);
         encoder.finish(Finish::Completed, None, 1_789_000_002, &mut out);
-        let cut = at.index(out.len());
-        prop_assert_eq!(fold(&out[..cut]).unwrap_err(), StreamError::Offence(Offence::Truncated));
+        let end = at.index(out.len());
+        prop_assert_eq!(fold(&out[..end]).unwrap_err(), StreamError::Offence(Offence::Truncated));
         let mut grammar = Grammar::new();
-        prop_assert!(out[..cut].iter().all(|event| grammar.push(event).is_ok()));
+        prop_assert!(out[..end].iter().all(|event| grammar.push(event).is_ok()));
         prop_assert_eq!((grammar.is_ended(), grammar.finish()), (false, Err(Offence::Truncated)));
     }
 
     #[test]
     fn any_split_of_the_bytes_gives_the_same_events(
-        acts in vec(act(), 0..8),
-        asked in asked(),
+        steps in vec(step(), 0..8),
+        traits in traits(),
         cuts in vec(any::<prop::sample::Index>(), 0..8),
     ) {
-        let (mut encoder, mut out) = (encoder(asked), Vec::new());
-        perform(&acts, &mut encoder, &mut out);
+        let (mut encoder, mut out) = (encoder(traits), Vec::new());
+        encode(&steps, &mut encoder, &mut out);
         encoder.finish(Finish::Completed, Some(Usage::new(3, 4)), 1_789_000_002, &mut out);
         let stream = text(&out);
         prop_assert_eq!(&events(&stream), &out);
@@ -352,9 +357,9 @@ proptest! {
     }
 
     #[test]
-    fn padding_hides_how_long_a_delta_is(acts in vec(act(), 0..8), tools in any::<bool>(), padding in any::<bool>()) {
-        let (mut encoder, mut out) = (encoder(Asked { tools, padding, seals: false }), Vec::new());
-        perform(&acts, &mut encoder, &mut out);
+    fn padding_hides_how_long_a_delta_is(steps in vec(step(), 0..8), tools in any::<bool>(), padding in any::<bool>()) {
+        let (mut encoder, mut out) = (encoder(RequestTraits { tools, padding, include_encrypted: false }), Vec::new());
+        encode(&steps, &mut encoder, &mut out);
         for event in out.iter().map(|event| serde_json::to_value(event).unwrap()) {
             let length = |name: &str| event.get(name).map(|text| text.as_str().unwrap().len());
             match (length("delta"), length("obfuscation")) {
@@ -365,13 +370,14 @@ proptest! {
     }
 
     #[test]
-    fn a_seal_is_told_to_who_asked_for_it(seals in any::<bool>()) {
-        let (mut encoder, mut out) = (encoder(Asked { tools: false, padding: false, seals }), Vec::new());
-        perform(&[Act::Reasoning("Hm.".into()), Act::Seal("c2Vj".into())], &mut encoder, &mut out);
+    fn a_seal_is_told_to_who_asked_for_it(include_encrypted in any::<bool>()) {
+        let traits = RequestTraits { tools: false, padding: false, include_encrypted };
+        let (mut encoder, mut out) = (encoder(traits), Vec::new());
+        encode(&[Step::Reasoning("Hm.".into()), Step::Seal("c2Vj".into())], &mut encoder, &mut out);
         encoder.finish(Finish::Completed, None, 0, &mut out);
-        let OutputItem::Reasoning(thoughts) = fold(&out).unwrap().output.remove(0) else { panic!("thoughts") };
-        prop_assert_eq!(thoughts.encrypted_content.is_some(), seals);
-        prop_assert_eq!(text(&out).contains("c2Vj"), seals);
+        let OutputItem::Reasoning(reasoning) = fold(&out).unwrap().output.remove(0) else { panic!("reasoning") };
+        prop_assert_eq!(reasoning.encrypted_content.is_some(), include_encrypted);
+        prop_assert_eq!(text(&out).contains("c2Vj"), include_encrypted);
     }
 
     #[test]
@@ -409,10 +415,11 @@ proptest! {
     }
 }
 
-/// The phases of the messages as they are added, and as they are in the response.
-fn phases(acts: &[Act], tools: bool) -> (Vec<Option<Phase>>, Vec<Option<Phase>>) {
-    let (mut encoder, mut out) = (encoder(Asked { tools, padding: false, seals: false }), Vec::new());
-    perform(acts, &mut encoder, &mut out);
+/// Returns the phases of the messages when added, and in the final response.
+fn phases(steps: &[Step], tools: bool) -> (Vec<Option<Phase>>, Vec<Option<Phase>>) {
+    let (mut encoder, mut out) =
+        (encoder(RequestTraits { tools, padding: false, include_encrypted: false }), Vec::new());
+    encode(steps, &mut encoder, &mut out);
     encoder.finish(Finish::Completed, None, 0, &mut out);
     let added = out.iter().filter_map(|event| match event {
         Event::OutputItemAdded(event) => phase(&event.item),
@@ -431,13 +438,13 @@ fn phase(item: &OutputItem) -> Option<Option<Phase>> {
 #[test]
 fn a_message_before_a_call_is_commentary_and_the_last_one_the_answer() {
     let (commentary, answer) = (Some(Phase::Commentary), Some(Phase::FinalAnswer));
-    let said = [Act::Text("Hm.".into()), Act::Call("f".into()), Act::Text("Ha.".into())];
-    assert_eq!(phases(&said, true), (vec![None, None], vec![commentary, answer.clone()]));
-    let thought_between = [Act::Text("Hm.".into()), Act::Reasoning("So.".into()), Act::Call("f".into())];
-    assert_eq!(phases(&thought_between, true), (vec![None], vec![Some(Phase::Commentary)]));
-    let told = [Act::Text("Ha.".into())];
-    assert_eq!(phases(&told, true), (vec![None], vec![answer.clone()]));
-    assert_eq!(phases(&told, false), (vec![answer.clone()], vec![answer]));
+    let three = [Step::Text("Hm.".into()), Step::Call("f".into()), Step::Text("Ha.".into())];
+    assert_eq!(phases(&three, true), (vec![None, None], vec![commentary, answer.clone()]));
+    let reasoning_between = [Step::Text("Hm.".into()), Step::Reasoning("So.".into()), Step::Call("f".into())];
+    assert_eq!(phases(&reasoning_between, true), (vec![None], vec![Some(Phase::Commentary)]));
+    let one = [Step::Text("Ha.".into())];
+    assert_eq!(phases(&one, true), (vec![None], vec![answer.clone()]));
+    assert_eq!(phases(&one, false), (vec![answer.clone()], vec![answer]));
 }
 
 fn fixtures(kind: &str) -> Vec<Value> {
@@ -445,6 +452,6 @@ fn fixtures(kind: &str) -> Vec<Value> {
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let wanted = files.filter(|path| path.to_string_lossy().contains(kind));
     let documents = wanted.map(|path| serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap());
-    // Some fixtures are a request with what is expected of it.
+    // Some fixtures wrap the request together with the expected result.
     documents.map(|document: Value| document.get("request").cloned().unwrap_or(document)).collect()
 }

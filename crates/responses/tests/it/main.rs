@@ -1,6 +1,6 @@
-//! The protocol held against its fixtures, and the laws that hold for any input.
+//! Tests of the protocol against its fixtures, and laws that hold for any input.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
+#![allow(clippy::unwrap_used, reason = "test helpers panic at the point of failure")]
 
 mod fixtures;
 mod grammar;
@@ -11,14 +11,14 @@ use bytes::Bytes;
 use sluicegate_responses::{Event, Fold, Response, StreamError};
 use sse::{Decoder, Truncated};
 
-/// The events of a stream's bytes.
+/// Parses the events of a stream.
 fn events(stream: &str) -> Vec<Event> {
     let (events, end) = decode([stream.as_bytes()]);
     end.unwrap();
     events
 }
 
-/// The events of a stream that comes in chunks, and whether it ends between two of them.
+/// Parses the events of a chunked stream, and checks that it ends between two events.
 fn decode<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Event>, Result<(), Truncated>) {
     let (mut decoder, mut events) = (Decoder::new(), Vec::new());
     for chunk in chunks {
@@ -32,21 +32,21 @@ fn decode<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Event>, Result
     (events, decoder.finish())
 }
 
-/// What a stream amounts to.
+/// Folds the events of a stream.
 fn fold(events: &[Event]) -> Result<Response, StreamError> {
     let mut fold = Fold::new();
     events.iter().try_for_each(|event| fold.push(event))?;
     fold.finish()
 }
 
-/// The bytes of a stream.
+/// Serializes the events of a stream.
 fn text(events: &[Event]) -> String {
     let mut bytes = Vec::new();
     events.iter().for_each(|event| event.write(&mut bytes));
     String::from_utf8(bytes).unwrap()
 }
 
-/// A file among the fixtures.
+/// Reads a fixture.
 fn fixture(name: &str) -> String {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fixtures");
     std::fs::read_to_string(format!("{folder}/{name}")).unwrap()

@@ -1,10 +1,10 @@
-//! What the validator refuses, and in which words.
+//! Validation errors and their wording.
 
 use serde_json::{Value, json};
 use sluicegate_responses::{FunctionCall, Item, Request, Rules, Tool, ToolChoice, ToolChoiceObject, ValidRequest};
 use wire::ApiError;
 
-/// A valid request with `change` laid over it.
+/// Returns a valid request with `change` merged into it.
 fn read(change: Value) -> Result<Request, ApiError> {
     let mut body = json!({"model": "model-5.5", "input": [{"role": "user", "content": "Hi."}]});
     for (name, value) in change.as_object().unwrap() {
@@ -21,9 +21,9 @@ fn refused(change: Value, code: &str, param: &str) {
     assert!(error.message.contains(param), "{}", error.message);
 }
 
-/// Refused, and in these words.
+/// Asserts the code, path and message of a violation.
 #[track_caller]
-fn told(change: Value, code: &str, param: &str, message: &str) {
+fn assert_violation(change: Value, code: &str, param: &str, message: &str) {
     let error = read(change).unwrap_err();
     assert_eq!((error.code, error.param.as_deref().unwrap_or_default()), (code, param), "{}", error.message);
     assert_eq!(error.message, message);
@@ -38,7 +38,7 @@ fn input(items: Value) -> Value {
     json!({ "input": items })
 }
 
-/// A message of the user with one part.
+/// Returns a user message with one part.
 fn part(part: Value) -> Value {
     input(json!([{"role": "user", "content": [part]}]))
 }
@@ -46,9 +46,9 @@ fn part(part: Value) -> Value {
 #[test]
 fn the_input_is_a_list_of_items() {
     let refusal = "Invalid type for 'input': expected an array of objects, but got a string instead.";
-    told(json!({"input": "Hi."}), "invalid_type", "input", refusal);
+    assert_violation(json!({"input": "Hi."}), "invalid_type", "input", refusal);
     let refusal = "Invalid 'input': empty array. Expected an array with at least 1 entry, but got none.";
-    told(input(json!([])), "empty_array", "input", refusal);
+    assert_violation(input(json!([])), "empty_array", "input", refusal);
     refused(input(json!(null)), "invalid_type", "input");
     refused(input(json!(["Hi."])), "invalid_type", "input[0]");
     let error = ApiError::from(Request::read(br#"{"stream":true}"#).unwrap_err());
@@ -70,19 +70,19 @@ fn a_model_may_take_a_text_for_the_input() {
 
 #[test]
 fn fields_out_of_range_are_refused_by_name() {
-    told(
+    assert_violation(
         json!({"model": ""}),
         "invalid_value",
         "model",
         "Invalid 'model': expected the id of a model, but got an empty string.",
     );
-    told(
+    assert_violation(
         json!({"max_output_tokens": 0}),
         "integer_below_min_value",
         "max_output_tokens",
         "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 1, but got 0 instead.",
     );
-    told(
+    assert_violation(
         json!({"temperature": 2.5}),
         "invalid_value",
         "temperature",
@@ -148,14 +148,14 @@ fn what_is_within_range_unknown_or_null_is_taken() {
 
 #[test]
 fn what_needs_a_memory_is_refused() {
-    told(
+    assert_violation(
         json!({"previous_response_id": "resp_1"}),
         "previous_response_not_found",
         "previous_response_id",
         "'previous_response_id' is not supported: nothing is kept between requests; send the whole conversation in \
          'input'.",
     );
-    told(
+    assert_violation(
         json!({"background": true}),
         "unsupported_parameter",
         "background",
@@ -170,7 +170,7 @@ fn what_needs_a_memory_is_refused() {
         json!({"id": "msg_1"}),
     ];
     for reference in references {
-        told(
+        assert_violation(
             input(json!([{"role": "user", "content": "Hi."}, reference])),
             "unsupported_item_reference",
             "input[1]",
@@ -184,13 +184,13 @@ fn what_needs_a_memory_is_refused() {
 fn items_are_of_a_kind() {
     let kinds = "'message', 'function_call', 'function_call_output', 'reasoning', 'custom_tool_call', \
                  'custom_tool_call_output', 'item_reference'";
-    told(
+    assert_violation(
         input(json!([{"type": "telepathy"}])),
         "invalid_value",
         "input[0].type",
         &format!("Invalid value for 'input[0].type': 'telepathy'. Supported values are: {kinds}."),
     );
-    told(
+    assert_violation(
         input(json!([{"content": "Hi."}])),
         "invalid_type",
         "input[0]",
@@ -207,7 +207,7 @@ fn items_are_of_a_kind() {
 
 #[test]
 fn messages_are_held_to_their_roles() {
-    told(
+    assert_violation(
         input(json!([{"role": "king", "content": ""}])),
         "invalid_value",
         "input[0].role",
@@ -215,7 +215,7 @@ fn messages_are_held_to_their_roles() {
     );
     refused(input(json!([{"role": "user"}])), "missing_required_parameter", "input[0].content");
     refused(input(json!([{"role": "user", "content": 7}])), "invalid_type", "input[0].content");
-    told(
+    assert_violation(
         part(json!({"type": "output_text", "text": "Hi."})),
         "invalid_value",
         "input[0].content[0].type",
@@ -223,15 +223,22 @@ fn messages_are_held_to_their_roles() {
          'input_image', 'input_file', 'input_audio', 'text'.",
     );
     refused(part(json!({"type": "input_text"})), "missing_required_parameter", "input[0].content[0].text");
-    let said = |role: &str, part: Value| input(json!([{"role": role, "content": [part]}]));
+    let message_with = |role: &str, part: Value| input(json!([{"role": role, "content": [part]}]));
     let image = json!({"type": "input_image", "image_url": "https://a.example/x.png"});
     for role in ["system", "developer", "assistant"] {
-        refused(said(role, image.clone()), "invalid_value", "input[0].content[0].type");
-        accepted(said(role, json!({"type": "text", "text": "Hi."})));
+        refused(message_with(role, image.clone()), "invalid_value", "input[0].content[0].type");
+        accepted(message_with(role, json!({"type": "text", "text": "Hi."})));
     }
-    refused(said("assistant", json!({"type": "input_text", "text": ""})), "invalid_value", "input[0].content[0].type");
-    accepted(said("assistant", json!({"type": "refusal", "refusal": "No."})));
-    accepted(said("assistant", json!({"type": "output_text", "text": "Hi.", "annotations": [], "logprobs": []})));
+    refused(
+        message_with("assistant", json!({"type": "input_text", "text": ""})),
+        "invalid_value",
+        "input[0].content[0].type",
+    );
+    accepted(message_with("assistant", json!({"type": "refusal", "refusal": "No."})));
+    accepted(message_with(
+        "assistant",
+        json!({"type": "output_text", "text": "Hi.", "annotations": [], "logprobs": []}),
+    ));
     accepted(part(json!({"type": "input_audio", "input_audio": {"data": "aGk=", "format": "wav"}})));
 }
 
@@ -250,7 +257,7 @@ fn pictures_and_documents_are_held_to_their_sources() {
     }
     refused(image(json!({})), "missing_required_parameter", at);
     refused(image(json!({"image_url": {"url": "https://a.example/x.png"}})), "invalid_type", at);
-    told(
+    assert_violation(
         image(json!({"file_id": "file_1"})),
         "unsupported_parameter",
         "input[0].content[0].file_id",
@@ -279,7 +286,7 @@ fn pictures_and_documents_are_held_to_their_sources() {
 fn results_follow_their_calls() {
     let call = json!({"type": "function_call", "call_id": "call_1", "name": "f", "arguments": "no JSON"});
     let result = json!({"type": "function_call_output", "call_id": "call_1", "output": "4"});
-    told(
+    assert_violation(
         input(json!([result, call])),
         "invalid_value",
         "input[0].call_id",
@@ -297,7 +304,7 @@ fn results_follow_their_calls() {
         item
     };
     refused(input(json!([with(&call, "call_id", json!(""))])), "invalid_value", "input[0].call_id");
-    told(
+    assert_violation(
         input(json!([with(&call, "call_id", json!("a".repeat(65)))])),
         "string_above_max_length",
         "input[0].call_id",
@@ -305,10 +312,14 @@ fn results_follow_their_calls() {
     );
     accepted(input(json!([with(&call, "call_id", json!("\u{e9}".repeat(64)))])));
     refused(input(json!([with(&call, "arguments", json!({}))])), "invalid_type", "input[0].arguments");
-    let said = |part: Value| input(json!([call, with(&result, "output", json!([part]))]));
-    refused(said(json!({"type": "refusal", "refusal": ""})), "invalid_value", "input[1].output[0].type");
-    refused(said(json!({"type": "input_image", "image_url": "x"})), "invalid_value", "input[1].output[0].image_url");
-    accepted(said(json!({"type": "input_text", "text": "4"})));
+    let message_with = |part: Value| input(json!([call, with(&result, "output", json!([part]))]));
+    refused(message_with(json!({"type": "refusal", "refusal": ""})), "invalid_value", "input[1].output[0].type");
+    refused(
+        message_with(json!({"type": "input_image", "image_url": "x"})),
+        "invalid_value",
+        "input[1].output[0].image_url",
+    );
+    accepted(message_with(json!({"type": "input_text", "text": "4"})));
 }
 
 #[test]
@@ -324,7 +335,7 @@ fn thoughts_come_back_with_or_without_ids() {
 fn tools_are_held_to_their_shapes() {
     let tools = |tool: Value| json!({ "tools": [tool] });
     let named = |name: &str| tools(json!({"type": "function", "name": name}));
-    told(
+    assert_violation(
         named("a b"),
         "invalid_value",
         "tools[0].name",
@@ -338,7 +349,7 @@ fn tools_are_held_to_their_shapes() {
     let schema = json!({"type": "function", "name": "f", "parameters": []});
     refused(tools(schema), "invalid_value", "tools[0].parameters");
     let many: Vec<_> = (0..129).map(|i| json!({"type": "function", "name": format!("f{i}")})).collect();
-    told(
+    assert_violation(
         json!({ "tools": many }),
         "array_above_max_length",
         "tools",
@@ -368,24 +379,29 @@ fn the_forms_of_chat_completions_are_understood() {
 fn a_choice_is_one_of_the_tools() {
     let chosen = |choice: Value| json!({"tools": [{"type": "function", "name": "f"}], "tool_choice": choice});
     let unknown = "'tool_choice' names a function that is not in 'tools'.";
-    told(chosen(json!({"type": "function", "name": "g"})), "invalid_value", "tool_choice", unknown);
-    told(chosen(json!({"type": "function", "function": {"name": "g"}})), "invalid_value", "tool_choice", unknown);
+    assert_violation(chosen(json!({"type": "function", "name": "g"})), "invalid_value", "tool_choice", unknown);
+    assert_violation(
+        chosen(json!({"type": "function", "function": {"name": "g"}})),
+        "invalid_value",
+        "tool_choice",
+        unknown,
+    );
     let allowed = |mode: Value, name: &str| {
         chosen(json!({"type": "allowed_tools", "mode": mode, "tools": [{"type": "function", "name": name}]}))
     };
-    told(allowed(json!("auto"), "g"), "invalid_value", "tool_choice", unknown);
+    assert_violation(allowed(json!("auto"), "g"), "invalid_value", "tool_choice", unknown);
     refused(allowed(json!("none"), "f"), "invalid_value", "tool_choice.mode");
     refused(chosen(json!({"type": "allowed_tools"})), "missing_required_parameter", "tool_choice.tools");
     refused(chosen(json!({"type": "telepathy"})), "invalid_value", "tool_choice.type");
     refused(chosen(json!(7)), "invalid_type", "tool_choice");
-    told(
+    assert_violation(
         chosen(json!("perhaps")),
         "invalid_value",
         "tool_choice",
         "Invalid value for 'tool_choice': 'perhaps'. Supported values are: 'none', 'auto', 'required'.",
     );
     let none = "'tool_choice' is 'required', but there are no 'tools'.";
-    told(json!({"tool_choice": "required"}), "invalid_value", "tool_choice", none);
+    assert_violation(json!({"tool_choice": "required"}), "invalid_value", "tool_choice", none);
     for choice in [json!("none"), json!("auto"), json!("required"), json!({"type": "function", "name": "f"})] {
         accepted(chosen(choice));
     }
@@ -431,7 +447,7 @@ fn every_broken_rule_is_told_at_once() {
     }
 }
 
-/// A field that is given twice is 400, so that nobody can read another one than we do.
+/// A duplicate field is rejected with 400, so that no other parser can read another value than ours.
 #[test]
 fn j04_a_field_given_twice_is_refused() {
     let found = Request::read(br#"{"model":"a","model":"b","input":[]}"#).unwrap_err();

@@ -1,10 +1,10 @@
-//! Memory: what is held is bounded, and what can be shared is.
+//! Memory use: buffered input is bounded, and events within one chunk share its memory.
 
 use bytes::Bytes;
 use sluicegate_sse::{DecodeError, Decoder, Limits, Truncated};
 
-/// Feeds `piece` for ever, or until the decoder gives up; the most that it held.
-fn endless(first: &'static [u8], piece: &'static [u8], limit: usize) -> (Option<DecodeError>, usize) {
+/// Feeds `piece` repeatedly until the decoder fails. Returns the error and the maximum number of buffered bytes.
+fn feed_endlessly(first: &'static [u8], piece: &'static [u8], limit: usize) -> (Option<DecodeError>, usize) {
     let (mut decoder, mut most) = (Decoder::with_limits(Limits { line: limit, event: limit }), 0);
     let pieces = std::iter::once(first).chain(std::iter::repeat_n(piece, 100_000));
     for piece in pieces {
@@ -13,7 +13,7 @@ fn endless(first: &'static [u8], piece: &'static [u8], limit: usize) -> (Option<
             if let Err(error) = event {
                 assert!(decoder.poll().is_none() && decoder.buffered() == 0, "nothing is held after an error");
                 decoder.feed(Bytes::from_static(b"data: x\n\n"));
-                assert!(decoder.poll().is_none(), "and nothing more comes");
+                assert!(decoder.poll().is_none(), "no events after an error");
                 return (Some(error), most);
             }
         }
@@ -26,7 +26,7 @@ fn endless(first: &'static [u8], piece: &'static [u8], limit: usize) -> (Option<
 fn endless_lines_and_events_are_given_up_at_the_limit() {
     let line = DecodeError::LineTooLong { limit: 1000 };
     let event = DecodeError::EventTooLong { limit: 1000 };
-    for (first, piece, told) in [
+    for (first, piece, expected) in [
         (&b"data: "[..], &b"aaaa"[..], line),
         (b"", b"aaaaa", line),
         (b"data: x\n", b"data: y\n", event),
@@ -34,8 +34,8 @@ fn endless_lines_and_events_are_given_up_at_the_limit() {
         (b"event: x\n", b": comment\n", event),
         (b": ", b"comment without an end", line),
     ] {
-        let (error, most) = endless(first, piece, 1000);
-        assert_eq!(error, Some(told));
+        let (error, most) = feed_endlessly(first, piece, 1000);
+        assert_eq!(error, Some(expected));
         assert!(most <= 1002, "no more than the event and a line end: {most}");
     }
 }
@@ -43,7 +43,7 @@ fn endless_lines_and_events_are_given_up_at_the_limit() {
 #[test]
 fn comments_and_blank_lines_may_go_on_for_ever() {
     for piece in [&b": keep-alive\n"[..], b": keep-alive\n\n", b"\n", b"\r", b"\r\n", b": a\r\n\r\n"] {
-        let (error, most) = endless(b"", piece, 1000);
+        let (error, most) = feed_endlessly(b"", piece, 1000);
         assert_eq!(error, None);
         assert!(most < 20, "{most}");
     }
@@ -64,7 +64,7 @@ fn an_event_of_just_the_limit_passes_in_one_piece_and_in_many() {
 #[test]
 fn a_later_event_in_one_piece_has_the_same_limits() {
     let long = "x".repeat(30);
-    for (event, limits, told) in [
+    for (event, limits, expected) in [
         (format!("data: {long}\n\n"), (20, 100), DecodeError::LineTooLong { limit: 20 }),
         (format!("event: {long}\ndata: x\n\n"), (20, 100), DecodeError::LineTooLong { limit: 20 }),
         (format!("event: {long}\ndata: {long}\n\n"), (100, 50), DecodeError::EventTooLong { limit: 50 }),
@@ -72,8 +72,8 @@ fn a_later_event_in_one_piece_has_the_same_limits() {
         let mut decoder = Decoder::with_limits(Limits { line: limits.0, event: limits.1 });
         decoder.feed(Bytes::from(format!("data: first\n\n{event}")));
         assert_eq!(decoder.poll().unwrap().unwrap().data(), "first");
-        assert_eq!(decoder.poll().unwrap().map(|event| event.data().into_owned()), Err(told), "{event:?}");
-        assert_eq!(decoder.finish(), Err(Truncated), "what has failed did not end well");
+        assert_eq!(decoder.poll().unwrap().map(|event| event.data().into_owned()), Err(expected), "{event:?}");
+        assert_eq!(decoder.finish(), Err(Truncated), "a failed decoder counts as truncated");
     }
 }
 
@@ -92,7 +92,7 @@ fn what_lies_in_one_chunk_is_shared_with_it() {
         assert_eq!(&event.raw()[event.data_range().unwrap()], data.as_bytes());
     }
     decoder.feed(Bytes::from_static(b"data: a\ndata: b\n\n"));
-    assert_eq!(decoder.poll().unwrap().unwrap().data_range(), None, "it is of two lines");
+    assert_eq!(decoder.poll().unwrap().unwrap().data_range(), None, "two data lines");
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn invalid_utf_8_is_replaced_and_told() {
     }
 }
 
-/// Taken from the midst of a stream to the beginning of another, an event stays what it was.
+/// An event keeps its meaning when it is moved from inside one stream to the start of another.
 #[test]
 fn no_raw_event_begins_with_a_byte_order_mark() {
     let second = "\u{feff}event: x\n: c\n\u{feff}\nid\n\u{feff}\ndata: b\n\n";

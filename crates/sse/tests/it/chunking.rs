@@ -1,4 +1,4 @@
-//! However a stream is cut, its events are the same: the fixture streams of every protocol, in each form of line end.
+//! Chunk boundaries never change events: checked for the fixture streams of every protocol with each kind of line end.
 
 use std::cmp::Reverse;
 use std::fs;
@@ -11,43 +11,43 @@ use sluicegate_sse::Decoder;
 
 use crate::{Seen, decode_cut, reference};
 
-/// One stream in one form of line end, and the events that it holds.
+/// A stream with one kind of line end, and its expected events.
 struct Stream {
     name: String,
     bytes: Bytes,
     events: Seen,
 }
 
-/// One cut anywhere, between the bytes of a line end or of a character too, changes nothing.
+/// Splitting a stream in two at any byte, even within a line end or a character, changes no event.
 #[test]
 fn s01_one_cut_at_any_byte_changes_no_event() {
     for stream in streams() {
         for cut in 0..=stream.bytes.len() {
-            stream.same_when_cut(&[cut]);
+            stream.assert_same_when_split(&[cut]);
         }
     }
 }
 
-/// No cutting into pieces of any sizes changes an event: a million of them, drawn at random.
+/// Splitting streams into chunks of random sizes changes no event, in a million trials.
 #[test]
 fn s01_a_million_random_chunkings_change_no_event() {
     const CHUNKINGS: usize = 1_000_000;
-    let (streams, mut draw, mut cuts) = (streams(), Draw(1), Vec::new());
+    let (streams, mut rng, mut cuts) = (streams(), Rng(1), Vec::new());
     for stream in streams.iter().cycle().take(CHUNKINGS) {
-        draw.cuts(stream.bytes.len(), &mut cuts);
-        stream.same_when_cut(&cuts);
+        rng.cuts(stream.bytes.len(), &mut cuts);
+        stream.assert_same_when_split(&cuts);
     }
 }
 
-/// Nor do any two cuts.
+/// Splitting a stream in three at any two bytes changes no event.
 #[test]
 #[ignore = "minutes of work: `cargo test -p sluicegate-sse --release -- --ignored every_two_cuts`"]
 fn every_two_cuts_change_no_event() {
     let (streams, next) = (streams(), AtomicUsize::new(0));
-    // Each of two threads takes the longest that is left.
+    // Each of two threads takes the longest remaining stream.
     let work = || {
         let mine = std::iter::from_fn(|| streams.get(next.fetch_add(1, Ordering::Relaxed)));
-        mine.map(Stream::same_at_every_two_cuts).sum::<u64>()
+        mine.map(Stream::assert_same_at_every_two_cuts).sum::<u64>()
     };
     let splits: u64 = thread::scope(|scope| {
         let threads = [scope.spawn(work), scope.spawn(work)];
@@ -57,7 +57,7 @@ fn every_two_cuts_change_no_event() {
 }
 
 impl Stream {
-    /// A stream whose events are what the standard's own steps find in it.
+    /// Creates a stream with the events that the reference decoder finds in it.
     fn new(name: &str, text: &str) -> Self {
         let stream =
             Self { name: name.to_owned(), bytes: text.to_owned().into(), events: reference::decode(text.as_bytes()) };
@@ -66,29 +66,29 @@ impl Stream {
         stream
     }
 
-    /// Decodes it in pieces that end at `cuts`, which are in order, and holds each event against those of the whole.
-    fn same_when_cut(&self, cuts: &[usize]) {
-        let (mut decoder, mut owed, mut from) = (Decoder::new(), self.events.iter(), 0);
+    /// Decodes the stream in chunks that end at the sorted `cuts` and compares each event with the expected one.
+    fn assert_same_when_split(&self, cuts: &[usize]) {
+        let (mut decoder, mut expected, mut from) = (Decoder::new(), self.events.iter(), 0);
         for to in cuts.iter().copied().chain([self.bytes.len()]) {
             decoder.feed(self.bytes.slice(from..to));
             from = to;
             while let Some(event) = decoder.poll() {
                 let event = event.unwrap();
-                let is_owed = owed.next().is_some_and(|(name, data, id)| {
+                let is_expected = expected.next().is_some_and(|(name, data, id)| {
                     *name == event.name() && *data == event.data() && id == event.last_event_id()
                 });
-                assert!(is_owed, "{} cut at {cuts:?}: {event:?}", self.name);
+                assert!(is_expected, "{} cut at {cuts:?}: {event:?}", self.name);
             }
         }
-        assert_eq!(owed.len(), 0, "{} cut at {cuts:?}: events are lost", self.name);
+        assert_eq!(expected.len(), 0, "{} cut at {cuts:?}: events are lost", self.name);
     }
 
-    /// Cuts it at each pair of places; how many there are.
-    fn same_at_every_two_cuts(&self) -> u64 {
+    /// Splits the stream at every pair of positions. Returns the number of pairs.
+    fn assert_same_at_every_two_cuts(&self) -> u64 {
         let mut splits = 0;
         for first in 1..self.bytes.len() {
             for second in first + 1..self.bytes.len() {
-                self.same_when_cut(&[first, second]);
+                self.assert_same_when_split(&[first, second]);
                 splits += 1;
             }
         }
@@ -96,7 +96,7 @@ impl Stream {
     }
 }
 
-/// Every fixture stream with line ends of LF, CRLF and CR, the longest first.
+/// Returns every fixture stream with LF, CRLF and CR line ends, longest first.
 fn streams() -> Vec<Stream> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/fixtures");
     let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -112,10 +112,10 @@ fn streams() -> Vec<Stream> {
     streams
 }
 
-/// Numbers that look random and are the same in every run: xorshift64*.
-struct Draw(u64);
+/// A deterministic pseudo-random generator: xorshift64*.
+struct Rng(u64);
 
-impl Draw {
+impl Rng {
     fn below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -124,7 +124,7 @@ impl Draw {
         usize::try_from((high * bound as u64) >> 32).unwrap()
     }
 
-    /// Cuts for pieces that are all long, all short or of both kinds, by chance.
+    /// Generates cuts for chunks that are, at random, all long, all short or mixed.
     fn cuts(&mut self, length: usize, cuts: &mut Vec<usize>) {
         cuts.clear();
         let mean = 4 << self.below(10);
@@ -136,5 +136,5 @@ impl Draw {
     }
 }
 
-/// Over all streams, (length - 1)(length - 2) / 2 each.
+/// Number of pairs over all streams: (length - 1)(length - 2) / 2 for each.
 const SPLITS: u64 = 430_960_677;

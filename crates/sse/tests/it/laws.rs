@@ -1,4 +1,4 @@
-//! Laws that hold for any stream.
+//! Properties that hold for any stream.
 
 use bytes::Bytes;
 use proptest::collection::vec;
@@ -8,7 +8,7 @@ use sluicegate_sse::{Decoder, EventName, comment, encode};
 
 use crate::{decode, decode_cut, reference};
 
-/// Bytes made of what matters in a stream.
+/// Generates bytes from the tokens that are significant in a stream.
 fn hostile_stream() -> impl Strategy<Value = Bytes> {
     let piece = prop_oneof![
         prop::sample::select(vec![
@@ -94,11 +94,11 @@ proptest! {
         let seen = names_and_data(&stream);
         prop_assert_eq!(&names_and_data(&raws.concat().into()), &seen);
         let alone: Vec<_> = raws.iter().flat_map(names_and_data).collect();
-        prop_assert_eq!(alone, seen, "each is a stream of its own");
+        prop_assert_eq!(alone, seen, "each raw event is a complete stream by itself");
         let mut rest = &stream[..];
         for raw in raws {
             let at = rest.windows(raw.len()).position(|window| window == raw);
-            prop_assert!(at.is_some(), "each in its order, unchanged");
+            prop_assert!(at.is_some(), "raw events appear in order, unchanged");
             rest = &rest[at.unwrap_or_default() + raw.len()..];
         }
     }

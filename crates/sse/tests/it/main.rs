@@ -1,6 +1,6 @@
-//! The crate held against the standard's rules: vectors, laws, and a slow decoder that is plainly right.
+//! Conformance tests: vectors, properties and a simple reference decoder.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
+#![allow(clippy::unwrap_used, reason = "test helpers may panic")]
 
 mod bounds;
 mod chunking;
@@ -11,10 +11,10 @@ mod vectors;
 use bytes::Bytes;
 use sluicegate_sse::{DecodeError, Decoder};
 
-/// Type, data and last event id of each event, as a client sees them.
+/// The type, data and last event id of each event, as a client sees them.
 type Seen = Vec<(String, String, String)>;
 
-/// Decodes pieces in order.
+/// Decodes chunks in order. Returns the events and whether the stream was complete.
 fn decode(mut decoder: Decoder, pieces: impl IntoIterator<Item = Bytes>) -> Result<(Seen, bool), DecodeError> {
     let mut seen = Vec::new();
     for piece in pieces {
@@ -27,7 +27,7 @@ fn decode(mut decoder: Decoder, pieces: impl IntoIterator<Item = Bytes>) -> Resu
     Ok((seen, decoder.finish().is_ok()))
 }
 
-/// Decodes bytes cut at `cuts`, which need not be in order.
+/// Decodes bytes split at `cuts`, in any order.
 fn decode_cut(bytes: &Bytes, mut cuts: Vec<usize>) -> (Seen, bool) {
     cuts.extend([0, bytes.len()]);
     cuts.sort_unstable();

@@ -1,8 +1,8 @@
-//! A decoder that is plainly right: the standard's steps, one after another, on the whole stream at once.
+//! A simple reference decoder: the standard's algorithm, step by step, over a complete stream.
 
 use crate::Seen;
 
-/// The events of a whole stream, by the letter of WHATWG HTML §9.2.6.
+/// Decodes a complete stream exactly as in WHATWG HTML §9.2.6.
 pub(crate) fn decode(bytes: &[u8]) -> Seen {
     let text = String::from_utf8_lossy(bytes).into_owned();
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
@@ -29,7 +29,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Seen {
     seen
 }
 
-/// The lines that have an end; what follows the last end is no line yet.
+/// Splits text into terminated lines; text after the last line end is ignored.
 fn complete_lines(text: &str) -> Vec<&str> {
     let (mut lines, mut rest) = (Vec::new(), text);
     while let Some(end) = rest.find(['\r', '\n']) {

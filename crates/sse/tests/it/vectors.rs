@@ -1,4 +1,4 @@
-//! The vectors, under every cut.
+//! The test vectors, with every chunking.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -67,7 +67,7 @@ fn each_decoder_vector_cut_at_any_two_places_and_byte_by_byte() {
         assert_eq!(reference::decode(&whole), vector.events(), "the reference: {}", vector.name);
         let every = (0..whole.len()).collect();
         assert_eq!(decode_cut(&whole, every).0, vector.events(), "{}", vector.name);
-        // Long vectors are cut once, short ones twice.
+        // Long vectors are split in two, short ones in three.
         for first in 0..=whole.len() {
             let seconds = if whole.len() <= 300 { first..whole.len() } else { first..first + 1 };
             for second in seconds {
