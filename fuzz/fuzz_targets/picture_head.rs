@@ -4,8 +4,8 @@
 
 libfuzzer_sys::fuzz_target!(init: let_decoders_panic(), |bytes: &[u8]| checks::picture_head::check(bytes));
 
-/// Decoders panic over damaged pictures, and `decode` has to catch it. The fuzzer would end at the panic itself; what
-/// nobody catches still ends it, and so does a panic of our own.
+/// Decoders panic on damaged pictures, and `decode` catches that. The fuzzer would end at the panic itself; with this
+/// hook only a panic that is not caught ends it, and so does one of our own code.
 fn let_decoders_panic() {
     let end = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

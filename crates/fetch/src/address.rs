@@ -1,21 +1,21 @@
-//! Which addresses may be dialled for a stranger: those of hosts on the public internet, and no others.
+//! Validates the addresses of untrusted URLs: only those of hosts on the public internet may be dialed.
 //!
-//! The ranges are those of the IANA special-purpose address registries (RFC 6890 and its successors), with what
-//! clouds keep for themselves. Nothing here does I/O.
+//! The rejected ranges are those of the IANA special-purpose address registries (RFC 6890 and its successors), and the
+//! internal addresses of cloud providers. Nothing here does I/O.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use thiserror::Error;
 
-/// Why an address is not dialled. Its `Display` completes "the address is refused: ".
+/// A rejected address. Its `Display` completes "the address is refused: ".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("it is {0}")]
 pub struct Refused(pub(crate) &'static str);
 
-/// Lets the addresses of public hosts pass.
+/// Accepts the addresses of public hosts.
 ///
-/// An IPv6 address that only wraps an IPv4 address is judged by what [`unwrapped`] finds in it. Every other way to
-/// wrap one is refused.
+/// An IPv6 address that [`unwrapped`] maps to an IPv4 address is judged by the latter. Every other IPv6 form of an IPv4
+/// address is rejected.
 ///
 /// ```
 /// use sluicegate_fetch::address::check;
@@ -25,7 +25,7 @@ pub struct Refused(pub(crate) &'static str);
 /// ```
 ///
 /// # Errors
-/// When the address is not global unicast, or a host that clouds keep for themselves.
+/// When the address is not global unicast, or is an internal address of a cloud provider.
 pub fn check(address: IpAddr) -> Result<(), Refused> {
     match unwrapped(address) {
         IpAddr::V4(address) => check_v4(address),
@@ -33,13 +33,13 @@ pub fn check(address: IpAddr) -> Result<(), Refused> {
     }
 }
 
-/// The address itself: what `::ffff:0:0/96` maps is unmapped (RFC 4291 §2.5.5.2).
+/// Converts an IPv4-mapped address (`::ffff:0:0/96`, RFC 4291 §2.5.5.2) to IPv4; returns any other unchanged.
 #[must_use]
 pub fn canonical(address: IpAddr) -> IpAddr {
     address.to_canonical()
 }
 
-/// The host that an address leads to: what it maps, or what it stands for in the prefix of NAT64 (RFC 6052 §2.1).
+/// Returns the IPv4 address that an IPv4-mapped or NAT64 (RFC 6052 §2.1) address stands for, and any other unchanged.
 #[must_use]
 pub fn unwrapped(address: IpAddr) -> IpAddr {
     match canonical(address) {
@@ -52,23 +52,23 @@ pub fn unwrapped(address: IpAddr) -> IpAddr {
 }
 
 fn check_v4(address: Ipv4Addr) -> Result<(), Refused> {
-    let held = V4_REFUSED.iter().find(|range| range.contains(address));
-    held.map_or(Ok(()), |range| Err(Refused(range.what)))
+    let matching = V4_REFUSED.iter().find(|range| range.contains(address));
+    matching.map_or(Ok(()), |range| Err(Refused(range.kind)))
 }
 
 fn check_v6(address: Ipv6Addr) -> Result<(), Refused> {
     if !GLOBAL_UNICAST.contains(address) {
         return Err(Refused("outside of the IPv6 global unicast range"));
     }
-    let held = V6_REFUSED.iter().find(|range| range.contains(address));
-    held.map_or(Ok(()), |range| Err(Refused(range.what)))
+    let matching = V6_REFUSED.iter().find(|range| range.contains(address));
+    matching.map_or(Ok(()), |range| Err(Refused(range.kind)))
 }
 
-/// The addresses that share the first `prefix` bits of `network`.
+/// A CIDR range: the addresses that share the first `prefix` bits of `network`.
 struct Range<A> {
     network: A,
     prefix: u32,
-    what: &'static str,
+    kind: &'static str,
 }
 
 impl Range<Ipv4Addr> {
@@ -84,15 +84,15 @@ impl Range<Ipv6Addr> {
 }
 
 /// Addresses `a.b.c.d/prefix`; the prefix is 1 to 32.
-const fn v4(network: [u8; 4], prefix: u32, what: &'static str) -> Range<Ipv4Addr> {
+const fn v4(network: [u8; 4], prefix: u32, kind: &'static str) -> Range<Ipv4Addr> {
     let [a, b, c, d] = network;
-    Range { network: Ipv4Addr::new(a, b, c, d), prefix, what }
+    Range { network: Ipv4Addr::new(a, b, c, d), prefix, kind }
 }
 
 /// Addresses `a:b:c::/prefix`; the prefix is 1 to 128.
-const fn v6(network: [u16; 3], prefix: u32, what: &'static str) -> Range<Ipv6Addr> {
+const fn v6(network: [u16; 3], prefix: u32, kind: &'static str) -> Range<Ipv6Addr> {
     let [a, b, c] = network;
-    Range { network: Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0), prefix, what }
+    Range { network: Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0), prefix, kind }
 }
 
 const V4_REFUSED: &[Range<Ipv4Addr>] = &[
@@ -114,10 +114,10 @@ const V4_REFUSED: &[Range<Ipv4Addr>] = &[
     v4([240, 0, 0, 0], 4, "reserved or broadcast"),
 ];
 
-/// All that is handed out to hosts (RFC 4291 §2.4). Loopback, compatible, local and multicast addresses are outside.
+/// The IPv6 global unicast range (RFC 4291 §2.4). Loopback, IPv4-compatible, local and multicast addresses are outside.
 const GLOBAL_UNICAST: Range<Ipv6Addr> = v6([0x2000, 0, 0], 3, "global unicast");
 
-/// The exceptions within [`GLOBAL_UNICAST`].
+/// The rejected ranges within [`GLOBAL_UNICAST`].
 const V6_REFUSED: &[Range<Ipv6Addr>] = &[
     v6([0x2001, 0, 0], 23, "kept for protocols"),
     v6([0x2001, 0xdb8, 0], 32, "for documentation"),
@@ -125,7 +125,7 @@ const V6_REFUSED: &[Range<Ipv6Addr>] = &[
     v6([0x3fff, 0, 0], 20, "for documentation"),
 ];
 
-/// How a network of IPv6 alone names the hosts of IPv4. Refusing it would cut such a network off from most of them.
+/// The prefix by which IPv6-only networks reach IPv4 hosts. Rejecting it would make most IPv4 hosts unreachable there.
 const NAT64: Range<Ipv6Addr> = v6([0x64, 0xff9b, 0], 96, "translated");
 
 #[cfg(test)]
@@ -174,7 +174,7 @@ mod tests {
         }
     }
 
-    /// Every address that is not global unicast is refused.
+    /// Every address that is not global unicast is rejected.
     #[test]
     fn f02_everything_else_is_refused() {
         let refused = [
@@ -231,7 +231,7 @@ mod tests {
         }
     }
 
-    /// A wrapped address is judged by what it wraps.
+    /// A wrapped IPv4 address is judged like the address itself.
     #[test]
     fn f02_f03_a_wrapped_address_is_judged_by_what_it_wraps() {
         for (address, refused) in [("127.0.0.1", true), ("168.63.129.16", true), ("9.9.9.9", false)] {

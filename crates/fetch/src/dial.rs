@@ -1,4 +1,4 @@
-//! From an address to a connection: the one place that opens connections for strangers.
+//! TCP dialing: the only place that opens connections to untrusted hosts.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 
 use crate::resolve::BoxFuture;
 
-/// Opens connections.
+/// A dialer, which opens connections.
 pub trait Dial: Send + Sync {
     /// Connects to exactly this address.
     fn dial(&self, address: SocketAddr) -> BoxFuture<'_, io::Result<Box<dyn Connection>>>;
@@ -16,10 +16,10 @@ pub trait Dial: Send + Sync {
 
 /// An open connection.
 pub trait Connection: AsyncRead + AsyncWrite + Send + Unpin {
-    /// Who is at its other end.
+    /// Returns the address of the peer.
     ///
     /// # Errors
-    /// When the connection is gone.
+    /// When the connection is closed.
     fn peer(&self) -> io::Result<SocketAddr>;
 }
 
@@ -29,15 +29,15 @@ impl Connection for TcpStream {
     }
 }
 
-/// Plain TCP: no proxy, whatever the environment says.
+/// Plain TCP. Proxy settings of the environment are ignored.
 pub(crate) struct Tcp;
 
 impl Dial for Tcp {
-    #[allow(clippy::disallowed_methods, reason = "the address was checked, and this is the one place to dial it")]
+    #[allow(clippy::disallowed_methods, reason = "the address was checked, and is dialed only here")]
     fn dial(&self, address: SocketAddr) -> BoxFuture<'_, io::Result<Box<dyn Connection>>> {
         Box::pin(async move {
             let stream = TcpStream::connect(address).await?;
-            // Both ends on one address are one machine: ours, which need not know its public addresses otherwise.
+            // Equal local and peer addresses mean that the peer is this machine, which may have public addresses.
             if stream.local_addr()?.ip() == stream.peer_addr()?.ip() {
                 return Err(io::Error::other("the address is this machine's own"));
             }
@@ -52,7 +52,7 @@ mod tests {
 
     use super::*;
 
-    /// An address of this machine is not talked to.
+    /// A connection to an address of this machine is refused.
     #[tokio::test]
     async fn f12_the_machine_itself_is_not_talked_to() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -60,20 +60,20 @@ mod tests {
         assert_eq!(refused.to_string(), "the address is this machine's own");
     }
 
-    /// A proxy that the environment names is not asked: the address itself is dialled.
+    /// A proxy of the environment is ignored: the address itself is dialed.
     #[test]
     fn f10_a_proxy_of_the_environment_is_not_asked() {
         let proxy = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         proxy.set_nonblocking(true).unwrap();
         let url = format!("http://{}", proxy.local_addr().unwrap());
-        // The test above once more, where there is such an environment.
+        // Runs the test above in a process with such an environment.
         let mut dials = std::process::Command::new(std::env::current_exe().unwrap());
         for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"] {
             dials.env(name, &url);
         }
-        let dialled = dials.args(["--exact", "dial::tests::f12_the_machine_itself_is_not_talked_to"]).output().unwrap();
-        let told = String::from_utf8_lossy(&dialled.stdout);
-        assert!(dialled.status.success() && told.contains("1 passed"), "{told}");
-        assert_eq!(proxy.accept().unwrap_err().kind(), io::ErrorKind::WouldBlock, "nobody came");
+        let dialed = dials.args(["--exact", "dial::tests::f12_the_machine_itself_is_not_talked_to"]).output().unwrap();
+        let stdout = String::from_utf8_lossy(&dialed.stdout);
+        assert!(dialed.status.success() && stdout.contains("1 passed"), "{stdout}");
+        assert_eq!(proxy.accept().unwrap_err().kind(), io::ErrorKind::WouldBlock, "the proxy got no connection");
     }
 }

@@ -1,57 +1,57 @@
-//! Why a picture was not fetched, and how much of that a client is told.
+//! Fetch errors, and the messages that clients get for them.
 
 use thiserror::Error;
 
 use crate::address::Refused;
 use crate::target::NotAllowed;
 
-/// Why a picture was not fetched. Its `Display` is for the log: it names no URL and repeats nothing that a host sent.
+/// A failed fetch. Its `Display` is for logs: it has no URL and no text that a host sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FetchError {
-    /// Nothing is fetched here.
-    #[error("fetching is off")]
+    /// Fetching is disabled.
+    #[error("fetching is disabled")]
     Off,
-    /// The URL was refused before its name was looked up.
+    /// The URL was rejected before the DNS lookup.
     #[error("the URL is not allowed: {0}")]
     Url(#[from] NotAllowed),
-    /// The host is not on the list of those that are allowed.
-    #[error("the host is not on the list")]
+    /// The host is not on the allow list.
+    #[error("the host is not on the allow list")]
     NotListed,
-    /// As many fetches as are allowed are under way.
-    #[error("too many fetches are under way")]
+    /// The limit of concurrent fetches is reached.
+    #[error("too many concurrent fetches")]
     Busy,
-    /// The name leads, also, to an address that is never dialled.
+    /// The name resolves to at least one address that must not be dialed.
     #[error("the address is refused: {0}")]
     Address(#[from] Refused),
-    /// A redirect that is not followed.
+    /// The redirect must not be followed.
     #[error("the redirect is refused: {0}")]
     Redirect(&'static str),
-    /// More bytes than are taken.
-    #[error("the body is too large")]
+    /// The body exceeds the size limit.
+    #[error("response body exceeds the size limit")]
     TooLarge,
-    /// The time for the whole fetch is over.
-    #[error("the time is over")]
+    /// The timeout of the complete fetch expired.
+    #[error("timeout")]
     Timeout,
-    /// No host, no connection, or no HTTP on it.
+    /// DNS lookup or connect failed, or the host does not speak HTTP.
     #[error("the host cannot be reached: {0}")]
     Unreachable(&'static str),
-    /// The host could not show that it is who it should be.
-    #[error("no secure connection")]
+    /// The TLS handshake failed, for example because of an invalid certificate.
+    #[error("TLS handshake failed")]
     Tls,
-    /// Another answer than 200.
-    #[error("the host answered {0}")]
+    /// A status other than 200.
+    #[error("unexpected status {0}")]
     Status(u16),
-    /// A body that would have to be unpacked.
-    #[error("the body has a content encoding")]
+    /// A body with a content encoding.
+    #[error("unsupported content encoding")]
     Encoding,
-    /// A body that is no PNG, JPEG or WebP, or one with too many pixels.
-    #[error("the body is no picture that is taken")]
+    /// A body that is not PNG, JPEG or WebP, or an image with too many pixels.
+    #[error("unsupported image format or size")]
     Kind,
 }
 
 impl FetchError {
-    /// One word for the cause, for metrics and logs.
+    /// Returns the cause as one word, for metrics and logs.
     #[must_use]
     pub const fn reason(self) -> &'static str {
         match self {
@@ -70,10 +70,10 @@ impl FetchError {
         }
     }
 
-    /// What a client may be told.
+    /// Returns the message for the client.
     ///
-    /// Whatever comes to light by asking the network has one and the same text, a refused address too: otherwise
-    /// the gateway would tell strangers which names and ports exist behind it.
+    /// All errors that depend on the network, including rejected addresses, have the same message: otherwise clients
+    /// could scan for names and ports behind the gateway.
     #[must_use]
     pub fn client_message(self) -> String {
         match self {
@@ -105,15 +105,15 @@ const NETWORK: &str = "The image URL could not be fetched; check that it is publ
 mod tests {
     use super::*;
 
-    /// All causes in the network are told in one text.
+    /// All errors that depend on the network have the same client message.
     #[test]
     fn f09_what_the_network_shows_is_told_in_one_text() {
         let network = [
             FetchError::Address(Refused("loopback")),
-            FetchError::Redirect("there are too many"),
+            FetchError::Redirect("too many redirects"),
             FetchError::TooLarge,
             FetchError::Timeout,
-            FetchError::Unreachable("no such name"),
+            FetchError::Unreachable("DNS lookup failed"),
             FetchError::Tls,
             FetchError::Status(404),
             FetchError::Encoding,

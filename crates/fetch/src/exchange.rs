@@ -1,4 +1,4 @@
-//! One request and its answer, on a connection of its own.
+//! One HTTP exchange on a new connection.
 
 use bytes::{Bytes, BytesMut};
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, HOST, LOCATION, USER_AGENT};
@@ -12,17 +12,17 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use crate::FetchError;
 use crate::target::Target;
 
-/// What a host said.
+/// A response.
 pub(crate) enum Answer {
-    /// 200, with this body.
+    /// Status 200 with this body.
     Body(Bytes),
-    /// The picture is there.
-    Elsewhere(String),
+    /// A redirect to this location.
+    Redirect(String),
 }
 
-/// Asks for `target` and reads the answer.
+/// Requests `target` and reads the response.
 ///
-/// The connection is driven by this future, not by a task beside it: dropping the one closes the other.
+/// This future drives the connection, without a separate task: dropping it closes the connection.
 pub(crate) async fn exchange<S>(stream: S, target: &Target, max_bytes: usize) -> Result<Answer, FetchError>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin,
@@ -32,25 +32,25 @@ where
         .max_headers(MAX_HEADERS)
         .handshake(TokioIo::new(stream))
         .await
-        .map_err(no_http)?;
-    let talk = talk(sender, request(target)?, max_bytes);
-    tokio::pin!(talk, connection);
+        .map_err(http_error)?;
+    let response = send(sender, request(target)?, max_bytes);
+    tokio::pin!(response, connection);
     tokio::select! {
         biased;
-        answer = &mut talk => answer,
-        // The host has closed; what it sent before is still there to be read.
-        _ = &mut connection => talk.await,
+        answer = &mut response => answer,
+        // The host has closed the connection; what it sent before can still be read.
+        _ = &mut connection => response.await,
     }
 }
 
-async fn talk(
+async fn send(
     mut sender: SendRequest<Empty<Bytes>>,
     request: Request<Empty<Bytes>>,
     max_bytes: usize,
 ) -> Result<Answer, FetchError> {
-    let response = sender.send_request(request).await.map_err(no_http)?;
+    let response = sender.send_request(request).await.map_err(http_error)?;
     if is_redirect(response.status()) {
-        return location(response.headers()).map(Answer::Elsewhere);
+        return location(response.headers()).map(Answer::Redirect);
     }
     if response.status() != StatusCode::OK {
         return Err(FetchError::Status(response.status().as_u16()));
@@ -61,15 +61,15 @@ async fn talk(
     read(response, max_bytes).await.map(Answer::Body)
 }
 
-/// These headers and no others: no cookie, no key, no referrer.
+/// Builds a request with exactly these headers: no cookie, no credential, no referrer.
 fn request(target: &Target) -> Result<Request<Empty<Bytes>>, FetchError> {
     Request::get(target.path_and_query())
         .header(HOST, target.host())
         .header(USER_AGENT, AGENT)
-        .header(ACCEPT, PICTURES)
+        .header(ACCEPT, IMAGE_TYPES)
         .header(ACCEPT_ENCODING, IDENTITY)
         .body(Empty::new())
-        .map_err(|_| FetchError::Unreachable("the path cannot be asked for"))
+        .map_err(|_| FetchError::Unreachable("invalid request target"))
 }
 
 fn is_redirect(status: StatusCode) -> bool {
@@ -79,13 +79,13 @@ fn is_redirect(status: StatusCode) -> bool {
 fn location(headers: &HeaderMap) -> Result<String, FetchError> {
     let mut all = headers.get_all(LOCATION).iter();
     let (Some(location), None) = (all.next(), all.next()) else {
-        return Err(FetchError::Redirect("there is not one Location"));
+        return Err(FetchError::Redirect("missing or repeated Location"));
     };
-    let location = str::from_utf8(location.as_bytes()).map_err(|_| FetchError::Redirect("its Location is no text"))?;
+    let location = str::from_utf8(location.as_bytes()).map_err(|_| FetchError::Redirect("Location is not UTF-8"))?;
     Ok(location.to_owned())
 }
 
-/// Reads a body into memory that grows with it, whatever length was announced.
+/// Reads a body into a buffer that grows with it, whatever length was declared.
 async fn read(response: Response<Incoming>, max_bytes: usize) -> Result<Bytes, FetchError> {
     let mut body = response.into_body();
     if body.size_hint().lower() > max_bytes as u64 {
@@ -93,7 +93,7 @@ async fn read(response: Response<Incoming>, max_bytes: usize) -> Result<Bytes, F
     }
     let mut bytes = BytesMut::new();
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(no_http)?.into_data() else { continue };
+        let Ok(data) = frame.map_err(http_error)?.into_data() else { continue };
         if data.len() > max_bytes - bytes.len() {
             return Err(FetchError::TooLarge);
         }
@@ -102,13 +102,13 @@ async fn read(response: Response<Incoming>, max_bytes: usize) -> Result<Bytes, F
     Ok(bytes.freeze())
 }
 
-fn no_http(_: hyper::Error) -> FetchError {
-    FetchError::Unreachable("it does not speak HTTP, or broke off")
+fn http_error(_: hyper::Error) -> FetchError {
+    FetchError::Unreachable("invalid HTTP, or connection reset")
 }
 
 const AGENT: &str = concat!("sluicegate/", env!("CARGO_PKG_VERSION"));
-const PICTURES: &str = "image/png,image/jpeg,image/webp";
+const IMAGE_TYPES: &str = "image/png,image/jpeg,image/webp";
 const IDENTITY: &str = "identity";
-/// The largest head of an answer, in bytes.
+/// The maximum size of a response head, in bytes.
 const MAX_HEAD: usize = 64 << 10;
 const MAX_HEADERS: usize = 100;

@@ -1,4 +1,4 @@
-//! From a URL to a picture.
+//! Fetches an image from an untrusted URL.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -21,18 +21,18 @@ use crate::resolve::{Resolve, System};
 use crate::target::Target;
 use crate::{FetchError, Mode, Options};
 
-/// Fetches pictures for strangers. Clones share their limits.
+/// Fetches images from untrusted URLs. Clones share the limit of concurrent fetches.
 #[derive(Clone)]
 pub struct Fetcher {
     inner: Arc<Inner>,
 }
 
-/// A picture as its host sent it.
+/// An image as its host sent it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
     /// The file.
     pub bytes: Bytes,
-    /// What it says of itself: its format is PNG, JPEG or WebP.
+    /// The format and the size, from the header of the file. The format is PNG, JPEG or WebP.
     pub head: Head,
 }
 
@@ -45,13 +45,13 @@ struct Inner {
 }
 
 impl Fetcher {
-    /// Fetches over the network, with the names of the system's resolver.
+    /// Creates a fetcher that uses the system's resolver and TCP.
     #[must_use]
     pub fn new(options: Options) -> Self {
         Self::with(options, Arc::new(System::new()), Arc::new(Tcp))
     }
 
-    /// Fetches with other names and connections. All checks stay.
+    /// Creates a fetcher with another resolver and dialer. All checks apply.
     #[must_use]
     pub fn with(options: Options, resolver: Arc<dyn Resolve>, dialer: Arc<dyn Dial>) -> Self {
         let tls = TlsConnector::from(Arc::new(tls(options.roots.clone())));
@@ -59,21 +59,21 @@ impl Fetcher {
         Self { inner: Arc::new(Inner { options, tls, slots, resolver, dialer }) }
     }
 
-    /// Fetches the picture at `url`. Dropping the future ends the fetch and closes its connection.
+    /// Fetches the image at `url`. Dropping the future cancels the fetch and closes its connection.
     ///
     /// # Errors
-    /// When the URL may not be followed, leads nowhere, or to something else than a picture that is taken.
+    /// When the URL is not allowed, cannot be reached, or does not lead to a supported image.
     pub async fn fetch(&self, url: &str) -> Result<Picture, FetchError> {
         let inner = &*self.inner;
         let target = inner.admit(url)?;
         let _slot = inner.slots.try_acquire().map_err(|_| FetchError::Busy)?;
         let body = timeout(inner.options.timeout, inner.follow(target)).await.map_err(|_| FetchError::Timeout)??;
-        picture(body)
+        decode_head(body)
     }
 }
 
 impl Inner {
-    /// What can be said of a URL without asking anybody.
+    /// Validates a URL without any I/O.
     fn admit(&self, url: &str) -> Result<Target, FetchError> {
         if self.options.mode == Mode::Off {
             return Err(FetchError::Off);
@@ -82,37 +82,37 @@ impl Inner {
         if self.options.mode.allows(&target) { Ok(target) } else { Err(FetchError::NotListed) }
     }
 
-    /// Follows redirects to a body. Each target goes through every step anew.
+    /// Follows redirects until a body. Every target goes through all checks.
     async fn follow(&self, mut target: Target) -> Result<Bytes, FetchError> {
         for _ in 0..=self.options.redirects {
-            match self.ask(&target).await? {
+            match self.get(&target).await? {
                 Answer::Body(bytes) => return Ok(bytes),
-                Answer::Elsewhere(location) => target = self.redirect(&target, &location)?,
+                Answer::Redirect(location) => target = self.redirect(&target, &location)?,
             }
         }
-        Err(FetchError::Redirect("there are too many"))
+        Err(FetchError::Redirect("too many redirects"))
     }
 
     fn redirect(&self, from: &Target, location: &str) -> Result<Target, FetchError> {
         let target = from.join(location).map_err(|_| FetchError::Redirect("its URL is not allowed"))?;
         let is_listed = self.options.mode.allows(&target);
-        if is_listed { Ok(target) } else { Err(FetchError::Redirect("its host is not on the list")) }
+        if is_listed { Ok(target) } else { Err(FetchError::Redirect("its host is not on the allow list")) }
     }
 
-    async fn ask(&self, target: &Target) -> Result<Answer, FetchError> {
+    async fn get(&self, target: &Target) -> Result<Answer, FetchError> {
         let addresses = self.resolve(target).await?;
         let connection = self.dial(&addresses).await?;
         let name = ServerName::try_from(target.host().to_owned()).map_err(|_| FetchError::Tls)?;
-        let stream = self.tls.connect(name, connection).await.map_err(no_tls)?;
+        let stream = self.tls.connect(name, connection).await.map_err(tls_error)?;
         exchange(stream, target, self.options.max_bytes).await
     }
 
-    /// Looks the name up, once. One address that is refused refuses the name: which of them answers is for others
-    /// to decide.
+    /// Resolves the name, once. One rejected address rejects the name, because the network decides which of the
+    /// addresses responds.
     async fn resolve(&self, target: &Target) -> Result<Vec<SocketAddr>, FetchError> {
-        let found = timeout(RESOLVE, self.resolver.resolve(target.host(), PORT)).await;
-        let Ok(Ok(found)) = found else { return Err(FetchError::Unreachable("its name is not found")) };
-        // Built anew, so that no scope, port or mapped form of the resolver's is dialled.
+        let found = timeout(RESOLVE_TIMEOUT, self.resolver.resolve(target.host(), PORT)).await;
+        let Ok(Ok(found)) = found else { return Err(FetchError::Unreachable("DNS lookup failed")) };
+        // Rebuilt, so that no scope, port or IPv4-mapped form of the resolver is used.
         let mut addresses: Vec<_> =
             found.iter().map(|found| SocketAddr::new(address::canonical(found.ip()), PORT)).collect();
         addresses.iter().try_for_each(|address| self.check(*address))?;
@@ -126,20 +126,20 @@ impl Inner {
         if self.options.listeners.iter().any(is_own) { Err(Refused("where this gateway listens")) } else { Ok(()) }
     }
 
-    /// Connects to the first of the addresses that answers.
+    /// Connects to the first of the addresses that accepts a connection.
     async fn dial(&self, addresses: &[SocketAddr]) -> Result<Box<dyn Connection>, FetchError> {
         for address in addresses {
-            let Ok(Ok(connection)) = timeout(CONNECT, self.dialer.dial(*address)).await else { continue };
-            let peer = connection.peer().map_err(|_| FetchError::Unreachable("it hung up"))?;
-            let is_dialled = (address::canonical(peer.ip()), peer.port()) == (address.ip(), address.port());
-            return if is_dialled { Ok(connection) } else { Err(Refused("not the one that was dialled").into()) };
+            let Ok(Ok(connection)) = timeout(CONNECT_TIMEOUT, self.dialer.dial(*address)).await else { continue };
+            let peer = connection.peer().map_err(|_| FetchError::Unreachable("connection reset"))?;
+            let is_dialed = (address::canonical(peer.ip()), peer.port()) == (address.ip(), address.port());
+            return if is_dialed { Ok(connection) } else { Err(Refused("not the one that was dialed").into()) };
         }
-        Err(FetchError::Unreachable("no address of its answers"))
+        Err(FetchError::Unreachable("connect failed"))
     }
 }
 
-/// What a body is, is told by its bytes alone.
-fn picture(bytes: Bytes) -> Result<Picture, FetchError> {
+/// Detects the format of an image by its bytes alone, without its media type.
+fn decode_head(bytes: Bytes) -> Result<Picture, FetchError> {
     let head = Head::read(&bytes).map_err(|_| FetchError::Kind)?;
     match head.format {
         Format::Png | Format::Jpeg | Format::Webp => Ok(Picture { bytes, head }),
@@ -147,11 +147,11 @@ fn picture(bytes: Bytes) -> Result<Picture, FetchError> {
     }
 }
 
-/// Without a certificate of ours, and without tickets that would tell a host that two fetches are ours.
+/// The TLS configuration: no client certificate, and no session tickets, by which a host could link two fetches.
 fn tls(roots: RootCertStore) -> ClientConfig {
     let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
-        .expect("ring speaks the versions of TLS that are safe")
+        .expect("ring supports the default TLS versions")
         .with_root_certificates(roots)
         .with_no_client_auth();
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
@@ -159,16 +159,16 @@ fn tls(roots: RootCertStore) -> ClientConfig {
     config
 }
 
-fn no_tls(error: std::io::Error) -> FetchError {
+fn tls_error(error: std::io::Error) -> FetchError {
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
-    if cause.is_some() { FetchError::Tls } else { FetchError::Unreachable("it hung up") }
+    if cause.is_some() { FetchError::Tls } else { FetchError::Unreachable("connection reset") }
 }
 
-/// The port of https.
+/// The only allowed port.
 const PORT: u16 = 443;
-/// For looking a name up.
-const RESOLVE: Duration = Duration::from_secs(2);
-/// For one address to answer, so that there is time left for the next.
-const CONNECT: Duration = Duration::from_secs(5);
-/// The most addresses of a name that are tried.
+/// The timeout of a DNS lookup.
+const RESOLVE_TIMEOUT: Duration = Duration::from_secs(2);
+/// The connect timeout per address, so that there is time left for the next one.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The maximum number of addresses of a name that are tried.
 const MAX_ADDRESSES: usize = 16;

@@ -1,4 +1,4 @@
-//! What may be fetched, and how much of it.
+//! The settings of a fetcher.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -8,34 +8,34 @@ use tokio_rustls::rustls::RootCertStore;
 
 use crate::target::Target;
 
-/// How a [`Fetcher`](crate::Fetcher) fetches. The default is every public host, within limits.
+/// The settings of a [`Fetcher`](crate::Fetcher). The default allows every public host, within limits.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// From whom.
+    /// The hosts that are allowed.
     pub mode: Mode,
-    /// For a whole fetch: names, connections, redirects, body.
+    /// The timeout of a complete fetch: DNS lookups, connections, redirects and body.
     pub timeout: Duration,
-    /// The largest body, in bytes.
+    /// The maximum size of a body, in bytes.
     pub max_bytes: usize,
-    /// The most redirects in a row.
+    /// The maximum number of consecutive redirects.
     pub redirects: usize,
-    /// The most fetches at once; one more is refused, not queued.
+    /// The maximum number of concurrent fetches; more are rejected, not queued.
     pub at_once: usize,
-    /// Where this process listens. Their IP addresses are not dialled, whatever the port.
+    /// The addresses on which this process listens. Their IP addresses are not dialed, whatever the port.
     pub listeners: Vec<SocketAddr>,
-    /// Who may vouch for a host.
+    /// The trusted CAs.
     pub roots: RootCertStore,
 }
 
-/// From which hosts pictures are fetched. No mode opens an address that is not public.
+/// The hosts that are allowed. In every mode only public addresses are dialed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mode {
     /// None.
     Off,
-    /// Exactly these: names in lower case, without wildcards.
+    /// Exactly these names, in lower case, without wildcards.
     AllowList(BTreeSet<String>),
-    /// All that are public.
+    /// All public hosts.
     #[default]
     Global,
 }

@@ -1,4 +1,4 @@
-//! From a name to addresses.
+//! DNS resolution.
 
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -8,16 +8,16 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
-/// A future on the heap.
+/// A boxed future.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Looks names up. It judges nothing: what it finds is checked by who asks.
+/// A DNS resolver. It does not validate addresses: its callers do.
 pub trait Resolve: Send + Sync {
-    /// All addresses of `host`, with `port`.
+    /// Returns all addresses of `host`, with `port`.
     fn resolve<'a>(&'a self, host: &'a str, port: u16) -> BoxFuture<'a, io::Result<Vec<SocketAddr>>>;
 }
 
-/// The resolver of the system, its hosts file and search list included.
+/// The system's resolver, including its hosts file and search list.
 pub(crate) struct System {
     threads: Arc<Semaphore>,
 }
@@ -32,11 +32,11 @@ impl Resolve for System {
     fn resolve<'a>(&'a self, host: &'a str, port: u16) -> BoxFuture<'a, io::Result<Vec<SocketAddr>>> {
         Box::pin(async move {
             let threads = Arc::clone(&self.threads);
-            let thread = threads.acquire_owned().await.map_err(io::Error::other)?;
+            let permit = threads.acquire_owned().await.map_err(io::Error::other)?;
             let host = host.to_owned();
             let look_up = move || {
-                // The system cannot be told to stop. A thread is free when it is done, not when nobody waits.
-                let _thread = thread;
+                // A lookup cannot be cancelled: its thread is free when it returns, not when the caller gives up.
+                let _permit = permit;
                 addresses(&host, port)
             };
             spawn_blocking(look_up).await?
@@ -44,19 +44,19 @@ impl Resolve for System {
     }
 }
 
-#[allow(clippy::disallowed_methods, reason = "names of users are looked up here alone")]
+#[allow(clippy::disallowed_methods, reason = "names of users are resolved only here")]
 fn addresses(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     Ok((host, port).to_socket_addrs()?.collect())
 }
 
-/// The most threads that wait for the system. Whoever does not get one in time has not found the name.
+/// The maximum number of blocking lookup threads. A lookup that gets none in time fails.
 const MAX_THREADS: usize = 32;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// What the hosts file says is an answer like any other, and is judged like one.
+    /// Entries of the hosts file are returned, and validated like any other address.
     #[tokio::test]
     async fn f10_the_hosts_file_is_read() {
         let own = System::new().resolve("localhost", 443).await.unwrap();

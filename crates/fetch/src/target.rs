@@ -1,12 +1,12 @@
-//! Which URLs may be followed for a stranger. This is decided before a name is looked up, and does no I/O.
+//! Validates untrusted URLs before the DNS lookup. Nothing here does I/O.
 
 use thiserror::Error;
 use url::{Host, Url};
 
-/// A URL that may be followed: https, port 443, a public-looking host name, no userinfo, no fragment.
+/// A URL that may be fetched: https, port 443, a public host name, no userinfo, no fragment.
 ///
-/// It is parsed once. Everything that is sent, resolved and verified comes out of this one value, so that there are
-/// no two readings of one text.
+/// It is parsed once. Everything that is sent, resolved and verified comes from this one value, so that two parsers
+/// cannot interpret the same text in two ways.
 ///
 /// ```
 /// use sluicegate_fetch::target::{NotAllowed, Target};
@@ -21,90 +21,90 @@ use url::{Host, Url};
 #[derive(Clone, PartialEq, Eq)]
 pub struct Target {
     url: Url,
-    /// In lower case, without the dot of the root.
+    /// In lower case, without a trailing dot.
     host: String,
 }
 
-/// Why a URL is not followed. Its `Display` completes "the URL is not allowed: ".
+/// A rejected URL. Its `Display` completes "the URL is not allowed: ", and clients see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum NotAllowed {
-    /// More text than is read.
+    /// The URL is too long.
     #[error("it is longer than {MAX_LENGTH} bytes")]
     Length,
-    /// No absolute URL, or one that is read in two ways.
+    /// The URL is not absolute, or is ambiguous.
     #[error("it is no absolute URL, or has spaces, control characters or backslashes")]
     Malformed,
-    /// Another scheme than https.
+    /// The scheme is not https.
     #[error("its scheme is not https")]
     Scheme,
-    /// A user or a password.
+    /// The URL has a user or a password.
     #[error("it has a user or a password")]
     Userinfo,
-    /// Another port than 443.
+    /// The port is not 443.
     #[error("its port is not 443")]
     Port,
-    /// A part after `#`.
+    /// The URL has a fragment.
     #[error("it has a fragment")]
     Fragment,
-    /// An address where a name belongs, in whatever spelling.
+    /// The host is an IP address, in any notation.
     #[error("its host is an address, not a name")]
     Literal,
-    /// No name of the public DNS.
+    /// The host is not a name of the public DNS.
     #[error("its host is no public name")]
     Name,
 }
 
 impl Target {
-    /// Reads what a client wrote.
+    /// Parses and validates the URL of a client.
     ///
     /// # Errors
-    /// When it is not to be followed.
+    /// When the URL is not allowed.
     pub fn parse(text: &str) -> Result<Self, NotAllowed> {
         check_text(text)?;
         let url = Url::parse(text).map_err(|_| NotAllowed::Malformed)?;
         if url.scheme() == SCHEME && !text.get(..PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(PREFIX)) {
             return Err(NotAllowed::Malformed);
         }
-        Self::judge(url)
+        Self::validate(url)
     }
 
-    /// Reads the `Location` of an answer to a request for this target (RFC 9110 §10.2.2); all rules hold again.
+    /// Resolves the `Location` of a response to a request for this target (RFC 9110 §10.2.2), with the same validation.
     ///
     /// # Errors
-    /// When it is not to be followed.
+    /// When the URL is not allowed.
     pub fn join(&self, location: &str) -> Result<Self, NotAllowed> {
         check_text(location)?;
         let url = self.url.join(location).map_err(|_| NotAllowed::Malformed)?;
-        Self::judge(url)
+        Self::validate(url)
     }
 
-    /// The host name: to be resolved, to be sent, and to be found in the certificate.
+    /// The host name, for the DNS lookup, the `Host` header and the verification of the certificate.
     #[must_use]
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// What is asked of the host.
+    /// The request target.
     #[must_use]
     pub fn path_and_query(&self) -> &str {
         &self.url[url::Position::BeforePath..url::Position::AfterQuery]
     }
 
-    /// The URL as it is followed.
+    /// The parsed URL.
     #[must_use]
     pub fn url(&self) -> &Url {
         &self.url
     }
 
-    /// Host and path, for logs: the query of a signed URL is a credential.
+    /// Returns host and path, for logs. The query is omitted, because that of a signed URL is a credential.
     #[must_use]
     pub fn log_form(&self) -> String {
         log_form(self.url.as_str())
     }
 
-    fn judge(url: Url) -> Result<Self, NotAllowed> {
-        // Longer than its text, when much of that had to be encoded.
+    fn validate(url: Url) -> Result<Self, NotAllowed> {
+        // Percent-encoding can make the URL longer than its text.
         if url.as_str().len() > MAX_LENGTH {
             return Err(NotAllowed::Length);
         }
@@ -114,7 +114,7 @@ impl Target {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(NotAllowed::Userinfo);
         }
-        // The default port of the scheme reads as none.
+        // `port` is `None` for the default port of the scheme.
         if url.port().is_some() {
             return Err(NotAllowed::Port);
         }
@@ -136,7 +136,7 @@ impl std::fmt::Debug for Target {
     }
 }
 
-/// Host and path of any text that may be a URL, for logs: no query, no userinfo, nothing of what is no URL.
+/// Returns host and path of any text that may be a URL, for logs: no query, no userinfo, and nothing of other text.
 #[must_use]
 pub fn log_form(text: &str) -> String {
     let mut form = match Url::parse(text) {
@@ -148,14 +148,14 @@ pub fn log_form(text: &str) -> String {
     form
 }
 
-/// Refuses what parsers are known to read in different ways: the URL standard drops tabs and line ends, and takes
-/// `\` for `/`.
+/// Rejects text that parsers are known to interpret differently: the URL standard removes tabs and line ends, and
+/// treats `\` as `/`.
 fn check_text(text: &str) -> Result<(), NotAllowed> {
     if text.len() > MAX_LENGTH {
         return Err(NotAllowed::Length);
     }
     let is_ambiguous = |c: char| c.is_control() || c.is_whitespace() || c == '\\';
-    // Some read on for a host behind more slashes, and some find none there.
+    // After more slashes, some parsers find a host, and others find none.
     let is_without_host = text.get(..NO_HOST.len()).is_some_and(|start| start.eq_ignore_ascii_case(NO_HOST));
     if is_without_host || text.starts_with("///") || text.contains(is_ambiguous) {
         Err(NotAllowed::Malformed)
@@ -164,7 +164,7 @@ fn check_text(text: &str) -> Result<(), NotAllowed> {
     }
 }
 
-/// The name without the dot of the root, when it may be one of the public DNS.
+/// Returns the name without a trailing dot, if it may be a name of the public DNS.
 fn public_name(name: &str) -> Result<String, NotAllowed> {
     let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
     let is_label = |label: &str| {
@@ -177,24 +177,24 @@ fn public_name(name: &str) -> Result<String, NotAllowed> {
         return Err(NotAllowed::Name);
     }
     let last = name.rsplit('.').next().unwrap_or_default();
-    // What no resolver may take for an address, whatever the parser of URLs made of it.
+    // Resolvers may take such a name for an address, even though the URL parser did not.
     if last.starts_with(|c: char| c.is_ascii_digit()) { Err(NotAllowed::Literal) } else { Ok(name) }
 }
 
 const SCHEME: &str = "https";
 const PREFIX: &str = "https://";
 const NO_HOST: &str = "https:///";
-/// The longest URL, in bytes.
+/// The maximum length of a URL, in bytes.
 pub const MAX_LENGTH: usize = 8 << 10;
-/// The longest name (RFC 1035 §2.3.4), without the dot of the root.
+/// The maximum length of a name (RFC 1035 §2.3.4), without a trailing dot.
 const MAX_NAME: usize = 253;
-/// The longest part of a name (RFC 1035 §2.3.4).
+/// The maximum length of a label (RFC 1035 §2.3.4).
 const MAX_LABEL: usize = 63;
-/// The most of a URL that is logged, in bytes.
+/// The maximum length of a URL in logs, in bytes.
 const MAX_LOGGED: usize = 256;
 
-/// Names, and zones with all that is below them, which mean something near: of special use (RFC 6761, 6762, 7686,
-/// 8375), of private use, and where clouds answer with credentials.
+/// Names and zones that do not belong to the public DNS: of special use (RFC 6761, 6762, 7686, 8375), of private use,
+/// and the metadata services of cloud providers, which return credentials.
 const NOT_PUBLIC: &[&str] = &[
     "corp",
     "home",
@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn refused(text: &str, expected: NotAllowed) {
+    fn assert_rejected(text: &str, expected: NotAllowed) {
         assert_eq!(Target::parse(text), Err(expected), "{text}");
     }
 
@@ -242,45 +242,45 @@ mod tests {
         }
     }
 
-    /// Only https on its own port, without user, fragment or another scheme, is an address of a picture.
+    /// Only https on port 443, without userinfo and fragment, is allowed.
     #[test]
     fn f01_only_https_on_its_own_port_without_extras() {
         for text in ["http://ok.example/", "file:///etc/passwd", "ftp://ok.example/", "gopher://ok.example/"] {
-            refused(text, NotAllowed::Scheme);
+            assert_rejected(text, NotAllowed::Scheme);
         }
-        refused("data:image/png;base64,AAAA", NotAllowed::Scheme);
+        assert_rejected("data:image/png;base64,AAAA", NotAllowed::Scheme);
         for text in ["", "//ok.example/", "ok.example", "https:ok.example", "https:/ok.example", "https://"] {
-            refused(text, NotAllowed::Malformed);
+            assert_rejected(text, NotAllowed::Malformed);
         }
         for text in ["https://a@ok.example/", "https://a:b@ok.example/", "https://:b@ok.example/"] {
-            refused(text, NotAllowed::Userinfo);
+            assert_rejected(text, NotAllowed::Userinfo);
         }
         for text in ["https://ok.example:80/", "https://ok.example:8443/", "https://ok.example:0/"] {
-            refused(text, NotAllowed::Port);
+            assert_rejected(text, NotAllowed::Port);
         }
-        refused("https://ok.example/#", NotAllowed::Fragment);
-        refused("https://ok.example/#a", NotAllowed::Fragment);
+        assert_rejected("https://ok.example/#", NotAllowed::Fragment);
+        assert_rejected("https://ok.example/#a", NotAllowed::Fragment);
     }
 
-    /// What parsers read in two ways is refused.
+    /// A URL that parsers interpret differently is rejected.
     #[test]
     fn f03_what_parsers_read_in_two_ways_is_refused() {
         for text in ["https:///ok.example/", "HTTPS:////ok.example/", "https:///127.0.0.1/"] {
-            refused(text, NotAllowed::Malformed);
+            assert_rejected(text, NotAllowed::Malformed);
         }
         for text in ["https://ok.example\\@127.0.0.1/", " https://ok.example/", "https://ok.exa\tmple/", "https://a b/"]
         {
-            refused(text, NotAllowed::Malformed);
+            assert_rejected(text, NotAllowed::Malformed);
         }
         let longest = format!("https://ok.example/{}", "a".repeat(MAX_LENGTH - "https://ok.example/".len()));
         assert!(Target::parse(&longest).is_ok());
-        refused(&format!("{longest}a"), NotAllowed::Length);
-        refused(&format!("https://ok.example/{}", "\u{e9}".repeat(MAX_LENGTH / 3)), NotAllowed::Length);
-        // A parser passes over these.
-        refused(&format!("https://ok.example/{}", "\t".repeat(MAX_LENGTH)), NotAllowed::Length);
+        assert_rejected(&format!("{longest}a"), NotAllowed::Length);
+        assert_rejected(&format!("https://ok.example/{}", "\u{e9}".repeat(MAX_LENGTH / 3)), NotAllowed::Length);
+        // The URL parser removes tabs.
+        assert_rejected(&format!("https://ok.example/{}", "\t".repeat(MAX_LENGTH)), NotAllowed::Length);
     }
 
-    /// An address is refused as a host in any spelling.
+    /// An IP address as the host is rejected in every notation.
     #[test]
     fn f03_an_address_is_no_name_in_any_spelling() {
         let literals = [
@@ -298,12 +298,13 @@ mod tests {
             "\u{2460}\u{2461}\u{2466}.0.0.1",
         ];
         for host in literals {
-            refused(&format!("https://{host}/"), NotAllowed::Literal);
+            assert_rejected(&format!("https://{host}/"), NotAllowed::Literal);
         }
-        refused("https://[fe80::1%25lo]/", NotAllowed::Malformed);
+        assert_rejected("https://[fe80::1%25lo]/", NotAllowed::Malformed);
     }
 
-    /// Names of the machine, the network and the cloud are refused before they are looked up.
+    /// Names of the local machine, of private networks and of cloud metadata services are rejected before the DNS
+    /// lookup.
     #[test]
     fn f02_near_names_are_refused() {
         let names = [
@@ -323,13 +324,13 @@ mod tests {
             "metadata.tencentyun.com",
         ];
         for host in names {
-            refused(&format!("https://{host}/"), NotAllowed::Name);
+            assert_rejected(&format!("https://{host}/"), NotAllowed::Name);
         }
         let long = format!("https://{}example/", "a.".repeat(124));
-        refused(&long, NotAllowed::Name);
+        assert_rejected(&long, NotAllowed::Name);
     }
 
-    /// A redirect is read anew by all rules.
+    /// The target of a redirect is validated by all rules.
     #[test]
     fn f05_a_redirect_keeps_all_rules() {
         let base = Target::parse("https://ok.example/a/b?c").unwrap();
@@ -342,7 +343,7 @@ mod tests {
         assert_eq!(base.join("/\\evil.example/"), Err(NotAllowed::Malformed));
     }
 
-    /// The log has host and path of an address, and neither query nor data.
+    /// Logs have the host and path of a URL, and neither its query nor data.
     #[test]
     fn f09_the_log_has_no_query_and_no_data() {
         assert_eq!(log_form("https://u:p@ok.example/a?secret#b"), "ok.example/a");
@@ -355,17 +356,17 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_judged(text in ".*") {
-            hold_invariants(&text);
+            assert_invariants(&text);
         }
 
-        /// Any text like a URL is refused, or is a public https address.
+        /// Any text that looks like a URL is rejected, or is a public https URL.
         #[test]
         fn f01_any_text_like_a_url_is_judged(text in "[hH]ttps://[a-z0-9.:@\\[\\]%#?/\\\\x\u{2460}-\u{2468}\u{3002}]{0,40}") {
-            hold_invariants(&text);
+            assert_invariants(&text);
         }
     }
 
-    fn hold_invariants(text: &str) {
+    fn assert_invariants(text: &str) {
         let _ = log_form(text);
         let Ok(target) = Target::parse(text) else { return };
         let url = target.url();
@@ -373,6 +374,6 @@ mod tests {
         assert!(url.username().is_empty() && url.password().is_none() && url.fragment().is_none());
         assert!(target.host().parse::<std::net::IpAddr>().is_err() && target.host().contains('.'));
         assert!(target.path_and_query().starts_with('/'));
-        assert_eq!(Target::parse(url.as_str()).as_ref(), Ok(&target), "read again, it is the same");
+        assert_eq!(Target::parse(url.as_str()).as_ref(), Ok(&target), "parsing it again gives the same target");
     }
 }

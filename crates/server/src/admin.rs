@@ -1,4 +1,4 @@
-//! The operator's own address: `/livez`, `/readyz` and `/metrics`. It needs no key and is loopback by default.
+//! The admin address: `/livez`, `/readyz` and `/metrics`. It needs no key and is loopback by default.
 
 use http::header::{ALLOW, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
@@ -6,7 +6,7 @@ use http::{HeaderValue, Method, Request, Response, StatusCode};
 use crate::body::{Body, whole};
 use crate::gateway::Gateway;
 
-/// Answers one request of an operator.
+/// Answers one admin request.
 pub(crate) fn answer<B>(gateway: &Gateway, request: &Request<B>) -> Response<Body> {
     let text = HeaderValue::from_static("text/plain; charset=utf-8");
     let (status, content_type, body) = match (request.method(), request.uri().path()) {

@@ -1,4 +1,4 @@
-//! Getting an answer to a request: its targets are asked in order until one has begun to answer.
+//! Tries the targets of a request in order until one of them has started to answer.
 
 use std::future::Future;
 use std::sync::{Arc, OnceLock};
@@ -19,16 +19,16 @@ use crate::outcome::Outcome;
 use crate::refusal::Refusal;
 use crate::targets::{Backend, SelectedTarget, UpstreamTarget};
 
-/// A request that can be put to whoever serves its model. It owns all it needs, so that asking can go on within the
-/// body of the answer.
+/// A request that can be sent to the embedded engine or to an upstream. It owns all its data, so that attempts can
+/// continue within the body of the response.
 pub(crate) trait Dispatch: Send + 'static {
-    /// How the answer is told.
+    /// The format of the response.
     type Manner: Manner;
 
-    /// Asks the embedded engine.
+    /// Sends the request to the embedded engine.
     fn embedded(&mut self, turn: Turn) -> impl Future<Output = StartResult<Self::Manner>> + Send;
 
-    /// Asks an upstream, which calls the model what `target` says.
+    /// Sends the request to an upstream, which knows the model by the name in `target`.
     fn upstream(
         &mut self,
         server: &UpstreamTarget,
@@ -37,56 +37,56 @@ pub(crate) trait Dispatch: Send + 'static {
     ) -> impl Future<Output = StartResult<Self::Manner>> + Send;
 }
 
-/// Whose turn it is among the targets of a request.
+/// The position of a target among the targets of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turn {
-    /// The first: it alone may be asked again.
+    /// True for the first target: only it may be retried.
     pub(crate) first: bool,
-    /// The last: nobody needs the request after it.
+    /// True for the last target: the request is not needed after it.
     pub(crate) last: bool,
 }
 
-/// An answer that has begun, or why this target gives none.
+/// An answer that has started, or the reason why this target failed.
 pub(crate) type StartResult<M> = Result<Started<M>, TargetFailure>;
 
-/// An answer that has begun.
+/// An answer that has started.
 pub(crate) struct Started<M: Manner> {
-    /// What of the request is lost on the way.
+    /// The fields of the request that were dropped.
     pub(crate) dropped: Vec<String>,
-    /// What comes.
+    /// The source of the answer.
     pub(crate) answer: Coming<M>,
-    /// How long it may go without an event.
-    pub(crate) patience: Option<Duration>,
+    /// The longest time without an event before the answer times out.
+    pub(crate) idle_timeout: Option<Duration>,
 }
 
-/// What comes of an answer.
+/// The source of an answer.
 pub(crate) enum Coming<M: Manner> {
-    /// What a model does, step by step.
+    /// Neutral events of an engine.
     Neutral(Steps<M::Event>, M::Traits),
-    /// A stream of an upstream that speaks the client's own protocol.
+    /// A stream of an upstream of the client's own protocol.
     Relay(Box<Relay<M::Relay>>),
-    /// All of a stream that such an upstream told at once.
+    /// A stream of such an upstream that is already complete.
     Told(Bytes, End),
-    /// A whole reply of such an upstream.
+    /// A complete, unary reply of such an upstream.
     Whole(M::Whole),
 }
 
-/// A target that gave no answer.
+/// The failure of one target.
 pub(crate) struct TargetFailure {
-    /// What the client would be told.
+    /// The error response that the client gets if this is the last target.
     pub(crate) refusal: Box<Refusal>,
-    /// Whether the next target is asked.
+    /// True if the next target is tried.
     pub(crate) may_fall_back: bool,
 }
 
 impl TargetFailure {
-    /// The failure of an engine or upstream: the next one is asked, unless it is the request that is wrong.
+    /// The failure of an engine or upstream. The next target is tried, unless the request itself is at fault.
     pub(crate) fn of(error: EngineError) -> Self {
-        let is_callers = Outcome::of_failure(&error) == Outcome::Refused;
-        Self { refusal: Box::new(plain::refuse(&error)), may_fall_back: !is_callers }
+        let is_client_error = Outcome::of_failure(&error) == Outcome::Refused;
+        Self { refusal: Box::new(plain::refuse(&error)), may_fall_back: !is_client_error }
     }
 
-    /// The same without the key that this upstream was shown, which some repeat.
+    /// Removes the upstream's API key from all texts, because some upstreams repeat it in their errors.
     pub(crate) fn without_key(mut self, upstream: &Upstream) -> Self {
         let Refusal { error, cause, .. } = &mut *self.refusal;
         for text in [Some(&mut error.message), error.param.as_mut(), cause.as_mut()].into_iter().flatten() {
@@ -95,74 +95,76 @@ impl TargetFailure {
         self
     }
 
-    /// A target that cannot be asked this: what it has no words for another may have.
-    pub(crate) fn here(refusal: impl Into<Refusal>) -> Self {
+    /// The failure of a target that cannot serve this request, for example because its protocol lacks a field. Another
+    /// target may be able to.
+    pub(crate) fn fall_back(refusal: impl Into<Refusal>) -> Self {
         Self { refusal: Box::new(refusal.into()), may_fall_back: true }
     }
 
-    /// A failure that any target would have.
-    pub(crate) fn finally(refusal: impl Into<Refusal>) -> Self {
+    /// A failure that every target would have.
+    pub(crate) fn fatal(refusal: impl Into<Refusal>) -> Self {
         Self { refusal: Box::new(refusal.into()), may_fall_back: false }
     }
 }
 
-/// Asks the targets in order until `deadline`, and notes in `served` who answers.
+/// Sends the request to the targets in order until one starts to answer or `deadline` passes. Sets `served_by` to the
+/// name of the target that answers.
 ///
 /// # Errors
-/// The failure of the last one that was asked: the others are not asked when it is the request that is wrong.
-pub(crate) async fn begin<A: Dispatch>(
-    mut asking: A,
+/// The failure of the last target that was tried. No further target is tried if the request itself is at fault.
+pub(crate) async fn first_successful_target<A: Dispatch>(
+    mut dispatch: A,
     targets: Vec<SelectedTarget>,
     gateway: Arc<Gateway>,
-    served: Arc<OnceLock<String>>,
+    served_by: Arc<OnceLock<String>>,
     deadline: Instant,
 ) -> Result<Started<A::Manner>, Refusal> {
-    let mut failure = None;
+    let mut last_failure = None;
     let count = targets.len();
-    for (place, target) in targets.into_iter().enumerate() {
-        let turn = Turn { first: failure.is_none(), last: place + 1 == count };
-        let asked = timeout_at(deadline, ask(&mut asking, &target, turn)).await;
-        match asked.unwrap_or_else(|_| Err(TargetFailure::finally(Refusal::timeout()))) {
-            Ok(begun) => {
-                // Set once: a request is answered by one target.
-                let _ = served.set(target.label().to_owned());
-                return Ok(begun);
+    for (index, target) in targets.into_iter().enumerate() {
+        let turn = Turn { first: last_failure.is_none(), last: index + 1 == count };
+        let attempted = timeout_at(deadline, send(&mut dispatch, &target, turn)).await;
+        match attempted.unwrap_or_else(|_| Err(TargetFailure::fatal(Refusal::timeout()))) {
+            Ok(started) => {
+                // It cannot be set already: a request is answered by one target.
+                let _ = served_by.set(target.label().to_owned());
+                return Ok(started);
             }
-            Err(fallen) => {
-                note(&gateway, &target, &fallen.refusal);
-                if !fallen.may_fall_back {
-                    return Err(*fallen.refusal);
+            Err(failure) => {
+                report_failure(&gateway, &target, &failure.refusal);
+                if !failure.may_fall_back {
+                    return Err(*failure.refusal);
                 }
-                failure = Some(*fallen.refusal);
+                last_failure = Some(*failure.refusal);
             }
         }
     }
-    Err(failure.unwrap_or_else(Refusal::no_engine))
+    Err(last_failure.unwrap_or_else(Refusal::no_engine))
 }
 
-async fn ask<A: Dispatch>(asking: &mut A, target: &SelectedTarget, turn: Turn) -> StartResult<A::Manner> {
-    match &target.place {
-        // Boxed, because it is large with the fetching of pictures in it: every request would have room for it.
-        Backend::Embedded => Box::pin(asking.embedded(turn)).await,
+async fn send<A: Dispatch>(dispatch: &mut A, target: &SelectedTarget, turn: Turn) -> StartResult<A::Manner> {
+    match &target.backend {
+        // Boxed because its future is large, with the state for fetching images in it, and would enlarge every request.
+        Backend::Embedded => Box::pin(dispatch.embedded(turn)).await,
         Backend::Upstream(server) => {
-            let begins = asking.upstream(server, target, turn).await;
-            begins.map_err(|fallen| fallen.without_key(&server.upstream))
+            let result = dispatch.upstream(server, target, turn).await;
+            result.map_err(|failure| failure.without_key(&server.upstream))
         }
     }
 }
 
-/// Tells operators of an upstream that gave no answer; a wrong request is nothing that they could mend.
-pub(crate) fn note(gateway: &Gateway, target: &SelectedTarget, refusal: &Refusal) {
-    let is_callers = Outcome::of_refusal(&refusal.error) == Outcome::Refused;
-    if matches!(target.place, Backend::Upstream(_)) && !is_callers {
+/// Logs and counts the failure of an upstream, unless the client's request was at fault.
+pub(crate) fn report_failure(gateway: &Gateway, target: &SelectedTarget, refusal: &Refusal) {
+    let is_client_error = Outcome::of_refusal(&refusal.error) == Outcome::Refused;
+    if matches!(target.backend, Backend::Upstream(_)) && !is_client_error {
         let (upstream, code) = (target.label(), refusal.error.code);
         gateway.metrics.upstream_failed(upstream, code);
         let cause = refusal.cause.as_deref();
-        // What it answered was wrong, or the operator's key: nothing that passes by itself.
+        // An invalid response, or a rejected API key: an error that does not pass by itself.
         if refusal.error.kind == ErrorKind::Upstream {
-            tracing::error!(upstream, code, cause, "an upstream gave no answer");
+            tracing::error!(upstream, code, cause, "upstream request failed");
         } else {
-            tracing::warn!(upstream, code, cause, "an upstream gave no answer");
+            tracing::warn!(upstream, code, cause, "upstream request failed");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Bodies of responses, and the reading of bodies of requests.
+//! Response bodies, and the reading of request bodies.
 
 pub(crate) mod buffered;
 pub(crate) mod delivered;
@@ -20,12 +20,13 @@ use crate::outcome::Outcome;
 /// The body of any response.
 pub(crate) type Body = UnsyncBoxBody<Bytes, Aborted>;
 
-/// A body that breaks off, and its connection with it: the way to say so once a plain reply is on its way.
+/// The error of an aborted body. It closes the connection before the body is complete, which is the only way to report
+/// a failure once a plain response has started.
 #[derive(Debug)]
 pub(crate) struct Aborted {
-    /// How the answer ended by it.
+    /// The outcome to record.
     pub(crate) outcome: Outcome,
-    /// What the log says of it.
+    /// The cause, for the log.
     pub(crate) cause: String,
 }
 
@@ -37,13 +38,13 @@ impl Aborted {
 
 impl std::fmt::Display for Aborted {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("the reply broke off")
+        f.write_str("response aborted")
     }
 }
 
 impl std::error::Error for Aborted {}
 
-/// Names what could not be said to the engine.
+/// Lists the request fields that the engine cannot be given in the `x-sluicegate-dropped` header.
 pub(crate) fn name_dropped(headers: &mut HeaderMap, dropped: &[String]) {
     if dropped.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! `sluicegate check`: what a configuration would do, before it does it.
+//! `sluicegate check`: reports how a configuration would be applied.
 
 use std::fmt::Write as _;
 
@@ -8,10 +8,10 @@ use crate::config::{Config, ConfigError};
 use crate::policy::Policy;
 use crate::targets::{Backend, Handling, Routes, Target};
 
-/// What would happen to a request for each model.
+/// Describes how a request for each model would be handled.
 ///
 /// # Errors
-/// Everything that is wrong with the configuration.
+/// Every problem of the configuration.
 pub(crate) fn report(config: &Config) -> Result<String, ConfigError> {
     let (policy, _) = Policy::read(config, true, upstream::Network::default())?;
     let mut out = String::new();
@@ -41,7 +41,7 @@ fn write(out: &mut String, config: &Config, policy: &Policy) -> std::fmt::Result
 
 fn write_model(out: &mut String, model: &Model, routes: &Routes) -> std::fmt::Result {
     writeln!(out, "\n{}", model.id)?;
-    let targets = routes.stated(&model.id);
+    let targets = routes.configured(&model.id);
     if targets.is_empty() {
         return writeln!(out, "  {}: the embedded engine", paths(model, |_| true));
     }
@@ -51,17 +51,17 @@ fn write_model(out: &mut String, model: &Model, routes: &Routes) -> std::fmt::Re
     targets.iter().enumerate().try_for_each(|(i, target)| write_target(out, i + 1, model, target))
 }
 
-fn write_target(out: &mut String, place: usize, model: &Model, target: &Target) -> std::fmt::Result {
+fn write_target(out: &mut String, position: usize, model: &Model, target: &Target) -> std::fmt::Result {
     let weight = target.weight.map(|weight| format!(", weight {weight}")).unwrap_or_default();
-    let Backend::Upstream(server) = &target.place else {
-        return writeln!(out, "  {place}. the embedded engine{weight}");
+    let Backend::Upstream(server) = &target.backend else {
+        return writeln!(out, "  {position}. the embedded engine{weight}");
     };
-    let stated = &server.stated;
+    let config = &server.config;
     let name = target.model.as_deref().unwrap_or(&model.id);
-    writeln!(out, "  {place}. '{name}' at upstream {} ({}){weight}", stated.name, stated.describe())?;
-    let roads = [(true, "relayed"), (false, "translated")];
-    for (relayed, word) in roads {
-        let paths = paths(model, |protocol| (server.road(protocol) == Handling::Relay) == relayed);
+    writeln!(out, "  {position}. '{name}' at upstream {} ({}){weight}", config.name, config.describe())?;
+    let handlings = [(true, "relayed"), (false, "translated")];
+    for (relayed, word) in handlings {
+        let paths = paths(model, |protocol| (server.handling(protocol) == Handling::Relay) == relayed);
         if !paths.is_empty() {
             writeln!(
                 out,
@@ -74,10 +74,10 @@ fn write_target(out: &mut String, place: usize, model: &Model, target: &Target) 
 }
 
 fn to(relayed: bool, server: &crate::targets::UpstreamTarget) -> &'static str {
-    if relayed { "" } else { server.stated.protocol.as_str() }
+    if relayed { "" } else { server.config.protocol.as_str() }
 }
 
-/// The endpoints of a model that `choose` takes.
+/// The paths of the model's protocols that `choose` accepts.
 fn paths(model: &Model, choose: impl Fn(catalog::Protocol) -> bool) -> String {
     let paths = model.protocols().filter(|protocol| choose(*protocol)).map(catalog::Protocol::path);
     paths.collect::<Vec<_>>().join(", ")

@@ -1,4 +1,4 @@
-//! The command line: arguments in, exit status out.
+//! The command line.
 
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -23,30 +23,30 @@ struct Arguments {
 enum Command {
     /// Serve clients until SIGTERM or Ctrl-C.
     Serve {
-        /// The configuration; without one the embedded models are served on 127.0.0.1:8080.
+        /// The configuration file. Without it the embedded models are served on 127.0.0.1:8080.
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
-        /// Serve clients here instead; may be given more than once.
+        /// Listen on this address instead. May be repeated.
         #[arg(long, value_name = "ADDRESS")]
         listen: Vec<SocketAddr>,
-        /// Serve /metrics, /livez and /readyz here instead.
+        /// Serve /metrics, /livez and /readyz on this address instead.
         #[arg(long, value_name = "ADDRESS")]
         admin: Option<SocketAddr>,
     },
-    /// Say what is wrong with a configuration.
+    /// Check a configuration and print how each model would be served.
     Check {
-        /// The configuration.
+        /// The configuration file.
         #[arg(long, value_name = "FILE")]
         config: PathBuf,
     },
-    /// Keys for [[keys]] of a configuration.
+    /// Manage the API keys of a configuration.
     #[command(subcommand)]
     Keys(KeysCommand),
-    /// Print the OpenAPI document of what is served.
+    /// Print the OpenAPI document of the served API.
     Openapi,
     /// List the models that would be served.
     Models {
-        /// The configuration.
+        /// The configuration file.
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
     },
@@ -54,24 +54,24 @@ enum Command {
 
 #[derive(Debug, Subcommand)]
 enum KeysCommand {
-    /// Make a key: shown once, with the lines that a configuration needs.
+    /// Generate a key. Prints it once, with its entry for the configuration.
     New {
-        /// Whose key it is.
+        /// The name of the key.
         #[arg(long)]
         name: String,
-        /// What it opens: text, messages, images.
+        /// The scopes of the key: text, messages, images.
         #[arg(long, value_delimiter = ',', required = true)]
         scopes: Vec<Scope>,
-        /// A date such as 2027-01-31, a time, or a span from now such as 90d.
+        /// The expiry: a date such as 2027-01-31, a time, or a span from now such as 90d.
         #[arg(long)]
         expires: Option<String>,
-        /// Models that it may use, such as 'model-5.*'; all without it.
+        /// The models that the key may use, such as 'model-5.*'. Default: all.
         #[arg(long, value_delimiter = ',')]
         models: Vec<String>,
     },
 }
 
-/// The `sluicegate` binary: does what the arguments of this process say.
+/// The entry point of the `sluicegate` binary.
 #[must_use]
 pub fn main() -> ExitCode {
     match run(Arguments::parse().command) {
@@ -79,7 +79,7 @@ pub fn main() -> ExitCode {
         Err(error) => {
             let mut out = std::io::stderr().lock();
             for problem in error.to_string().lines() {
-                // Nobody may be there to be told.
+                // Standard error may be closed.
                 let _ = writeln!(out, "sluicegate: {problem}");
             }
             ExitCode::FAILURE
@@ -103,7 +103,7 @@ fn run(command: Command) -> Result<(), ConfigError> {
             Ok(())
         }
         Command::Keys(KeysCommand::New { name, scopes, expires, models }) => {
-            print!("{}", keys::announce(&name, &scopes, expires.as_deref(), &models)?);
+            print!("{}", keys::render_new(&name, &scopes, expires.as_deref(), &models)?);
             Ok(())
         }
         Command::Openapi => {
@@ -135,7 +135,7 @@ fn serve(config: Config, file: Option<PathBuf>) -> Result<(), ConfigError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| ConfigError::one(format!("cannot start: {error}")))?;
     let served = runtime.block_on(start::run(config, file));
-    // Generations that are still running notice that nobody listens; nobody waits for them.
+    // Generations that are still running notice that their receiver is gone; they are not waited for.
     runtime.shutdown_background();
     drop(log);
     served

@@ -1,34 +1,35 @@
-//! The time of day and random bits: the one place that asks the system for them.
+//! The wall clock and the source of random bits: the only module that reads them from the system.
 
 use std::cell::RefCell;
 use std::time::UNIX_EPOCH;
 
-/// Now, in Unix seconds. Timers do not use it: they run on tokio's monotonic clock.
+/// The current time in Unix seconds. Timers do not use it: they run on tokio's monotonic clock.
 #[allow(clippy::disallowed_methods, reason = "row 5 reads the clock, here alone")]
 pub(crate) fn unix_seconds() -> i64 {
     let now = std::time::SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(now.as_secs()).unwrap_or(i64::MAX)
 }
 
-/// Now, for the log.
+/// The current time for a log line.
 #[allow(clippy::disallowed_methods, reason = "row 5 reads the clock, here alone")]
 pub(crate) fn timestamp() -> jiff::Timestamp {
     std::time::SystemTime::now().try_into().unwrap_or_default()
 }
 
-/// Random bytes from the system.
+/// Returns random bytes from the operating system.
 pub(crate) fn random<const N: usize>() -> std::io::Result<[u8; N]> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
     Ok(bytes)
 }
 
-/// 128 random bits for an identifier. The system is asked for many at once, since asking costs more than they do.
+/// Returns 128 random bits for an identifier. They are read from the system in batches, because a system call costs
+/// more than the bits do.
 pub(crate) fn random_bits() -> u128 {
     BITS.with_borrow_mut(|bits| {
         bits.pop().unwrap_or_else(|| {
-            // A system that ran without randomness at start-up would not have got this far: keys were drawn from it.
-            let bytes = random::<{ 16 * BITS_AT_ONCE }>().unwrap_or([0; 16 * BITS_AT_ONCE]);
+            // Cannot fail in practice: generating keys at start-up would have failed before.
+            let bytes = random::<{ 16 * BATCH }>().unwrap_or([0; 16 * BATCH]);
             bits.extend(bytes.as_chunks().0.iter().map(|bytes| u128::from_ne_bytes(*bytes)));
             bits.pop().unwrap_or_default()
         })
@@ -36,11 +37,11 @@ pub(crate) fn random_bits() -> u128 {
 }
 
 thread_local! {
-    /// Random bits that were not handed out yet.
+    /// Random bits that are not used yet.
     static BITS: RefCell<Vec<u128>> = const { RefCell::new(Vec::new()) };
 }
 
-const BITS_AT_ONCE: usize = 32;
+const BATCH: usize = 32;
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,4 @@
-//! The operator's file: TOML, every key known, every mistake told.
+//! The configuration file: TOML. Unknown keys are rejected and all problems are reported at once.
 
 mod fetch;
 pub(crate) mod key;
@@ -21,27 +21,28 @@ pub(crate) use self::limits::Limits;
 
 wire::read_objects!(Config, Local, Easel);
 
-/// What an operator may set. The default is a gateway that works without a file.
+/// The configuration of a gateway. The default serves the built-in models without a file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub(crate) struct Config {
-    /// Addresses for clients. A second one serves the same paths: the fallback address (spec §9.3).
+    /// The addresses that serve clients. All of them serve the same paths, so that a client can have a fallback
+    /// address.
     pub(crate) listen: Vec<SocketAddr>,
-    /// The address for `/livez`, `/readyz` and `/metrics`. Off in a file unless set.
+    /// The address of `/livez`, `/readyz` and `/metrics`. Off in a file unless set.
     pub(crate) admin: Option<SocketAddr>,
-    /// How much and how long.
+    /// Sizes, durations and counts.
     pub(crate) limits: Limits,
-    /// Who may ask.
+    /// The API keys of clients.
     pub(crate) keys: Vec<Key>,
-    /// The models; absent: the built-in ten.
+    /// The models. Absent: the ten built-in ones.
     pub(crate) models: Option<Vec<ModelEntry>>,
-    /// Model servers to which models may be handed.
+    /// The model servers that can be targets of models.
     pub(crate) upstreams: Vec<upstream::Upstream>,
     /// The embedded text engine.
     pub(crate) local: Local,
     /// The embedded image engine.
     pub(crate) easel: Easel,
-    /// Pictures that requests name by address.
+    /// Fetching of images that requests refer to by URL.
     pub(crate) fetch: Fetch,
 }
 
@@ -61,16 +62,16 @@ impl Default for Config {
     }
 }
 
-/// One model, by what it promises and who serves it.
+/// One model: its properties and its targets.
 #[derive(Clone, Debug)]
 pub(crate) struct ModelEntry {
-    /// Who serves it. Empty: the embedded engine of its family.
+    /// Its targets. Empty: the embedded engine of its family.
     pub(crate) targets: Vec<upstream::Target>,
-    /// What it promises.
+    /// Its properties.
     pub(crate) model: Model,
 }
 
-/// Taken apart by hand: serde's flattening would take settings that nobody knows.
+/// Written by hand, because serde's `flatten` would accept unknown keys.
 impl<'de> Deserialize<'de> for ModelEntry {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let mut settings = toml::Table::deserialize(from)?;
@@ -84,11 +85,11 @@ impl<'de> Deserialize<'de> for ModelEntry {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub(crate) struct Local {
-    /// A GGUF file of the llama family. Absent: the one that `cargo xtask fetch-model` brings.
+    /// A GGUF file of the llama family. Absent: the file that `cargo xtask fetch-model` downloads.
     pub(crate) model: Option<PathBuf>,
-    /// Threads for the arithmetic. Absent: one less than there are cores.
+    /// Compute threads. Absent: one less than there are cores.
     pub(crate) threads: Option<usize>,
-    /// Answers generated at once; the rest wait in order. Absent: 4.
+    /// Concurrent generations; further ones wait in order. Absent: 4.
     pub(crate) generations: Option<usize>,
 }
 
@@ -96,23 +97,23 @@ pub(crate) struct Local {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub(crate) struct Easel {
-    /// Pictures decoded and drawn at once. Absent: as many as there are cores.
+    /// Images decoded and rendered at once. Absent: the number of cores.
     #[cfg_attr(not(feature = "easel"), allow(dead_code, reason = "a file may set up what this build leaves out"))]
     pub(crate) threads: Option<usize>,
 }
 
-/// Why there is no gateway. One line a problem.
+/// The problems that prevent the gateway from starting, one per line.
 #[derive(Debug)]
 pub struct ConfigError(Vec<String>);
 
 impl Config {
-    /// Reads a file.
+    /// Reads a configuration file.
     pub(crate) fn load(path: &Path) -> Result<Self, ConfigError> {
         let text = std::fs::read_to_string(path).map_err(|error| ConfigError::one(error.to_string()));
         text.and_then(|text| Self::parse(&text)).map_err(|error| error.within(&path.display()))
     }
 
-    /// Reads the text of a file.
+    /// Parses the text of a configuration file.
     pub(crate) fn parse(text: &str) -> Result<Self, ConfigError> {
         let config: Self = toml::from_str(text).map_err(|error| ConfigError::one(error.to_string()))?;
         let mut problems = config.limits.problems();
@@ -126,7 +127,7 @@ impl Config {
         if problems.is_empty() { Ok(config) } else { Err(ConfigError(problems)) }
     }
 
-    /// The entries of its keys.
+    /// Returns the entries of its keys.
     pub(crate) fn entries(&self) -> Result<Vec<Entry>, ConfigError> {
         let (mut entries, mut problems) = (Vec::new(), Vec::new());
         for key in &self.keys {
@@ -140,7 +141,7 @@ impl Config {
         if problems.is_empty() { Ok(entries) } else { Err(ConfigError(problems)) }
     }
 
-    /// Its models, or the built-in ten.
+    /// Returns its models, or the ten built-in ones.
     pub(crate) fn catalog(&self) -> Result<Catalog, ConfigError> {
         match &self.models {
             None => Ok(Catalog::builtin()),
@@ -182,7 +183,7 @@ fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
     Duration::try_from(read).map_err(|_| D::Error::custom("a duration cannot be negative"))
 }
 
-/// Where clients are served without a file.
+/// The client address of a gateway without a file.
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
-/// Where operators are served without a file.
+/// The admin address of a gateway without a file.
 pub(crate) const DEFAULT_ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9090);

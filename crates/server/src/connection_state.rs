@@ -1,4 +1,4 @@
-//! What the two ends of a connection know of each other: its socket, and what reads requests from it.
+//! Per-connection state that is shared by the socket and the HTTP service.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,68 +11,68 @@ use http_body::{Body, Frame, SizeHint};
 
 use crate::outcome::Outcome;
 
-/// How far a client has been heard out, shared by all that serve its connection.
+/// The state of one client connection.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionState {
-    /// Whether bytes came that belong to no request which was read to its end.
-    midway: AtomicBool,
-    given_up: OnceLock<CloseReason>,
+    /// True if bytes were received that belong to no completely read request.
+    mid_request: AtomicBool,
+    close_reason: OnceLock<CloseReason>,
 }
 
 /// Why a connection ended, from a closed list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CloseReason {
-    /// One side was done.
+    /// One side closed it in order.
     Done,
-    /// Nothing was asked for a while.
+    /// No request for the idle timeout.
     Idle,
-    /// Nothing was ever sent on it.
+    /// No byte was ever received.
     NoFirstByte,
-    /// The head of a request did not come in time.
+    /// The head of a request was not received in time.
     SlowHead,
-    /// What came is no request of HTTP/1.
+    /// The received bytes are not an HTTP/1 request.
     BadHead,
-    /// The client did not take what it was sent.
+    /// The client did not read its response in time.
     SlowReader,
 }
 
-/// The body of a request, which tells when it was read to its end.
+/// The body of a request, which notes on the connection when it was read to its end.
 #[derive(Debug)]
 pub(crate) struct TrackedBody<B> {
     body: B,
-    line: Arc<ConnectionState>,
+    connection: Arc<ConnectionState>,
 }
 
 impl ConnectionState {
-    /// Notes that something came.
-    pub(crate) fn hear(&self) {
-        self.midway.store(true, Ordering::Relaxed);
+    /// Notes that bytes were received.
+    pub(crate) fn note_bytes(&self) {
+        self.mid_request.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the client may still be sending what it began.
-    pub(crate) fn is_midway(&self) -> bool {
-        self.midway.load(Ordering::Relaxed)
+    /// True if the client may still be sending a request.
+    pub(crate) fn is_mid_request(&self) -> bool {
+        self.mid_request.load(Ordering::Relaxed)
     }
 
-    /// Notes why the client is given up.
-    pub(crate) fn give_up(&self, why: CloseReason) {
-        self.given_up.get_or_init(|| why);
+    /// Notes why the connection is closed. The first reason wins.
+    pub(crate) fn close(&self, reason: CloseReason) {
+        self.close_reason.get_or_init(|| reason);
     }
 
-    /// How an answer ended that was not taken to its end.
+    /// The outcome of a response that was not read to its end.
     pub(crate) fn outcome(&self) -> Outcome {
-        match self.given_up.get() {
+        match self.close_reason.get() {
             Some(CloseReason::SlowReader) => Outcome::SlowReader,
             _ => Outcome::ClientGone,
         }
     }
 
-    /// Why the connection ended that was served so.
-    pub(crate) fn parting(&self, served: &hyper::Result<()>) -> CloseReason {
-        match (self.given_up.get(), served) {
-            (Some(why), _) => *why,
+    /// The reason why the connection ended with the result `served`.
+    pub(crate) fn close_reason(&self, served: &hyper::Result<()>) -> CloseReason {
+        match (self.close_reason.get(), served) {
+            (Some(reason), _) => *reason,
             (None, Err(error)) if error.is_parse() => CloseReason::BadHead,
-            (None, Err(error)) if error.is_timeout() && self.is_midway() => CloseReason::SlowHead,
+            (None, Err(error)) if error.is_timeout() && self.is_mid_request() => CloseReason::SlowHead,
             (None, Err(error)) if error.is_timeout() => CloseReason::Idle,
             (None, _) => CloseReason::Done,
         }
@@ -80,7 +80,7 @@ impl ConnectionState {
 }
 
 impl CloseReason {
-    /// The word for logs and metrics.
+    /// The value in logs and metrics.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Done => "done",
@@ -94,16 +94,16 @@ impl CloseReason {
 }
 
 impl<B: Body> TrackedBody<B> {
-    /// A body that comes on `line`.
-    pub(crate) fn new(body: B, line: Arc<ConnectionState>) -> Self {
-        // Its head may have come with what came before it.
-        line.midway.store(!body.is_end_stream(), Ordering::Relaxed);
-        Self { body, line }
+    /// Wraps a body that is received on `connection`.
+    pub(crate) fn new(body: B, connection: Arc<ConnectionState>) -> Self {
+        // The head may have been received together with earlier bytes, so it is noted again here.
+        connection.mid_request.store(!body.is_end_stream(), Ordering::Relaxed);
+        Self { body, connection }
     }
 
     fn note_end(&self, ended: bool) {
         if ended || self.body.is_end_stream() {
-            self.line.midway.store(false, Ordering::Relaxed);
+            self.connection.mid_request.store(false, Ordering::Relaxed);
         }
     }
 }
@@ -135,24 +135,27 @@ mod tests {
 
     #[tokio::test]
     async fn a_client_is_heard_out_at_the_end_of_its_request() {
-        let line = Arc::<ConnectionState>::default();
-        line.hear();
-        let mut body = TrackedBody::new(Full::new(Bytes::from_static(b"Hello.")), Arc::clone(&line));
-        assert!(line.is_midway());
+        let connection = Arc::<ConnectionState>::default();
+        connection.note_bytes();
+        let mut body = TrackedBody::new(Full::new(Bytes::from_static(b"Hello.")), Arc::clone(&connection));
+        assert!(connection.is_mid_request());
         body.frame().await.unwrap().unwrap();
-        assert!(!line.is_midway());
-        line.hear();
-        assert!(line.is_midway(), "the next request has begun");
-        drop(TrackedBody::new(Empty::<Bytes>::new(), Arc::clone(&line)));
-        assert!(!line.is_midway(), "it has no body");
+        assert!(!connection.is_mid_request());
+        connection.note_bytes();
+        assert!(connection.is_mid_request(), "the next request has started");
+        drop(TrackedBody::new(Empty::<Bytes>::new(), Arc::clone(&connection)));
+        assert!(!connection.is_mid_request(), "it has no body");
     }
 
     #[test]
     fn what_the_socket_knows_is_why_a_connection_ended() {
-        let line = ConnectionState::default();
-        assert_eq!((line.parting(&Ok(())), line.outcome()), (CloseReason::Done, Outcome::ClientGone));
-        line.give_up(CloseReason::SlowReader);
-        line.give_up(CloseReason::NoFirstByte);
-        assert_eq!((line.parting(&Ok(())), line.outcome()), (CloseReason::SlowReader, Outcome::SlowReader));
+        let connection = ConnectionState::default();
+        assert_eq!((connection.close_reason(&Ok(())), connection.outcome()), (CloseReason::Done, Outcome::ClientGone));
+        connection.close(CloseReason::SlowReader);
+        connection.close(CloseReason::NoFirstByte);
+        assert_eq!(
+            (connection.close_reason(&Ok(())), connection.outcome()),
+            (CloseReason::SlowReader, Outcome::SlowReader)
+        );
     }
 }

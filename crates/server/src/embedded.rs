@@ -1,7 +1,7 @@
-//! A gateway inside another process: connections are brought to it, and its upstreams are dialled for it.
+//! A gateway embedded in another process, which passes it connections and dials its upstreams.
 //!
-//! It has no listener, no signals and no embedded engine, and keeps time by the clock of the runtime that it is awaited
-//! on, which tests may pause.
+//! It has no listener, no signal handlers and no embedded engine. Its timers use the clock of the runtime that polls
+//! it, which tests may pause.
 
 use std::sync::Arc;
 
@@ -12,49 +12,49 @@ use crate::config::{Config, ConfigError};
 use crate::gateway::Gateway;
 use crate::lifecycle::Phase;
 use crate::policy::Policy;
-use crate::serve::{attend, connection};
+use crate::serve::{drive, http_connection};
 use crate::start::{Engines, assemble};
 
-/// A gateway inside another process.
+/// A gateway embedded in another process.
 #[derive(Clone)]
 pub struct EmbeddedGateway {
     gateway: Arc<Gateway>,
 }
 
 impl EmbeddedGateway {
-    /// A gateway as the text of a configuration file wants it, whose upstreams are reached over `network`.
+    /// Creates a gateway from the text of a configuration file. Its upstreams are reached over `network`.
     ///
     /// # Errors
-    /// When the configuration is wrong.
+    /// When the configuration is invalid.
     pub fn new(config: &str, network: Network) -> Result<Self, ConfigError> {
         let config = Config::parse(config)?;
         let (policy, _) = Policy::read(&config, true, network)?;
         Ok(Self { gateway: Arc::new(assemble(config, policy, Engines::default(), &[])) })
     }
 
-    /// Serves one connection of a client to its end.
+    /// Serves one client connection to its end.
     pub async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(&self, socket: S) {
-        let line = Arc::default();
-        attend(&self.gateway, &line, connection(&self.gateway, socket, &line, |_| {})).await;
+        let connection = Arc::default();
+        drive(&self.gateway, &connection, http_connection(&self.gateway, socket, &connection, |_| {})).await;
     }
 
-    /// StartResult to leave: each answer closes its connection.
+    /// Begins a graceful shutdown: each response closes its connection.
     pub fn leave(&self) {
         self.gateway.lifecycle.enter(Phase::LameDuck);
     }
 
-    /// Ends all streams that are still open, as at the end of a drain.
+    /// Aborts all streams that are still open, as at the deadline of a drain.
     pub fn cut(&self) {
         self.gateway.lifecycle.enter(Phase::Aborting);
     }
 
-    /// Requests that are being answered.
+    /// The number of requests in flight.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.gateway.limiter.taken()
     }
 
-    /// Every metric in Prometheus' text form.
+    /// Renders every metric in the Prometheus text format.
     #[must_use]
     pub fn metrics(&self) -> String {
         self.gateway.render_metrics()

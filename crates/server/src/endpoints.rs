@@ -1,4 +1,4 @@
-//! The endpoints: one file each, and what the three text endpoints share.
+//! The endpoints, one file each, and the reading and writing of JSON that they share.
 
 pub(crate) mod chat;
 pub(crate) mod count_tokens;
@@ -22,21 +22,21 @@ use crate::body::{Body, whole};
 use crate::gateway::Gateway;
 use crate::refusal::Refusal;
 
-/// A reply of status 200 whose body is `value` as JSON.
+/// Returns a response of status 200 with `value` as JSON.
 pub(crate) fn json(value: &impl Serialize) -> Result<Response<Body>, Refusal> {
     let body = serde_json::to_vec(value).map_err(|error| Refusal {
-        cause: Some(format!("a reply has no JSON form: {error}")),
+        cause: Some(format!("failed to serialize the reply: {error}")),
         ..ApiError::server_error().into()
     })?;
     Ok(json_bytes(body.into()))
 }
 
-/// A reply of status 200 whose body is this JSON.
+/// Returns a response of status 200 with these bytes, which are JSON.
 pub(crate) fn json_bytes(body: Bytes) -> Response<Body> {
     json_reply(whole(body))
 }
 
-/// A reply of status 200 whose body is JSON.
+/// Returns a response of status 200 with this body, which is JSON.
 pub(crate) fn json_reply(body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -44,7 +44,7 @@ pub(crate) fn json_reply(body: Body) -> Response<Body> {
     response
 }
 
-/// The body of a request that has to be JSON.
+/// Reads the body of a request, which must be JSON.
 async fn json_body<B>(request: Request<B>, limit: ByteSize, gateway: &Gateway) -> Result<Upload, Refusal>
 where
     B: http_body::Body<Data = Bytes, Error: Error>,
@@ -55,16 +55,16 @@ where
     if !is_json(&media_type) {
         return Err(Refusal::media_type("application/json", &media_type));
     }
-    Incoming::new(request.into_body(), limit, &gateway.limits, &gateway.budget).whole().await
+    Incoming::new(request.into_body(), limit, &gateway.limits, &gateway.budget).collect().await
 }
 
-/// Refuses a body that says itself that it is too large.
+/// Refuses a body whose `Content-Length` is over the limit, before any of it is read.
 fn check_length(headers: &HeaderMap, limit: usize) -> Result<(), Refusal> {
     let declared = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     if declared.is_some_and(|length| length > limit as u64) { Err(Refusal::too_large()) } else { Ok(()) }
 }
 
-/// The media type of a body that is not compressed, in lower case; JSON without one (wire-reference §0.3).
+/// Returns the media type of the body in lower case, and JSON if there is none. Refuses a compressed body.
 fn media_type(headers: &HeaderMap) -> Result<String, Refusal> {
     if let Some(coding) = headers.get(CONTENT_ENCODING)
         && !coding.as_bytes().eq_ignore_ascii_case(b"identity")
@@ -80,6 +80,7 @@ fn is_json(media_type: &str) -> bool {
     media_type == "application/json" || media_type.ends_with("+json")
 }
 
+/// Converts a configured size to a number of bytes in memory.
 pub(crate) fn bytes(size: ByteSize) -> usize {
     usize::try_from(size.as_u64()).unwrap_or(usize::MAX)
 }

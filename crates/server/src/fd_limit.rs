@@ -1,15 +1,15 @@
-//! Each connection takes a descriptor of the process, and the system allows only so many.
+//! Adapts the connection limit to the process's limit of file descriptors.
 
 use std::io;
 
 use crate::config::Config;
 
-/// Raises what the process may have to the most that the system allows it, and lowers `limits.connections` to what is
-/// left for clients then: with the last descriptor gone no upstream could be asked, and no operator be answered.
-pub(crate) fn fit(config: &mut Config) {
+/// Raises the soft limit of file descriptors to the hard limit, and lowers `limits.connections` to what remains for
+/// clients: without a free descriptor no upstream and no admin request could be served.
+pub(crate) fn clamp(config: &mut Config) {
     let allowed = match raise() {
         Ok(allowed) => allowed,
-        Err(error) => return tracing::warn!(%error, "cannot tell how many descriptors the system allows"),
+        Err(error) => return tracing::warn!(%error, "cannot read the limit of file descriptors"),
     };
     let left = left_for_clients(allowed, config.limits.concurrency, config.fetch.at_once);
     if left < config.limits.connections {
@@ -17,27 +17,28 @@ pub(crate) fn fit(config: &mut Config) {
             connections = left,
             wanted = config.limits.connections,
             descriptors = allowed,
-            "limits.connections is lowered to what the system has descriptors for; allow more with `ulimit -n`"
+            "limits.connections is lowered to the limit of file descriptors; raise it with `ulimit -n`"
         );
         config.limits.connections = left;
     }
 }
 
 fn raise() -> io::Result<usize> {
-    // Who may not raise it keeps what there is.
+    // Without the permission to raise it, the current limit applies.
     let allowed = rlimit::increase_nofile_limit(u64::MAX).or_else(|_| rlimit::Resource::NOFILE.get_soft())?;
     Ok(usize::try_from(allowed).unwrap_or(usize::MAX))
 }
 
-/// A client has one request at a time, and that at most one connection to an upstream; a fetch has one to the host of
-/// its picture. Where there are hardly any, not all of these come at once: a quarter is for clients.
+/// The descriptors that remain for client connections. A client has one request at a time, which has at most one
+/// upstream connection, and a fetch has one connection to its host. If there are too few descriptors for all of these,
+/// clients get at least a quarter.
 fn left_for_clients(allowed: usize, requests: usize, fetches: usize) -> usize {
-    let room = allowed.saturating_sub(fetches).saturating_sub(OWN);
-    room.saturating_sub(requests).max(room / 2).max(allowed / 4).max(1)
+    let available = allowed.saturating_sub(fetches).saturating_sub(RESERVED);
+    available.saturating_sub(requests).max(available / 2).max(allowed / 4).max(1)
 }
 
-/// For listeners, operators, files, and what the runtime has of its own.
-const OWN: usize = 64;
+/// Descriptors for listeners, admin connections, files and the runtime.
+const RESERVED: usize = 64;
 
 #[cfg(test)]
 mod tests {

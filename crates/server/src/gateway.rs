@@ -1,7 +1,7 @@
-//! One request from head to reply. Read this first.
+//! The path of one request from its head to its response. Read this first.
 //!
-//! The order of the checks is the order of the functions below: what HTTP asks of a head, path, method, key, capability, then what the
-//! endpoint asks of size, media type, JSON, fields, model, and last a permit (wire-reference §0.4).
+//! The checks happen in the order of the functions below: the HTTP rules of a head, path, method, key, scope, and then
+//! in the endpoint size, media type, JSON, fields, model, and last the permit.
 
 use std::error::Error;
 use std::future::{Future, poll_fn};
@@ -37,25 +37,25 @@ use crate::record::Record;
 use crate::refusal::Refusal;
 use crate::routing::{Endpoint, style};
 
-/// Everything that answering a request needs.
+/// The shared state of all requests.
 pub(crate) struct Gateway {
     pub(crate) policies: Arc<Policies>,
     pub(crate) limits: Limits,
     pub(crate) limiter: Limiter,
     pub(crate) budget: Budget,
-    pub(crate) local: Option<Arc<dyn TextEngine>>,
-    pub(crate) easel: Option<Arc<dyn ImageEngine>>,
+    pub(crate) text_engine: Option<Arc<dyn TextEngine>>,
+    pub(crate) image_engine: Option<Arc<dyn ImageEngine>>,
     pub(crate) fetcher: Fetcher,
-    /// How many pictures are being fetched, over all and for each key.
+    /// Permits for fetching images, in total and per key.
     pub(crate) fetches: Limiter,
-    /// How many large bodies are being read, which takes many times their size.
+    /// Permits for parsing large bodies, which takes many times their size in memory.
     pub(crate) reading: Arc<Semaphore>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) lifecycle: Lifecycle,
     pub(crate) started: Instant,
 }
 
-/// Who asks, once their key was admitted, and what there is to answer with.
+/// An authenticated caller, and the state for serving it.
 pub(crate) struct Caller<'a> {
     pub(crate) gateway: &'a Arc<Gateway>,
     pub(crate) policy: &'a Arc<Policy>,
@@ -64,21 +64,26 @@ pub(crate) struct Caller<'a> {
 }
 
 impl Gateway {
-    /// Answers one request that came on `line`. There is always an answer; every refusal is one.
-    async fn answer<B>(self: &Arc<Self>, request: Request<B>, line: &Arc<ConnectionState>, id: &str) -> Response<Body>
+    /// Answers one request received on `connection`. Every error is a response too.
+    async fn answer<B>(
+        self: &Arc<Self>,
+        request: Request<B>,
+        connection: &Arc<ConnectionState>,
+        id: &str,
+    ) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes, Error: Error> + Send,
     {
         let style = style(request.uri().path(), request.headers());
-        let mut record = Record::new(Arc::clone(&self.metrics), Arc::clone(line), id.to_owned());
+        let mut record = Record::new(Arc::clone(&self.metrics), Arc::clone(connection), id.to_owned());
         record.client_id = client_id(request.headers());
-        // An endpoint that streams takes the record into its body.
+        // A streaming endpoint moves the record into its body.
         let mut record = Some(record);
-        let mut response = match self.unless_cut(request, &mut record).await {
-            Ok(response) => self.accompanied(response, &mut record),
+        let mut response = match self.or_abort(request, &mut record).await {
+            Ok(response) => self.with_record(response, &mut record),
             Err(refusal) => {
                 let (status, headers, body) = refusal.render(style, id);
-                note(record.as_mut(), &refusal);
+                note_refusal(record.as_mut(), &refusal);
                 let mut response = Response::new(whole(body));
                 *response.status_mut() = status;
                 *response.headers_mut() = headers;
@@ -93,29 +98,30 @@ impl Gateway {
         response
     }
 
-    /// A reply whose record ends with its last byte, if it is too long to be taken at once.
-    fn accompanied(&self, response: Response<Body>, record: &mut Option<Record>) -> Response<Body> {
+    /// Moves the record into the body of a long reply, so that it ends with the last byte. A short reply is written at
+    /// once.
+    fn with_record(&self, response: Response<Body>, record: &mut Option<Record>) -> Response<Body> {
         if is_short(response.body()) {
             return response;
         }
         let Some(mut record) = record.take() else { return response };
         record.status = response.status().as_u16();
         let deadline = record.started() + self.limits.request_timeout;
-        response.map(|body| delivered(body, record, deadline, self.lifecycle.cut()))
+        response.map(|body| delivered(body, record, deadline, self.lifecycle.abort_signal()))
     }
 
-    /// As [`Gateway::answer`], with a panic turned into a 500: the process and the connection live on.
+    /// Like [`Gateway::answer`], but turns a panic into a 500: the process and the connection survive it.
     pub(crate) async fn answer_guarded<B>(
         self: &Arc<Self>,
         request: Request<B>,
-        line: &Arc<ConnectionState>,
+        connection: &Arc<ConnectionState>,
     ) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes, Error: Error> + Send,
     {
         let style = style(request.uri().path(), request.headers());
         let id = wire::id("req", clock::random_bits());
-        let mut answer = pin!(self.answer(request, line, &id));
+        let mut answer = pin!(self.answer(request, connection, &id));
         let guarded = poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| answer.as_mut().poll(cx))) {
             Ok(poll) => poll.map(Some),
             Err(_) => Poll::Ready(None),
@@ -132,13 +138,13 @@ impl Gateway {
         response
     }
 
-    /// Every metric in Prometheus' text form.
+    /// Renders every metric in the Prometheus text format.
     pub(crate) fn render_metrics(&self) -> String {
         self.metrics.render(self.limiter.taken(), self.started.elapsed())
     }
 
-    /// As [`Gateway::route`], until the stop of the process has no more time for it.
-    async fn unless_cut<B>(
+    /// Like [`Gateway::route`], but aborts the request when the shutdown deadline passes.
+    async fn or_abort<B>(
         self: &Arc<Self>,
         request: Request<B>,
         record: &mut Option<Record>,
@@ -149,7 +155,7 @@ impl Gateway {
         tokio::select! {
             biased;
             answer = self.route(request, record) => answer,
-            () = self.lifecycle.cut().wait() => {
+            () = self.lifecycle.abort_signal().wait() => {
                 if let Some(record) = record {
                     record.end(Outcome::Shutdown);
                 }
@@ -185,7 +191,7 @@ impl Gateway {
             Endpoint::Chat => text::answer::<translate::inbound::Chat, B>(caller, request).await,
             Endpoint::Messages => text::answer::<translate::inbound::Messages, B>(caller, request).await,
             Endpoint::CountTokens => Box::pin(count_tokens::answer(caller, request)).await,
-            // Boxed, because these are large: every request would have room for them.
+            // Boxed because their futures are large and would enlarge every request.
             Endpoint::ImageGenerations => Box::pin(images::generate(caller, request)).await,
             Endpoint::ImageEdits => Box::pin(images::edit(caller, request)).await,
             Endpoint::Models => models::list(&caller, request.uri().query().unwrap_or_default()),
@@ -206,12 +212,12 @@ impl Gateway {
     }
 }
 
-/// The key that a request shows, when it opens anything.
+/// Returns the entry of the key that a request carries.
 fn admit<'k>(keys: &'k KeyRing, endpoint: &Endpoint, headers: &HeaderMap) -> Result<&'k Entry, Refusal> {
     let all = |name: &HeaderName| headers.get_all(name).into_iter().map(HeaderValue::as_bytes).collect::<Vec<_>>();
     let second = if endpoint.takes_x_api_key() { all(&X_API_KEY) } else { Vec::new() };
-    let shown = Credentials::from_headers(all(&AUTHORIZATION), second).map_err(refuse_key)?;
-    keys.admit(&shown, clock::unix_seconds()).map_err(refuse_key)
+    let credentials = Credentials::from_headers(all(&AUTHORIZATION), second).map_err(refuse_key)?;
+    keys.admit(&credentials, clock::unix_seconds()).map_err(refuse_key)
 }
 
 fn refuse_key(denied: Denied) -> Refusal {
@@ -221,9 +227,9 @@ fn refuse_key(denied: Denied) -> Refusal {
     }
 }
 
-fn note(record: Option<&mut Record>, refusal: &Refusal) {
+fn note_refusal(record: Option<&mut Record>, refusal: &Refusal) {
     let Some(record) = record else { return };
-    if refusal.is_unheard {
+    if refusal.is_client_gone {
         return record.end(Outcome::ClientGone);
     }
     record.code = Some(refusal.error.code);
@@ -231,11 +237,11 @@ fn note(record: Option<&mut Record>, refusal: &Refusal) {
     record.end(Outcome::of_refusal(&refusal.error));
 }
 
-/// The client's own id of a request, when it is harmless to write down.
+/// The client's own request id, if it is safe to log.
 fn client_id(headers: &HeaderMap) -> Option<String> {
     let id = headers.get("x-request-id")?.to_str().ok()?;
-    let harmless = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    ((1..=64).contains(&id.len()) && id.chars().all(harmless)).then(|| id.to_owned())
+    let is_safe = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    ((1..=64).contains(&id.len()) && id.chars().all(is_safe)).then(|| id.to_owned())
 }
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
@@ -257,7 +263,7 @@ mod tests {
     const OPENAI: &str = include_str!("../../../tests/black_box/fixtures/errors-openai-style.json");
     const MESSAGES: &str = include_str!("../../../tests/black_box/fixtures/errors-messages-style.json");
 
-    /// A body whose reading panics.
+    /// A body that panics when it is polled.
     struct Injected;
 
     impl http_body::Body for Injected {
@@ -269,20 +275,20 @@ mod tests {
         }
     }
 
-    /// A row of a table of errors, for the request of this id.
+    /// Returns the row of an error table, with the id of the request filled in.
     fn row(table: &str, when: &str, id: &str) -> Value {
         let rows: Vec<Value> = serde_json::from_str(&table.replace("req_<id>", id)).unwrap();
         rows.into_iter().find(|row| row["when"] == when).unwrap()
     }
 
-    /// A panic before the answer has begun is a 500 in the protocol's shape, without its cause; it is counted, once, and
-    /// the next request is answered. These are the rows of the tables of errors that nothing but a panic provokes.
+    /// A panic before the answer has started is a 500 in the protocol's shape, without its cause. It is counted once,
+    /// and the next request is answered. These are the rows of the error tables that only a panic can provoke.
     #[tokio::test]
     async fn c07_a_panic_before_the_answer_is_a_500() {
         let config = Config::default();
-        let (policy, made) = Policy::read(&config, false, upstream::Network::default()).unwrap();
+        let (policy, generated) = Policy::read(&config, false, upstream::Network::default()).unwrap();
         let gateway = Arc::new(assemble(config, policy, Engines::default(), &[]));
-        let bearer = |place: usize| format!("Bearer {}", made[place].key.expose());
+        let bearer = |index: usize| format!("Bearer {}", generated[index].key.expose());
         for (path, key, table, when) in [
             ("/v1/responses", bearer(0), OPENAI, "internal error before the first byte"),
             ("/v1/messages", bearer(1), MESSAGES, "internal error"),
@@ -291,9 +297,9 @@ mod tests {
             let request = request.header("content-type", "application/json").body(Injected).unwrap();
             let (head, body) = gateway.answer_guarded(request, &Arc::default()).await.into_parts();
             let body: Value = serde_json::from_slice(&body.collect().await.unwrap().to_bytes()).unwrap();
-            let owed = row(table, when, head.headers["x-request-id"].to_str().unwrap());
-            assert_eq!((json!(head.status.as_u16()), &body), (owed["status"].clone(), &owed["body"]));
-            for (name, value) in owed["headers"].as_object().unwrap() {
+            let expected = row(table, when, head.headers["x-request-id"].to_str().unwrap());
+            assert_eq!((json!(head.status.as_u16()), &body), (expected["status"].clone(), &expected["body"]));
+            for (name, value) in expected["headers"].as_object().unwrap() {
                 assert_eq!(head.headers[name], value.as_str().unwrap(), "{name}");
             }
         }

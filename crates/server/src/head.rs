@@ -1,4 +1,4 @@
-//! What HTTP asks of a request's head and the library that reads it leaves open.
+//! The HTTP rules for a request's head that hyper does not enforce.
 
 use std::str::FromStr;
 
@@ -10,11 +10,11 @@ use http::{HeaderMap, HeaderValue, Method, Request, Uri, Version};
 use crate::config::Limits;
 use crate::refusal::Refusal;
 
-/// Looks a head over before anything is made of it.
+/// Checks a head before the request is routed.
 ///
 /// # Errors
-/// 414 for a target that is too long; 400 for a coding of the body or a host that is not as RFC 9112 asks; 405 for a
-/// request about no path, such as one for a tunnel.
+/// 414 for a target that is too long; 400 for a transfer coding or a host that violates RFC 9112; 405 for a request
+/// without a path, such as CONNECT.
 pub(crate) fn check<B>(request: &Request<B>, limits: &Limits) -> Result<(), Refusal> {
     check_length(request.uri(), limits.target)?;
     check_coding(request.headers())?;
@@ -30,7 +30,8 @@ fn check_length(target: &Uri, limit: ByteSize) -> Result<(), Refusal> {
     if length as u64 > limit.as_u64() { Err(Refusal::target_too_long()) } else { Ok(()) }
 }
 
-/// One coding is known. Others before it would change where the body ends for whoever knows them (RFC 9112 §6.1).
+/// Accepts only the chunked coding. Other codings before it would change where the body ends for servers that know them
+/// (RFC 9112 §6.1).
 fn check_coding(headers: &HeaderMap) -> Result<(), Refusal> {
     let mut codings = headers.get_all(TRANSFER_ENCODING).into_iter();
     let is_chunked = |coding: &HeaderValue| coding.as_bytes().eq_ignore_ascii_case(b"chunked");
@@ -41,7 +42,8 @@ fn check_coding(headers: &HeaderMap) -> Result<(), Refusal> {
     }
 }
 
-/// The host decides nothing here, but one that servers read in different ways is the mark of an attack (RFC 9112 §3.2).
+/// Accepts exactly one valid host. It is not used here, but a host that servers read in different ways is a sign of an
+/// attack (RFC 9112 §3.2).
 fn check_host(headers: &HeaderMap, version: Version) -> Result<(), Refusal> {
     let mut hosts = headers.get_all(HOST).into_iter();
     match (hosts.next(), hosts.next()) {

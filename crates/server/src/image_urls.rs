@@ -1,7 +1,7 @@
-//! Pictures that a request names by address become bytes, before an engine that cannot dial sees it.
+//! Checks and fetches the image URLs of requests, so that an engine without network access gets bytes.
 //!
-//! Every endpoint that takes an address comes through here, and from here through [`fetch`] alone. What goes to an
-//! upstream with its addresses in it is judged here too: nobody is sent to look around in a network that is not theirs.
+//! Every endpoint that accepts image URLs uses this module, and this module fetches through [`fetch`] alone. The URLs
+//! of requests that are relayed to an upstream are checked too, so that no upstream is sent to probe a private network.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -15,51 +15,51 @@ use crate::endpoints::bytes;
 use crate::gateway::Gateway;
 use crate::refusal::Refusal;
 
-/// Refuses an address that nobody may be sent to, as far as it says so itself: an upstream that looks its name up has
-/// to see to what it finds.
+/// Refuses a URL that must not be fetched. Only the URL itself is checked: an upstream that resolves its host name has
+/// to check the resulting addresses.
 ///
 /// # Errors
-/// 400 with the field at `path`.
-pub(crate) fn judge(path: &Path<'_>, url: &str, gateway: &Gateway) -> Result<(), Refusal> {
+/// Returns 400 for the field at `path`.
+pub(crate) fn check(path: &Path<'_>, url: &str, gateway: &Gateway) -> Result<(), Refusal> {
     let Err(why) = Target::parse(url) else { return Ok(()) };
     let error = FetchError::from(why);
     gateway.metrics.fetched(error.reason());
     Err(refuse(error, url, Some(&path.to_string())))
 }
 
-/// As [`judge`], for each address that `addresses` tells.
+/// Applies [`check`] to every URL that `visit_all` visits.
 ///
 /// # Errors
-/// As [`judge`], for the first that is refused.
-pub(crate) fn judge_all(
+/// Returns the error of [`check`] for the first URL that is refused.
+pub(crate) fn check_all(
     gateway: &Gateway,
-    addresses: impl FnOnce(&mut dyn FnMut(&Path<'_>, &str)),
+    visit_all: impl FnOnce(&mut dyn FnMut(&Path<'_>, &str)),
 ) -> Result<(), Refusal> {
-    let mut judged = Ok(());
-    addresses(&mut |path, url| {
-        if judged.is_ok() {
-            judged = judge(path, url, gateway);
+    let mut checked = Ok(());
+    visit_all(&mut |path, url| {
+        if checked.is_ok() {
+            checked = check(path, url, gateway);
         }
     });
-    judged
+    checked
 }
 
-/// The picture behind an address, for the key of that name. `param` is the field that held the address; what the
-/// picture takes is added to `share`.
+/// Fetches the image at a URL, for the key of this name. `param` is the field with the URL; the memory of the image is
+/// added to `share`.
 ///
 /// # Errors
-/// 400 when it may not be fetched or what is there is no picture, 429 when the key fetches too many at once, 503 when
-/// there is no memory for one more. What went
-/// wrong on the way is not told, so that nobody can look around in our network by it.
-pub(crate) async fn picture(
+/// Returns 400 if the URL is not allowed or does not lead to an image, 429 if too many fetches are running, and 503 if
+/// the memory budget is exhausted. The client does not get the cause of a failed fetch, so that it cannot probe the
+/// gateway's network.
+pub(crate) async fn fetch_image(
     url: &str,
     param: Option<&str>,
     key: &str,
     gateway: &Gateway,
     share: &Share,
 ) -> Result<Picture, Refusal> {
-    let _place = gateway.fetches.take(key).ok_or_else(ApiError::concurrency_limit)?;
-    // Nobody knows how large it is before it is there.
+    let _permit = gateway.fetches.take(key).ok_or_else(ApiError::concurrency_limit)?;
+    // The size is unknown before the fetch, so the maximum is reserved.
     let most = bytes(gateway.limits.picture);
     share.grow(most, &gateway.budget)?;
     let fetched = gateway.fetcher.fetch(url).await;
@@ -68,23 +68,23 @@ pub(crate) async fn picture(
     fetched.map_err(|error| refuse(error, url, param))
 }
 
-/// Puts bytes in the place of every address in a conversation.
+/// Fetches every image URL in a conversation and replaces it with the bytes.
 ///
 /// # Errors
-/// As [`picture`], and 400 before anything is fetched when there are too many.
+/// The same as [`fetch_image`], and 400 before anything is fetched if there are too many URLs.
 pub(crate) async fn inline(
     request: &mut TextRequest,
     key: &str,
     gateway: &Gateway,
     share: &Share,
 ) -> Result<(), Refusal> {
-    if addresses(request).nth(MAX_ADDRESSES).is_some() {
-        let sentence = format!("Too many image URLs: at most {MAX_ADDRESSES} are fetched for one request.");
+    if url_sources(request).nth(MAX_URLS).is_some() {
+        let sentence = format!("Too many image URLs: at most {MAX_URLS} are fetched for one request.");
         return Err(ApiError::new(ErrorKind::InvalidRequest, "invalid_value", sentence).into());
     }
-    for source in addresses(request) {
+    for source in url_sources(request) {
         let ImageSource::Url(url) = source else { continue };
-        let picture = picture(url, None, key, gateway, share).await?;
+        let picture = fetch_image(url, None, key, gateway, share).await?;
         let media_type = picture.head.format.media_type().to_owned();
         let data = STANDARD.encode(&picture.bytes);
         share.grow(data.len() - picture.bytes.len(), &gateway.budget)?;
@@ -93,8 +93,8 @@ pub(crate) async fn inline(
     Ok(())
 }
 
-/// The pictures of a conversation that are named by address.
-fn addresses(request: &mut TextRequest) -> impl Iterator<Item = &mut ImageSource> {
+/// Returns the image sources of a conversation that are URLs.
+fn url_sources(request: &mut TextRequest) -> impl Iterator<Item = &mut ImageSource> {
     let parts = request.turns.iter_mut().flat_map(|turn| match turn {
         Turn::User(parts) => parts.iter_mut(),
         Turn::Tool(result) => result.content.iter_mut(),
@@ -106,19 +106,20 @@ fn addresses(request: &mut TextRequest) -> impl Iterator<Item = &mut ImageSource
     })
 }
 
-/// The log names host and path beside why; the query of a signed address is a credential.
+/// Returns the refusal for a failed fetch. The log gets the cause with the URL's host and path, but not the query,
+/// which is a credential in a signed URL.
 fn refuse(error: FetchError, url: &str, param: Option<&str>) -> Refusal {
     let sentence = error.client_message();
-    let told = match error {
+    let client_error = match error {
         FetchError::Busy => ApiError::new(ErrorKind::Unavailable, "service_unavailable", sentence).with_retry_after(1),
         _ => ApiError::new(ErrorKind::InvalidRequest, "invalid_value", sentence),
     };
-    let told = ApiError { param: param.map(str::to_owned), ..told };
-    Refusal { cause: Some(format!("{error}: {}", log_form(url))), ..told.into() }
+    let client_error = ApiError { param: param.map(str::to_owned), ..client_error };
+    Refusal { cause: Some(format!("{error}: {}", log_form(url))), ..client_error.into() }
 }
 
-/// The most addresses of one request that are fetched.
-const MAX_ADDRESSES: usize = 16;
+/// The maximum number of URLs that are fetched for one request.
+const MAX_URLS: usize = 16;
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! Where keys come from: the file, the environment, or made for this run.
+//! The API keys of clients: from the file, from the environment, or generated for this run.
 
 use std::env;
 
@@ -7,44 +7,44 @@ use auth::{Entry, Key, KeyHash, KeyRing, Scope, Scopes};
 use crate::clock;
 use crate::config::{Config, ConfigError};
 
-/// The variable that names a key for each capability.
+/// The environment variable of the key for each scope.
 const VARIABLES: [(Scope, &str); 3] = [
     (Scope::Text, "SLUICEGATE_TEXT_KEY"),
     (Scope::Messages, "SLUICEGATE_MESSAGES_KEY"),
     (Scope::Images, "SLUICEGATE_IMAGE_KEY"),
 ];
 
-/// Every key of a run, and those that nobody knows yet.
+/// The keys of a run.
 pub(crate) struct Keys {
-    /// All of them.
+    /// All keys.
     pub(crate) ring: KeyRing,
-    /// GeneratedKey for this run: to be shown once.
-    pub(crate) made: Vec<GeneratedKey>,
+    /// The keys that were generated for this run, to be printed once.
+    pub(crate) generated: Vec<GeneratedKey>,
 }
 
-/// A key that was made for this run.
+/// A key that was generated for this run.
 pub(crate) struct GeneratedKey {
-    /// What it opens.
+    /// Its scope.
     pub(crate) scope: Scope,
-    /// The variable by which it can be kept across runs.
+    /// The environment variable that keeps it across runs.
     pub(crate) variable: &'static str,
     /// The key itself.
     pub(crate) key: Key,
 }
 
-/// Gathers the keys of a run. Keys are made only where there is no file (`from_file` is false) and the environment
-/// names none for that capability: a file without keys is refused, never open.
+/// Collects the keys of a run. A key is generated only without a file (`from_file` is false) and without the
+/// environment variable of its scope. A file without keys is rejected: the gateway is never open.
 pub(crate) fn gather(config: &Config, from_file: bool) -> Result<Keys, ConfigError> {
     let mut entries = config.entries()?;
-    let mut made = Vec::new();
+    let mut generated = Vec::new();
     for (scope, variable) in VARIABLES {
         match from_environment(variable)? {
             Some(key) => add(&mut entries, scope, &key),
             None if from_file => {}
             None => {
-                let key = make()?;
+                let key = generate()?;
                 add(&mut entries, scope, &key);
-                made.push(GeneratedKey { scope, variable, key });
+                generated.push(GeneratedKey { scope, variable, key });
             }
         }
     }
@@ -54,12 +54,12 @@ pub(crate) fn gather(config: &Config, from_file: bool) -> Result<Keys, ConfigErr
             "no keys: add [[keys]] to the file (see `sluicegate keys new`), or set one of {names}"
         )));
     }
-    Ok(Keys { ring: KeyRing::new(entries)?, made })
+    Ok(Keys { ring: KeyRing::new(entries)?, generated })
 }
 
-/// A new key with 256 bits.
-pub(crate) fn make() -> Result<Key, ConfigError> {
-    let bits = clock::random().map_err(|error| ConfigError::one(format!("the system gives no randomness: {error}")))?;
+/// Generates a key of 256 bits.
+pub(crate) fn generate() -> Result<Key, ConfigError> {
+    let bits = clock::random().map_err(|error| ConfigError::one(format!("cannot read random bytes: {error}")))?;
     Ok(Key::from_bits(bits))
 }
 
@@ -69,7 +69,7 @@ fn from_environment(variable: &str) -> Result<Option<Key>, ConfigError> {
     key.map(Some).map_err(|error| ConfigError::one(format!("{variable}: {error}")))
 }
 
-/// Adds a key; one that is there for another capability gets this one too.
+/// Adds a key, or adds the scope to the same key if it is there already.
 fn add(entries: &mut Vec<Entry>, scope: Scope, key: &Key) {
     let hash = KeyHash::of(key);
     match entries.iter_mut().find(|entry| entry.hash == hash) {
@@ -78,26 +78,26 @@ fn add(entries: &mut Vec<Entry>, scope: Scope, key: &Key) {
     }
 }
 
-/// What a person is shown of a new key: the key once, and the lines for the configuration.
-pub(crate) fn announce(
+/// Generates a key and returns the text to print: the key, and its entry for the configuration.
+pub(crate) fn render_new(
     name: &str,
     scopes: &[Scope],
     expires: Option<&str>,
     models: &[String],
 ) -> Result<String, ConfigError> {
-    let key = make()?;
-    let words: Vec<_> = scopes.iter().map(|scope| scope.as_str()).collect();
+    let key = generate()?;
+    let scopes: Vec<_> = scopes.iter().map(|scope| scope.as_str()).collect();
     let mut table = toml::Table::new();
     table.insert("name".into(), name.into());
     table.insert("hash".into(), KeyHash::of(&key).to_string().into());
-    table.insert("scopes".into(), words.into());
+    table.insert("scopes".into(), scopes.into());
     if !models.is_empty() {
         table.insert("models".into(), models.to_vec().into());
     }
     if let Some(expires) = expires {
-        table.insert("expires".into(), end(expires)?.into());
+        table.insert("expires".into(), resolve_expiry(expires)?.into());
     }
-    // What is shown must be taken: the lines are read back as a configuration would be.
+    // Parse the entry as a configuration would, to guarantee that it is valid.
     let lines = table.to_string();
     let read: crate::config::key::Key = toml::from_str(&lines).map_err(|error| ConfigError::one(error.to_string()))?;
     let config = Config { keys: vec![read], ..Config::default() };
@@ -108,12 +108,12 @@ pub(crate) fn announce(
     ))
 }
 
-/// A span from now as the time at which it ends; anything else as it is.
-fn end(text: &str) -> Result<String, ConfigError> {
+/// Converts a span from now to a point in time. Any other text is returned unchanged.
+fn resolve_expiry(text: &str) -> Result<String, ConfigError> {
     let Ok(span) = text.parse::<jiff::Span>() else { return Ok(text.to_owned()) };
     let now = jiff::Timestamp::from_second(clock::unix_seconds()).unwrap_or_default().to_zoned(jiff::tz::TimeZone::UTC);
     match now.checked_add(span) {
         Ok(end) if end > now => Ok(end.timestamp().to_string()),
-        _ => Err(ConfigError::one(format!("expires: '{text}' does not lead into the future"))),
+        _ => Err(ConfigError::one(format!("expires: '{text}' is not in the future"))),
     }
 }

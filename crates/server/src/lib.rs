@@ -1,4 +1,4 @@
-//! The gateway: configuration, listeners, routing, limits, bodies, metrics, log, stop.
+//! The gateway: configuration, listeners, routing, limits, bodies, metrics, log, shutdown.
 //!
 //! The binary `sluicegate` is [`main`]; [`EmbeddedGateway`] is a gateway without a process of its own.
 

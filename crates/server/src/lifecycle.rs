@@ -1,71 +1,71 @@
-//! How far the process is on its way out, told to everything that answers.
+//! The phases of a shutdown, which every task can observe.
 
 use tokio::sync::watch;
 
-/// How far the process is on its way out.
+/// The phase of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
-    /// Nobody asked it to stop.
+    /// Serving, without a request to shut down.
     Serving,
-    /// It still accepts, and is not ready.
+    /// Still accepting, but not ready.
     LameDuck,
-    /// It accepts only who has begun to connect.
+    /// Accepting only handshakes in progress.
     Closing,
-    /// It accepts no more; open answers go on.
+    /// Not accepting any more; open responses continue.
     Draining,
-    /// Everything that is still open must end.
+    /// Aborting everything that is still open.
     Aborting,
 }
 
-/// Tells everything that answers how far the process is on its way out.
+/// The current phase of the process, shared by all tasks.
 #[derive(Clone, Debug)]
 pub(crate) struct Lifecycle(watch::Sender<Phase>);
 
-/// Comes when whatever is still open must end.
+/// Fires when everything that is still open must be aborted.
 #[derive(Debug)]
 pub(crate) struct AbortSignal(watch::Receiver<Phase>);
 
 impl Lifecycle {
-    /// A process that serves.
+    /// Starts in the serving phase.
     pub(crate) fn new() -> Self {
         Self(watch::Sender::new(Phase::Serving))
     }
 
-    /// Whether it is on its way out.
+    /// True once the shutdown has begun.
     pub(crate) fn is_stopping(&self) -> bool {
         *self.0.borrow() > Phase::Serving
     }
 
-    /// What comes when whatever is open must end.
-    pub(crate) fn cut(&self) -> AbortSignal {
+    /// Returns a signal that fires in the aborting phase.
+    pub(crate) fn abort_signal(&self) -> AbortSignal {
         AbortSignal(self.0.subscribe())
     }
 
-    /// Waits until no newcomer is accepted any more.
+    /// Waits until new handshakes are not accepted any more.
     pub(crate) async fn closing(&self) {
         self.reached(Phase::Closing).await;
     }
 
-    /// Waits until nobody is accepted any more.
+    /// Waits until no connection is accepted any more.
     pub(crate) async fn draining(&self) {
         self.reached(Phase::Draining).await;
     }
 
     async fn reached(&self, wanted: Phase) {
-        // It is not closed while this can be asked.
+        // `self` holds the sender, so the channel cannot be closed here.
         let _ = self.0.subscribe().wait_for(|phase| *phase >= wanted).await;
     }
 
-    /// Goes on to the next phase.
+    /// Enters the next phase.
     pub(crate) fn enter(&self, phase: Phase) {
         self.0.send_replace(phase);
     }
 }
 
 impl AbortSignal {
-    /// Waits for it.
+    /// Waits for the signal.
     pub(crate) async fn wait(mut self) {
-        // An error means that the whole process is being taken down, which is a cut too.
+        // An error means that the sender is gone with the process: abort too.
         let _ = self.0.wait_for(|phase| *phase == Phase::Aborting).await;
     }
 }

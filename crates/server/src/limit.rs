@@ -1,10 +1,10 @@
-//! How many requests at once: over all, and for each key.
+//! The limits of concurrent requests, in total and per key.
 
 mod permits;
 
 pub(crate) use permits::{Limiter, Permit};
 
-/// What the permits are guarded with; their model has the same names from loom.
+/// The synchronization primitives of the permits. Their loom test replaces them with loom's.
 mod sync {
     pub(super) use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 }
@@ -16,7 +16,7 @@ mod interleavings;
 mod tests {
     use super::*;
 
-    /// One key cannot take the places of all: of requests, and of fetches.
+    /// One key cannot take the permits of all, neither for requests nor for fetches.
     #[test]
     fn f11_o07_one_key_cannot_take_what_is_anothers() {
         let limiter = Limiter::new(3, 2);
@@ -29,7 +29,7 @@ mod tests {
         assert!(limiter.take("b").is_some());
     }
 
-    /// A refusal takes no permit.
+    /// A refused request takes no permit.
     #[test]
     fn o04_a_refusal_takes_nothing() {
         let limiter = Limiter::new(1, 2);

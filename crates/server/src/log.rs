@@ -1,4 +1,5 @@
-//! The log: one JSON object a line on standard error, written by a thread of its own that never holds up a request.
+//! The log: one JSON object per line on standard error. A dedicated thread writes it, so that requests never block on
+//! it.
 
 mod format;
 mod panic;
@@ -15,33 +16,33 @@ use tracing_subscriber::{EnvFilter, Layer};
 use self::queue::{Queue, Writer};
 use crate::clock;
 
-/// Starts the log. What is still to be written is written when the guard is dropped.
+/// Starts the log. Dropping the returned guard flushes it.
 ///
-/// `SLUICEGATE_LOG` chooses what is written, as in `warn` or `access=info`; `info` without it. Lines past a bounded
-/// queue are left out rather than waited for. Panics are lines too from here on.
+/// `SLUICEGATE_LOG` is the filter, such as `warn` or `access=info`; default `info`. Lines that exceed the bounded queue
+/// are dropped rather than waited for. From here on panics are log lines too.
 pub(crate) fn start() -> io::Result<Writer> {
     let filter = EnvFilter::try_from_env("SLUICEGATE_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     let queue = Arc::new(Queue::default());
     let writer = Writer::start(Arc::clone(&queue), io::stderr())?;
     let _ = QUEUE.set(Arc::clone(&queue));
     let subscriber = tracing_subscriber::registry().with(filter).with(Lines(queue));
-    // Not `init`: built with a feature that others may turn on, it takes the records of the `log` crate as well.
+    // Not `init`: with a feature that another crate may enable, it captures the records of the `log` crate as well.
     tracing::subscriber::set_global_default(subscriber).map_err(io::Error::other)?;
     panic::hook(&PANICS);
     Ok(writer)
 }
 
-/// How many lines found no room in the queue or could not be written.
+/// The number of lines that were dropped from a full queue or could not be written.
 pub(crate) fn lost() -> u64 {
     QUEUE.get().map_or(0, |queue| queue.lost())
 }
 
-/// How many panics there were in this process since its log was started, whoever caught them.
+/// The number of panics since the log was started, including panics that other code caught.
 pub(crate) fn panics() -> u64 {
     PANICS.load(Ordering::Relaxed)
 }
 
-/// Makes a line of each event. There are no spans.
+/// Formats each event as a line. Spans are not used.
 #[derive(Default)]
 struct Lines(Arc<Queue>);
 
@@ -53,5 +54,5 @@ impl<S: Subscriber> Layer<S> for Lines {
 
 /// The panics of the process.
 static PANICS: AtomicU64 = AtomicU64::new(0);
-/// The queue of the log, which is the process's as its subscriber is.
+/// The queue of the log, global like its subscriber.
 static QUEUE: OnceLock<Arc<Queue>> = OnceLock::new();

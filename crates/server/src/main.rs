@@ -1,10 +1,11 @@
-//! The binary. Everything is in the library beside it, so that tests can have a gateway in their own process.
+//! The binary. All its code is in the library, so that tests can run a gateway in their own process.
 
 use std::process::ExitCode;
 
 use tikv_jemallocator::Jemalloc;
 
-/// Many small things of long streams among large ones of short requests leave holes, and this one leaves the fewest.
+/// jemalloc, because it fragments least with the small, long-lived allocations of streams among the large, short-lived
+/// ones of unary requests.
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 

@@ -1,4 +1,4 @@
-//! How much memory requests take at most, counted by the allocator.
+//! Tests of the peak memory of requests, as counted by the allocator.
 
 mod large;
 #[cfg(feature = "easel")]
@@ -26,39 +26,39 @@ use crate::start::{Engines, assemble};
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-/// A gateway, and a key for each capability.
+/// A gateway and its generated keys.
 struct Scene {
     gateway: Arc<Gateway>,
     keys: Vec<GeneratedKey>,
 }
 
-/// What answering a request took.
+/// The result of one measured request.
 struct Taken {
     status: StatusCode,
-    /// The most memory at any time, in bytes.
+    /// The peak of allocated memory, in bytes.
     peak: usize,
-    /// The length of the reply's body.
+    /// The length of the response body.
     reply: usize,
 }
 
 impl Scene {
-    /// The gateway that needs no file, with these engines.
+    /// Creates a gateway without a configuration file, with these engines.
     fn new(engines: Engines) -> Self {
         let (policy, keys) =
             Policy::read(&Config::default(), false, upstream::Network::default()).expect("the built-in policy");
         Self { gateway: Arc::new(assemble(Config::default(), policy, engines, &[])), keys }
     }
 
-    /// Sends a request as a connection would.
+    /// Sends a request the way a connection would.
     async fn send(&self, path: &str, content_type: &str, body: &[u8]) -> Taken {
         let before = MEMORY.current_usage();
         MEMORY.reset_peak_usage();
-        let pieces = body.chunks(PIECE).map(|piece| Ok::<_, Infallible>(Frame::data(Bytes::copy_from_slice(piece))));
+        let chunks = body.chunks(CHUNK).map(|chunk| Ok::<_, Infallible>(Frame::data(Bytes::copy_from_slice(chunk))));
         let request = Request::post(path)
             .header(AUTHORIZATION, format!("Bearer {}", self.key(path)))
             .header(CONTENT_TYPE, content_type)
             .header(HOST, "gateway")
-            .body(StreamBody::new(futures_util::stream::iter(pieces)))
+            .body(StreamBody::new(futures_util::stream::iter(chunks)))
             .expect("a request");
         let mut response = self.gateway.answer_guarded(request, &Arc::default()).await;
         let mut reply = 0;
@@ -74,11 +74,12 @@ impl Scene {
             _ if path.starts_with("/v1/messages") => Scope::Messages,
             _ => Scope::Text,
         };
-        self.keys.iter().find(|made| made.scope == scope).expect("a key").key.expose()
+        self.keys.iter().find(|key| key.scope == scope).expect("a key").key.expose()
     }
 }
 
-/// Runs `measure` for the test of this path, in a process of its own: every thread of a process counts.
+/// Runs `measure` in a child process that executes only the test of this path, because the allocator counts every
+/// thread.
 fn alone(test: &str, measure: impl Future<Output = ()>) {
     if std::env::var_os(MEASURE).is_some() {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
@@ -88,11 +89,11 @@ fn alone(test: &str, measure: impl Future<Output = ()>) {
     let mut command = Command::new(this);
     let output = command.args(["--exact", test, "--nocapture"]).env(MEASURE, "1").output();
     let output = output.expect("a test can be run again");
-    let told = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
-    assert!(output.status.success() && told.contains("1 passed"), "{told}");
+    let output_text = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+    assert!(output.status.success() && output_text.contains("1 passed"), "{output_text}");
 }
 
-/// As much as a connection hands over at a time.
-const PIECE: usize = 64 * 1024;
-/// Tells the second process that it is the one to measure in.
+/// The size of the chunks that a connection reads.
+const CHUNK: usize = 64 * 1024;
+/// Set in the child process that measures.
 const MEASURE: &str = "SLUICEGATE_MEASURE_MEMORY";

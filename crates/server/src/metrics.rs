@@ -1,4 +1,4 @@
-//! What is counted, for Prometheus. Labels come from closed lists, so the number of series is bounded.
+//! Prometheus metrics. Labels come from closed lists, so the number of series is bounded.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -31,7 +31,7 @@ pub(crate) struct Metrics {
     fetches: Family<FetchLabels, Counter>,
     upstream_failures: Family<UpstreamLabels, Counter>,
     panics: Counter,
-    /// The panics that ended a request or a stream.
+    /// Panics that ended a request or a stream.
     caught: AtomicU64,
     log_dropped: Counter,
     reloads: Family<ReloadLabels, Counter>,
@@ -78,7 +78,7 @@ struct ReloadLabels {
 }
 
 impl Metrics {
-    /// Metrics of a gateway that has done nothing yet.
+    /// Creates the metrics, all zero.
     pub(crate) fn new() -> Self {
         let mut metrics = Self {
             registry: Registry::with_prefix("sluicegate"),
@@ -107,21 +107,21 @@ impl Metrics {
         registry.register("requests", "Requests by route, status and error code", self.requests.clone());
         registry.register("streams_ended", "Streams by protocol and outcome", self.streams.clone());
         registry.register("tokens", "Tokens used", self.tokens.clone());
-        let help = "From a request's head to its last byte";
+        let help = "Time from the head of a request to the last byte of its response";
         registry.register_with_unit("request_duration", help, Unit::Seconds, self.duration.clone());
-        registry.register("in_flight", "Permits that are out", self.in_flight.clone());
+        registry.register("in_flight", "Requests in flight", self.in_flight.clone());
         registry.register("connections", "Open client connections", self.connections.clone());
-        registry.register("connections_ended", "Client connections by why they ended", self.connections_ended.clone());
-        let help = "Times that no more connections were accepted, because as many as may be were open";
+        registry.register("connections_ended", "Ended client connections by reason", self.connections_ended.clone());
+        let help = "Times that the connection limit was reached";
         registry.register("connections_full", help, self.connections_full.clone());
-        registry.register("config_reloads", "Times that the configuration was read again", self.reloads.clone());
-        registry.register("fetches", "Pictures fetched for requests, by outcome", self.fetches.clone());
-        let help = "Requests that an upstream did not answer, by its name and the error code";
+        registry.register("config_reloads", "Configuration reloads by outcome", self.reloads.clone());
+        registry.register("fetches", "Images fetched for requests, by outcome", self.fetches.clone());
+        let help = "Failed upstream requests by upstream and error code";
         registry.register("upstream_failures", help, self.upstream_failures.clone());
-        registry.register("panics", "Panics, all of which were caught", self.panics.clone());
-        let help = "Lines of the log that found no room or could not be written";
+        registry.register("panics", "Caught panics", self.panics.clone());
+        let help = "Log lines that were dropped or could not be written";
         registry.register("log_dropped", help, self.log_dropped.clone());
-        registry.register_with_unit("uptime", "Since the start", Unit::Seconds, self.uptime.clone());
+        registry.register_with_unit("uptime", "Time since the start", Unit::Seconds, self.uptime.clone());
     }
 
     pub(crate) fn request_ended(&self, route: &'static str, status: u16, code: Option<&'static str>, took: Duration) {
@@ -143,17 +143,17 @@ impl Metrics {
         self.connections.inc();
     }
 
-    pub(crate) fn connection_closed(&self, why: CloseReason) {
+    pub(crate) fn connection_closed(&self, reason: CloseReason) {
         self.connections.dec();
-        self.connections_ended.get_or_create(&ConnectionLabels { reason: why.as_str() }).inc();
+        self.connections_ended.get_or_create(&ConnectionLabels { reason: reason.as_str() }).inc();
     }
 
     pub(crate) fn connections_full(&self) {
         self.connections_full.inc();
     }
 
-    pub(crate) fn reloaded(&self, taken: bool) {
-        self.reloads.get_or_create(&ReloadLabels { outcome: if taken { "taken" } else { "refused" } }).inc();
+    pub(crate) fn reloaded(&self, accepted: bool) {
+        self.reloads.get_or_create(&ReloadLabels { outcome: if accepted { "taken" } else { "refused" } }).inc();
     }
 
     pub(crate) fn fetched(&self, outcome: &'static str) {
@@ -168,11 +168,12 @@ impl Metrics {
         self.caught.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Every metric in Prometheus' text form.
+    /// Renders every metric in the Prometheus text format.
     pub(crate) fn render(&self, in_flight: usize, uptime: Duration) -> String {
         self.in_flight.set(i64::try_from(in_flight).unwrap_or(i64::MAX));
         self.uptime.set(uptime.as_secs_f64());
-        // Those of decoders and engines too, which end no stream by themselves; each of the others is among them.
+        // The log's counter includes panics of decoders and engines, which end no stream by themselves, and all of
+        // `caught`.
         let panics = self.caught.load(Ordering::Relaxed).max(log::panics());
         self.panics.inner().store(panics, Ordering::Relaxed);
         self.log_dropped.inner().store(log::lost(), Ordering::Relaxed);

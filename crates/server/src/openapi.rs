@@ -1,7 +1,7 @@
-//! The OpenAPI document of what is served, made from the very types that read the requests and write the answers.
+//! The OpenAPI document of the served API, derived from the types that parse the requests and serialize the responses.
 //!
-//! It says of each operation every status that it can have, with media type, headers and schema, so that a machine
-//! can hold the running gateway against it: `cargo xtask schemathesis` does.
+//! It lists every possible status of each operation with media type, headers and schema, so that the running gateway
+//! can be tested against it: see `cargo xtask schemathesis`.
 
 mod examples;
 mod exchange;
@@ -17,7 +17,7 @@ use exchange::Exchange;
 use operation::Operation;
 use schemas::Schemas;
 
-/// The document, OpenAPI 3.1.
+/// Builds the OpenAPI 3.1 document.
 pub(crate) fn document() -> Value {
     let mut schemas = Schemas::default();
     let operations = operations(&mut schemas);
@@ -75,7 +75,7 @@ fn security_schemes() -> Value {
     })
 }
 
-/// Everything that is served, in the order of the document.
+/// The operations, in the order of the document.
 fn operations(schemas: &mut Schemas) -> Vec<Operation> {
     let responses = Exchange::responses(schemas);
     let chat = Exchange::chat(schemas);

@@ -1,47 +1,47 @@
-//! How answers end.
+//! The outcomes of requests.
 
 use engine::{EngineError, Stop, Usage};
 use translate::relay::End;
 use wire::{ApiError, StreamCode};
 
-/// How an answer ended. Exactly one of these is told for each request.
+/// The outcome of a request. Exactly one is logged and counted for each request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Outcome {
-    /// Whole.
+    /// The answer is complete.
     Completed,
-    /// Cut by the cap on the output.
+    /// The output limit truncated the answer.
     Incomplete,
-    /// Refused before it began, by the client's fault.
+    /// Refused before the answer started, because the request was at fault.
     Refused,
-    /// Over the concurrency limit or another bound.
+    /// Refused by the concurrency limit or for another lack of capacity.
     Shed,
-    /// The upstream failed, or answered nonsense.
+    /// The upstream failed, or its response was invalid.
     UpstreamError,
-    /// The upstream ended without an end.
+    /// The upstream's stream ended without a terminal event.
     UpstreamTruncated,
-    /// A fault of ours.
+    /// An internal error.
     Internal,
-    /// Out of time.
+    /// A timeout.
     Timeout,
-    /// The client went away.
+    /// The client disconnected.
     ClientGone,
-    /// The client took nothing for too long.
+    /// The client did not read its response in time.
     SlowReader,
-    /// Cut by the end of the process.
+    /// Aborted by the shutdown.
     Shutdown,
 }
 
-/// How an answer ended that an engine brought to its end.
+/// The end of an answer that its engine brought to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ending {
-    /// Whole or cut.
+    /// The outcome: complete or truncated.
     pub(crate) outcome: Outcome,
-    /// What it took, when that is known.
+    /// The tokens used, if known.
     pub(crate) usage: Option<Usage>,
 }
 
 impl Outcome {
-    /// How an answer ended whose engine failed.
+    /// The outcome of an answer whose engine failed.
     pub(crate) fn of_failure(error: &EngineError) -> Self {
         match error {
             EngineError::ContextLength { .. } | EngineError::Unsupported { .. } => Self::Refused,
@@ -57,7 +57,7 @@ impl Outcome {
         }
     }
 
-    /// How a request ended that got no answer but an error.
+    /// The outcome of a request that was answered with an error.
     pub(crate) fn of_refusal(error: &ApiError) -> Self {
         match error.kind.status() {
             429 | 503 => Self::Shed,
@@ -68,7 +68,7 @@ impl Outcome {
         }
     }
 
-    /// How an answer ended that its model ended.
+    /// The outcome of an answer that its model ended.
     pub(crate) fn of_stop(stop: &Stop) -> Self {
         match stop {
             Stop::MaxTokens | Stop::ContextFull => Self::Incomplete,
@@ -76,7 +76,7 @@ impl Outcome {
         }
     }
 
-    /// The word for logs and metrics.
+    /// The value in logs and metrics.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Completed => "completed",

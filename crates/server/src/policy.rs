@@ -1,7 +1,7 @@
-//! Who may ask for what: the part of a configuration that can change while the gateway serves.
+//! The policy: the part of a configuration that can be reloaded while the gateway serves.
 //!
-//! It is read again on SIGHUP and when the file changes. A request keeps the policy that it began with; a file that
-//! is wrong changes nothing.
+//! It is reloaded on SIGHUP and when the file changes. A request keeps the policy that it started with, and an invalid
+//! file changes nothing.
 
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -20,45 +20,46 @@ use crate::keys::{self, GeneratedKey, Keys};
 use crate::metrics::Metrics;
 use crate::targets::Routes;
 
-/// Keys, models, and who serves these.
+/// The keys, the models and their targets.
 pub(crate) struct Policy {
     pub(crate) keys: KeyRing,
     pub(crate) catalog: Catalog,
     pub(crate) routes: Routes,
 }
 
-/// The policy in force.
+/// The current policy, which a reload replaces.
 pub(crate) struct Policies(RwLock<Arc<Policy>>);
 
 impl Policy {
-    /// The policy of a configuration, and the keys that were made for it. Its upstreams are reached over `network`.
+    /// Builds the policy of a configuration, and returns the keys that were generated for it. Its upstreams are reached
+    /// over `network`.
     pub(crate) fn read(
         config: &Config,
         from_file: bool,
         network: Network,
     ) -> Result<(Self, Vec<GeneratedKey>), ConfigError> {
-        let Keys { ring, made } = keys::gather(config, from_file)?;
+        let Keys { ring, generated } = keys::gather(config, from_file)?;
         let catalog = config.catalog()?;
         let routes = Routes::new(config, &catalog, network)?;
-        Ok((Self { keys: ring, catalog, routes }, made))
+        Ok((Self { keys: ring, catalog, routes }, generated))
     }
 
-    /// Whether the embedded engine of text, or else that of images, may be asked.
-    pub(crate) fn embeds(&self, images: bool) -> bool {
+    /// True if a model needs the embedded image engine (`images`) or text engine.
+    pub(crate) fn needs_embedded(&self, images: bool) -> bool {
         let is_of = |family| (family == Family::Images) == images;
-        self.catalog.iter().any(|model| is_of(model.family) && self.routes.stay(&model.id))
+        self.catalog.iter().any(|model| is_of(model.family) && self.routes.uses_embedded(&model.id))
     }
 
-    /// The policy of a file in the place of another: upstreams that stayed the same keep their connections.
-    fn follow(config: &Config, before: &Self, engines: Embedded) -> Result<Self, ConfigError> {
+    /// Builds the policy of a changed configuration. Unchanged upstreams keep their connections.
+    fn reload(config: &Config, before: &Self, engines: Embedded) -> Result<Self, ConfigError> {
         let ring = keys::gather(config, true)?.ring;
         let catalog = config.catalog()?;
-        let routes = Routes::follow(config, &catalog, &before.routes)?;
+        let routes = Routes::reload(config, &catalog, &before.routes)?;
         let policy = Self { keys: ring, catalog, routes };
-        for (images, is_there, of) in [(false, engines.text, "text"), (true, engines.images, "images")] {
-            if policy.embeds(images) && !is_there && !before.embeds(images) {
-                let why = "no model needed it at the start: restart to load it";
-                return Err(ConfigError::one(format!("a model needs the embedded engine of {of}; {why}")));
+        for (images, is_loaded, kind) in [(false, engines.text, "text"), (true, engines.images, "image")] {
+            if policy.needs_embedded(images) && !is_loaded && !before.needs_embedded(images) {
+                let why = "which was not loaded at the start: restart to load it";
+                return Err(ConfigError::one(format!("a model needs the embedded {kind} engine, {why}")));
             }
         }
         Ok(policy)
@@ -66,12 +67,12 @@ impl Policy {
 }
 
 impl Policies {
-    /// Puts the first policy in force.
+    /// Starts with this policy.
     pub(crate) fn new(policy: Policy) -> Self {
         Self(RwLock::new(Arc::new(policy)))
     }
 
-    /// The policy in force now.
+    /// Returns the current policy.
     pub(crate) fn current(&self) -> Arc<Policy> {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
@@ -81,70 +82,70 @@ impl Policies {
     }
 }
 
-/// Which embedded engines were loaded at the start; later none is.
+/// The embedded engines that were loaded at the start. None is loaded later.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Embedded {
     pub(crate) text: bool,
     pub(crate) images: bool,
 }
 
-/// Reads the file again on each SIGHUP and each change of it, for ever.
-pub(crate) async fn follow(
+/// Reloads the configuration on each SIGHUP and each change of the file, forever.
+pub(crate) async fn watch_file(
     path: PathBuf,
     mut hangup: Signal,
     policies: Arc<Policies>,
     engines: Embedded,
     metrics: Arc<Metrics>,
 ) {
-    let mut seen = state(&path).ok();
+    let mut seen = file_version(&path).ok();
     loop {
         tokio::select! {
             _ = hangup.recv() => {}
             () = changed(&path, seen) => {}
         }
-        seen = state(&path).ok();
+        seen = file_version(&path).ok();
         let before = policies.current();
-        match Config::load(&path).and_then(|config| Policy::follow(&config, &before, engines)) {
+        match Config::load(&path).and_then(|config| Policy::reload(&config, &before, engines)) {
             Ok(policy) => {
-                tracing::info!(keys = policy.keys.entries().count(), "keys, models and upstreams were read again");
+                tracing::info!(keys = policy.keys.entries().count(), "configuration reloaded");
                 policies.replace(policy);
                 metrics.reloaded(true);
             }
             Err(error) => {
-                tracing::error!(%error, "the changed configuration is wrong: everything stays as it was");
+                tracing::error!(%error, "reload failed, keeping the previous configuration");
                 metrics.reloaded(false);
             }
         }
     }
 }
 
-/// Waits until the file is another one than was seen last, and has stayed so for a glance: one that is being written is
-/// let be. One that is gone is waited for.
-async fn changed(path: &Path, seen: Option<State>) {
-    let mut glanced = seen;
+/// Waits until the file differs from the one that was `seen` last and has not changed for one poll interval, so that a
+/// file is not read while it is being written. A deleted file is waited for.
+async fn changed(path: &Path, seen: Option<FileVersion>) {
+    let mut previous = seen;
     loop {
-        sleep(GLANCE).await;
-        let found = state(path).ok();
-        if found.is_some() && found != seen && found == glanced {
+        sleep(POLL_INTERVAL).await;
+        let found = file_version(path).ok();
+        if found.is_some() && found != seen && found == previous {
             return;
         }
-        glanced = found;
+        previous = found;
     }
 }
 
-/// By what a change of the file is noticed. Its number on the disk tells another file apart that was put in its place:
-/// by a link, it may be as old and as long.
+/// The attributes that identify a version of the file. The device and inode detect a file that was replaced by another
+/// one, for example through a symbolic link, with the same age and length.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct State {
+struct FileVersion {
     modified: SystemTime,
     length: u64,
     number: (u64, u64),
 }
 
-fn state(path: &Path) -> io::Result<State> {
+fn file_version(path: &Path) -> io::Result<FileVersion> {
     let found = std::fs::metadata(path)?;
-    Ok(State { modified: found.modified()?, length: found.len(), number: (found.dev(), found.ino()) })
+    Ok(FileVersion { modified: found.modified()?, length: found.len(), number: (found.dev(), found.ino()) })
 }
 
-/// How often the file is looked at.
-const GLANCE: Duration = Duration::from_millis(250);
+/// The interval at which the file is checked for changes.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);

@@ -1,4 +1,4 @@
-//! What one request came to: told once, to the log and to the metrics, when the last of it is gone.
+//! The access record of one request. Logs and counts its outcome exactly once, on drop.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -11,51 +11,51 @@ use crate::limit::Permit;
 use crate::metrics::Metrics;
 use crate::outcome::{Ending, Outcome};
 
-/// One request, from its head to its last byte. Dropping it writes the log line.
+/// The access record of a request, from its head to its last byte. Dropping it writes the log line.
 #[derive(Debug)]
 pub(crate) struct Record {
     metrics: Arc<Metrics>,
-    /// What it came on.
-    line: Arc<ConnectionState>,
+    /// The connection of the request.
+    connection: Arc<ConnectionState>,
     started: Instant,
-    /// Our id of the request.
+    /// The gateway's id of the request.
     pub(crate) id: String,
-    /// The client's own id of it, when it sent a harmless one.
+    /// The client's own id of the request, if it is safe to log.
     pub(crate) client_id: Option<String>,
     /// The endpoint, from a closed list.
     pub(crate) route: &'static str,
     /// The name of the key.
     pub(crate) key: Option<String>,
-    /// The model, once it is known to be one of ours.
+    /// The model, once it is known to exist.
     pub(crate) model: Option<String>,
     /// The HTTP status.
     pub(crate) status: u16,
-    /// The error's code, when there is one.
+    /// The code of the error, if the request failed.
     pub(crate) code: Option<&'static str>,
-    /// What the client is not told.
+    /// The internal cause, which the client does not see.
     pub(crate) cause: Option<String>,
-    /// Who answers, once that is known: the name of an upstream, or that it is embedded.
-    pub(crate) served: Arc<OnceLock<String>>,
-    /// Whether the answer is a stream.
+    /// The target that answers, once known: the name of an upstream, or `embedded`.
+    pub(crate) served_by: Arc<OnceLock<String>>,
+    /// True if the answer is streamed.
     pub(crate) stream: bool,
-    /// How it ended; a record dropped without one means that the client went away, or a panic.
+    /// The outcome. A record that is dropped without one means that the client disconnected, or a panic.
     pub(crate) outcome: Option<Outcome>,
-    /// Tokens used.
+    /// The tokens used.
     pub(crate) usage: Option<Usage>,
-    /// The tokens of a reply that passes unread, known with its last byte.
-    pub(crate) passing_usage: Option<Arc<OnceLock<Usage>>>,
-    /// When the first event of the model came.
+    /// The tokens used by a reply that is relayed without buffering, known with its last byte.
+    pub(crate) relayed_usage: Option<Arc<OnceLock<Usage>>>,
+    /// The time of the model's first event.
     pub(crate) first_event: Option<Instant>,
-    /// The permit that it holds: it goes back with the last byte.
+    /// The permit of the request, released with the last byte.
     pub(crate) permit: Option<Permit>,
 }
 
 impl Record {
-    /// A request that has just come.
-    pub(crate) fn new(metrics: Arc<Metrics>, line: Arc<ConnectionState>, id: String) -> Self {
+    /// Starts the record of a request that was just received.
+    pub(crate) fn new(metrics: Arc<Metrics>, connection: Arc<ConnectionState>, id: String) -> Self {
         Self {
             metrics,
-            line,
+            connection,
             started: Instant::now(),
             id,
             client_id: None,
@@ -65,33 +65,33 @@ impl Record {
             status: 0,
             code: None,
             cause: None,
-            served: Arc::default(),
+            served_by: Arc::default(),
             stream: false,
             outcome: None,
             usage: None,
-            passing_usage: None,
+            relayed_usage: None,
             first_event: None,
             permit: None,
         }
     }
 
-    /// When it came.
+    /// The time at which the request was received.
     pub(crate) fn started(&self) -> Instant {
         self.started
     }
 
-    /// Notes how an answer ended that its engine brought to its end.
+    /// Notes the end of an answer that its engine brought to its end.
     pub(crate) fn finish(&mut self, ending: Ending) {
         self.usage = ending.usage;
         self.end(ending.outcome);
     }
 
-    /// Notes a panic that was caught.
+    /// Counts a panic that was caught.
     pub(crate) fn panicked(&self) {
         self.metrics.panicked();
     }
 
-    /// Sets the outcome, unless one is set: the first that is known stands.
+    /// Sets the outcome. The first one that is set wins.
     pub(crate) fn end(&mut self, outcome: Outcome) {
         self.outcome.get_or_insert(outcome);
     }
@@ -102,15 +102,15 @@ impl Drop for Record {
         if self.outcome.is_none() && std::thread::panicking() {
             (self.status, self.code, self.outcome) = (500, Some("server_error"), Some(Outcome::Internal));
         }
-        let outcome = self.outcome.unwrap_or_else(|| self.line.outcome());
-        let is_unheard = matches!(outcome, Outcome::ClientGone | Outcome::SlowReader);
-        let status = if is_unheard { 499 } else { self.status };
+        let outcome = self.outcome.unwrap_or_else(|| self.connection.outcome());
+        let is_client_abort = matches!(outcome, Outcome::ClientGone | Outcome::SlowReader);
+        let status = if is_client_abort { 499 } else { self.status };
         let took = self.started.elapsed();
         self.metrics.request_ended(self.route, status, self.code, took);
         if self.stream {
             self.metrics.stream_ended(self.route, outcome);
         }
-        let usage = self.usage.or_else(|| self.passing_usage.as_ref()?.get().copied());
+        let usage = self.usage.or_else(|| self.relayed_usage.as_ref()?.get().copied());
         if let Some(usage) = usage {
             self.metrics.tokens(usage);
         }
@@ -121,7 +121,7 @@ impl Drop for Record {
             route = self.route,
             key = self.key,
             model = self.model,
-            target = self.served.get(),
+            target = self.served_by.get(),
             status,
             code = self.code,
             cause = self.cause.as_deref().map(|cause| &cause[..cause.floor_char_boundary(MAX_CAUSE)]),
@@ -135,10 +135,10 @@ impl Drop for Record {
     }
 }
 
-/// The most of a cause that is logged, in bytes.
+/// The maximum length of a logged cause, in bytes.
 const MAX_CAUSE: usize = 1024;
 
-/// A time in milliseconds, to the microsecond.
+/// Converts a duration to milliseconds, with microsecond precision.
 fn milliseconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e6).round() / 1e3
 }
@@ -149,11 +149,11 @@ mod tests {
 
     use super::*;
 
-    /// What a request can be told to have come to, in the words of the code.
+    /// Outcomes that code can set.
     const OUTCOMES: [Outcome; 4] =
         [Outcome::Completed, Outcome::UpstreamTruncated, Outcome::Timeout, Outcome::Shutdown];
 
-    /// The lines of a counter, with their values.
+    /// Returns the series of a counter with their values.
     fn counted(metrics: &Metrics, name: &str) -> Vec<(String, u64)> {
         let text = metrics.render(0, Duration::ZERO);
         let lines = text.lines().filter(|line| line.starts_with(&format!("sluicegate_{name}_total{{")));
@@ -167,8 +167,9 @@ mod tests {
         record
     }
 
-    /// A request has one outcome, whatever is noted of it and in which order: the first that is known, or that its
-    /// client left. Nobody else can tell another, since a record has one owner and cannot be copied.
+    /// A request has one outcome, regardless of which outcomes are set in which order: the first one that is set, or
+    /// else that its client disconnected. No other task can report a second one, because a record has one owner and
+    /// cannot be cloned.
     #[test]
     fn c06_a_request_has_exactly_one_outcome() {
         let orders = OUTCOMES.iter().flat_map(|first| OUTCOMES.iter().map(move |second| vec![*first, *second]));
@@ -179,16 +180,16 @@ mod tests {
                 record.end(*outcome);
             }
             drop(record);
-            let owed = noted.first().copied().unwrap_or(Outcome::ClientGone);
+            let expected = noted.first().copied().unwrap_or(Outcome::ClientGone);
             let (streams, requests) = (counted(&metrics, "streams_ended"), counted(&metrics, "requests"));
             assert_eq!(streams.iter().map(|(_, n)| n).sum::<u64>(), 1, "{noted:?}");
-            assert!(streams[0].0.contains(&format!("outcome=\"{}\"", owed.as_str())), "{noted:?}: {streams:?}");
+            assert!(streams[0].0.contains(&format!("outcome=\"{}\"", expected.as_str())), "{noted:?}: {streams:?}");
             assert_eq!(requests.iter().map(|(_, n)| n).sum::<u64>(), 1, "{noted:?}");
-            assert_eq!(requests[0].0.contains("status=\"499\""), owed == Outcome::ClientGone, "{requests:?}");
+            assert_eq!(requests[0].0.contains("status=\"499\""), expected == Outcome::ClientGone, "{requests:?}");
         }
     }
 
-    /// What requests share are the counters: with many ending at once none is lost and none counted twice.
+    /// Concurrent requests share only the counters: when many end at once, none is lost and none counted twice.
     #[test]
     fn c06_outcomes_that_come_at_once_are_all_counted_once() {
         const EACH: usize = 200;
@@ -199,7 +200,7 @@ mod tests {
                 scope.spawn(move || {
                     for turn in 0..EACH {
                         let mut record = stream(metrics);
-                        // Every other client leaves just before the end is noted.
+                        // Every other client disconnects just before the end is noted.
                         if (place + turn) % 2 == 0 {
                             record.end(Outcome::Completed);
                         }
@@ -211,7 +212,8 @@ mod tests {
         assert_eq!(streams.iter().map(|(_, n)| *n).collect::<Vec<_>>(), [4 * EACH as u64; 2], "{streams:?}");
     }
 
-    /// A record that could be cloned could be told twice: this stands only while it cannot.
+    /// A record that could be cloned could be reported twice. This function compiles only while `Record` is not
+    /// `Clone`.
     #[allow(dead_code, reason = "that it compiles is what is shown")]
     fn a_record_cannot_be_cloned() {
         trait Ambiguous<A> {

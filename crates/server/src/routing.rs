@@ -1,36 +1,36 @@
-//! Method and path to endpoint. Paths are matched to the letter; nothing is normalised.
+//! Maps a method and path to an endpoint. Paths are matched exactly; nothing is normalized.
 
 use auth::Scope;
 use http::Method;
 
 use crate::refusal::{Methods, Refusal, Style};
 
-/// Everything that is served under `/v1`.
+/// The endpoints under `/v1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Endpoint {
-    /// `POST /v1/responses` — spec §4.2.
+    /// `POST /v1/responses`
     Responses,
-    /// `POST /v1/chat/completions` — spec §4.3.
+    /// `POST /v1/chat/completions`
     Chat,
-    /// `POST /v1/messages` — spec §4.4.
+    /// `POST /v1/messages`
     Messages,
-    /// `POST /v1/messages/count_tokens` — wire-reference §3.6.
+    /// `POST /v1/messages/count_tokens`
     CountTokens,
-    /// `POST /v1/images/generations` — spec §4.5.
+    /// `POST /v1/images/generations`
     ImageGenerations,
-    /// `POST /v1/images/edits` — spec §4.6.
+    /// `POST /v1/images/edits`
     ImageEdits,
-    /// `GET /v1/models` — spec §4.1.
+    /// `GET /v1/models`
     Models,
-    /// `GET /v1/models/{id}` — wire-reference §5.
+    /// `GET /v1/models/{id}`
     Model(String),
 }
 
 impl Endpoint {
-    /// The endpoint of a method and a path.
+    /// Returns the endpoint of a method and path.
     ///
     /// # Errors
-    /// 404 for an unknown path, 405 for another method than the path takes.
+    /// 404 for an unknown path, 405 for a method that the path does not allow.
     pub(crate) fn of(method: &Method, path: &str) -> Result<Self, Refusal> {
         let endpoint = match path {
             "/v1/responses" => Self::Responses,
@@ -49,7 +49,7 @@ impl Endpoint {
         if allow.as_str() == method.as_str() { Ok(endpoint) } else { Err(Refusal::method(method, path, allow)) }
     }
 
-    /// The one method that the endpoint takes.
+    /// The one allowed method of the endpoint.
     pub(crate) fn allow(&self) -> Methods {
         match self {
             Self::Models | Self::Model(_) => Methods::Get,
@@ -57,7 +57,7 @@ impl Endpoint {
         }
     }
 
-    /// What a key must open to be let in; nothing for the model list (wire-reference §0.4).
+    /// The scope that a key needs; `None` for the model list.
     pub(crate) fn scope(&self) -> Option<Scope> {
         match self {
             Self::Responses | Self::Chat => Some(Scope::Text),
@@ -67,12 +67,12 @@ impl Endpoint {
         }
     }
 
-    /// Whether `x-api-key` is read beside `Authorization`.
+    /// True if `x-api-key` is accepted besides `Authorization`.
     pub(crate) fn takes_x_api_key(&self) -> bool {
         matches!(self, Self::Messages | Self::CountTokens | Self::Models | Self::Model(_))
     }
 
-    /// A name from a closed list, for logs and metrics.
+    /// The value in logs and metrics, from a closed list.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Responses => "responses",
@@ -87,11 +87,12 @@ impl Endpoint {
     }
 }
 
-/// In whose shape errors are told on a path, known or not (wire-reference §5, §6).
+/// The error format of a path, known or not. The model list serves both protocol families, which differ in their
+/// headers.
 pub(crate) fn style(path: &str, headers: &http::HeaderMap) -> Style {
     let is_under = |root: &str| path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    let speaks_messages = || headers.contains_key("anthropic-version") || headers.contains_key("x-api-key");
-    if is_under("/v1/messages") || (is_under("/v1/models") && speaks_messages()) {
+    let is_messages_client = || headers.contains_key("anthropic-version") || headers.contains_key("x-api-key");
+    if is_under("/v1/messages") || (is_under("/v1/models") && is_messages_client()) {
         Style::Messages
     } else {
         Style::OpenAi

@@ -1,10 +1,10 @@
-//! Accept, serve, and stop in order.
+//! Accepts and serves connections, and shuts down gracefully.
 //!
 //! ```text
-//! serving ──stop──► lame duck ───────────► closing ──────────────► draining ──deadline──► cut
-//!                   still accepts, each    no newcomers, but who     listeners closed,      each open stream gets one
-//!                   answer closes its      has begun to connect      open answers go on     failure event, what has not
-//!                   connection, not ready  or to ask is served                              begun a 503
+//! serving ──stop──► lame duck ───────────► closing ───────────────► draining ──deadline──► aborting
+//!                   still accepts, not     drops new SYNs, accepts   listeners closed,      open streams get a failure
+//!                   ready, each response   handshakes in progress    open responses         event, requests without an
+//!                   closes its connection  and their requests        continue               answer a 503
 //! ```
 
 use std::convert::Infallible;
@@ -31,16 +31,17 @@ use crate::lifecycle::Phase;
 use crate::timeout_io::TimeoutIo;
 use crate::{accept, admin};
 
-/// How a process is asked to stop.
+/// The kind of a shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// By whoever balances load onto it: it stays a while for those who have not heard yet.
+    /// Requested by a load balancer or supervisor: the gateway keeps accepting for a while, until its clients have
+    /// noticed.
     Graceful,
-    /// By the person in front of it.
+    /// Requested interactively.
     Immediate,
 }
 
-/// Serves until `stop` comes, then stops in order.
+/// Serves until `stop` resolves, then shuts down.
 pub(crate) async fn serve(
     gateway: Arc<Gateway>,
     listeners: Vec<TcpListener>,
@@ -53,30 +54,35 @@ pub(crate) async fn serve(
         .into_iter()
         .map(|listener| {
             let (gateway, graceful) = (Arc::clone(&gateway), Arc::clone(&graceful));
-            tokio::spawn(accept::all(listener, Arc::clone(&gateway), Arc::clone(&connections), move |socket, place| {
-                admit(socket, place, &gateway, &graceful);
-            }))
+            tokio::spawn(accept::accept_loop(
+                listener,
+                Arc::clone(&gateway),
+                Arc::clone(&connections),
+                move |socket, permit| {
+                    admit(socket, permit, &gateway, &graceful);
+                },
+            ))
         })
         .collect();
     let admin = admin.map(|listener| tokio::spawn(accept_admin(listener, Arc::clone(&gateway))));
 
-    let how = stop.await;
+    let kind = stop.await;
     gateway.lifecycle.enter(Phase::LameDuck);
-    if how == Stop::Graceful {
+    if kind == Stop::Graceful {
         sleep(gateway.limits.lame_duck).await;
     }
     let deadline = Instant::now() + gateway.limits.drain;
-    if how == Stop::Graceful {
+    if kind == Stop::Graceful {
         gateway.lifecycle.enter(Phase::Closing);
-        sleep_until(deadline.min(Instant::now() + ON_ITS_WAY)).await;
+        sleep_until(deadline.min(Instant::now() + ARRIVAL_TIME)).await;
     }
     gateway.lifecycle.enter(Phase::Draining);
     for task in accepting {
-        // Its end closes the listener, and gives back its hold on `graceful`.
+        // The task closes the listener and drops its reference to `graceful`.
         let _ = task.await;
     }
-    // Who was let in last has its first bytes read: a connection without any is closed as idle.
-    sleep_until(deadline.min(Instant::now() + FIRST_READ)).await;
+    // Connections that were accepted last get time for their first read: one without any bytes is closed as idle.
+    sleep_until(deadline.min(Instant::now() + FIRST_READ_TIME)).await;
     if let Some(graceful) = Arc::into_inner(graceful) {
         drain(&gateway, graceful, deadline).await;
     }
@@ -89,61 +95,62 @@ async fn drain(gateway: &Gateway, graceful: GracefulShutdown, deadline: Instant)
     let mut closed = pin!(graceful.shutdown());
     if timeout_at(deadline, &mut closed).await.is_err() {
         gateway.lifecycle.enter(Phase::Aborting);
-        // The failure events are written at once; this is for their way through the sockets.
-        let _ = timeout(LAST_WORDS, closed).await;
+        // The failure events are written immediately; this is the time to send them.
+        let _ = timeout(ABORT_FLUSH_TIMEOUT, closed).await;
     }
 }
 
-/// Serves a connection in a task of its own.
-fn admit(socket: TcpStream, place: OwnedSemaphorePermit, gateway: &Arc<Gateway>, graceful: &GracefulShutdown) {
+/// Spawns a task that serves the connection.
+fn admit(socket: TcpStream, permit: OwnedSemaphorePermit, gateway: &Arc<Gateway>, graceful: &GracefulShutdown) {
     let _ = socket.set_nodelay(true);
-    let (gateway, line) = (Arc::clone(gateway), Arc::<ConnectionState>::default());
-    // Boxed, since each future that it is handed through would keep a place of its size.
-    let served = Box::pin(graceful.watch(connection(&gateway, socket, &line, reset)));
+    let (gateway, connection) = (Arc::clone(gateway), Arc::<ConnectionState>::default());
+    // Boxed, because each wrapping future would reserve its size again.
+    let served = Box::pin(graceful.watch(http_connection(&gateway, socket, &connection, reset)));
     tokio::spawn(async move {
-        attend(&gateway, &line, served).await;
-        drop(place);
+        drive(&gateway, &connection, served).await;
+        drop(permit);
     });
 }
 
-/// Closes a socket with what was not sent, when it is dropped.
+/// Makes closing the socket send a reset and discard unsent data.
 fn reset(socket: &TcpStream) {
     let _ = socket.set_zero_linger();
 }
 
-/// Serves a connection to its end.
-pub(crate) async fn attend(
+/// Drives a connection to its end and counts it.
+pub(crate) async fn drive(
     gateway: &Gateway,
-    line: &ConnectionState,
+    connection: &ConnectionState,
     served: impl Future<Output = hyper::Result<()>> + Unpin,
 ) {
     gateway.metrics.connection_opened();
-    let served = at_once(served).await;
-    let parting = line.parting(&served);
+    let served = coalesce_wakes(served).await;
+    let reason = connection.close_reason(&served);
     if let Err(error) = served {
         tracing::debug!(%error, "connection ended");
     }
-    gateway.metrics.connection_closed(parting);
+    gateway.metrics.connection_closed(reason);
 }
 
-/// A connection of a client that is still to be served: what HTTP and the limits ask of it is in here.
-/// `reset` is what becomes of the socket of a client that does not read.
-pub(crate) fn connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
+/// Creates the future that serves a client connection over HTTP/1, with its limits. `reset` is applied to the socket of
+/// a client that does not read in time.
+pub(crate) fn http_connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
     gateway: &Arc<Gateway>,
     socket: S,
-    line: &Arc<ConnectionState>,
+    connection: &Arc<ConnectionState>,
     reset: fn(&S),
 ) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> + Send + 'static {
     let limits = &gateway.limits;
     let (head, buffer) = (limits.head_timeout, limits.head_bytes());
-    let socket = TimeoutIo::new(socket, Arc::clone(line), limits.first_byte, limits.write_stall, reset);
-    let (gateway, line) = (Arc::clone(gateway), Arc::clone(line));
+    let socket = TimeoutIo::new(socket, Arc::clone(connection), limits.first_byte, limits.write_stall, reset);
+    let (gateway, connection) = (Arc::clone(gateway), Arc::clone(connection));
     let service = service_fn(move |request: Request<Incoming>| {
         let gateway = Arc::clone(&gateway);
-        let line = Arc::clone(&line);
-        let request = request.map(|body| TrackedBody::new(body, Arc::clone(&line)));
-        // Boxed, so that it is gone once there is an answer: the connection would keep its place for as long as it lives.
-        Box::pin(async move { Ok::<_, Infallible>(gateway.answer_guarded(request, &line).await) })
+        let connection = Arc::clone(&connection);
+        let request = request.map(|body| TrackedBody::new(body, Arc::clone(&connection)));
+        // Boxed, so that its memory is freed with the response: otherwise the connection would reserve it for its
+        // lifetime.
+        Box::pin(async move { Ok::<_, Infallible>(gateway.answer_guarded(request, &connection).await) })
     });
     http1::Builder::new()
         .timer(TokioTimer::new())
@@ -153,10 +160,10 @@ pub(crate) fn connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
         .serve_connection(TokioIo::new(socket), service)
 }
 
-/// Awaits `work`, whose parts wake each other, without a turn of the scheduler for each time that they do.
-async fn at_once<F: Future + Unpin>(mut work: F) -> F::Output {
-    let bell = CoalescingWaker::new();
-    poll_fn(|cx| bell.poll(cx, |cx| Pin::new(&mut work).poll(cx))).await
+/// Awaits `work`, whose parts wake each other, without a pass through the scheduler for each wake-up.
+async fn coalesce_wakes<F: Future + Unpin>(mut work: F) -> F::Output {
+    let waker = CoalescingWaker::new();
+    poll_fn(|cx| waker.poll(cx, |cx| Pin::new(&mut work).poll(cx))).await
 }
 
 async fn accept_admin(listener: TcpListener, gateway: Arc<Gateway>) {
@@ -172,9 +179,9 @@ async fn accept_admin(listener: TcpListener, gateway: Arc<Gateway>) {
     }
 }
 
-/// How long a connection or a request may be on its way.
-const ON_ITS_WAY: Duration = Duration::from_millis(500);
-/// So long it takes at most until a new connection is read from.
-const FIRST_READ: Duration = Duration::from_millis(50);
-/// How long failure events may take to leave after the drain's deadline.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// The time for a handshake or a first request in flight to arrive.
+const ARRIVAL_TIME: Duration = Duration::from_millis(500);
+/// The time until a new connection has been read from.
+const FIRST_READ_TIME: Duration = Duration::from_millis(50);
+/// The time for failure events to be sent after the drain deadline.
+const ABORT_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);

@@ -1,4 +1,4 @@
-//! From a configuration to a gateway that serves.
+//! Starts a gateway from a configuration.
 
 use std::future::Future;
 use std::io::{self, Write as _};
@@ -28,58 +28,59 @@ use crate::metrics::Metrics;
 use crate::policy::{self, Embedded, Policies, Policy};
 use crate::serve::{Stop, serve};
 
-/// Starts, serves until a signal comes, and stops in order.
+/// Starts, serves until a signal arrives, and shuts down.
 pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(), ConfigError> {
-    // Signals are caught from the first moment on, so that a stop during the start is a stop too, and a hangup no end.
-    let stop = Signals::catch()?.obey();
-    let following = file.map(|path| catch(SignalKind::hangup()).map(|hangup| (path, hangup))).transpose()?;
-    let (policy, made) = Policy::read(&config, following.is_some(), Network::default())?;
-    fd_limit::fit(&mut config);
+    // Handlers are installed first, so that a signal during the start is a shutdown too, and a hangup does not end the
+    // process.
+    let stop = Signals::catch()?.into_stop_signal();
+    let reload = file.map(|path| catch(SignalKind::hangup()).map(|hangup| (path, hangup))).transpose()?;
+    let (policy, generated) = Policy::read(&config, reload.is_some(), Network::default())?;
+    fd_limit::clamp(&mut config);
     let listeners = bind(&config.listen, &config.limits)?;
     let admin = bind(config.admin.as_slice(), &config.limits)?.pop();
-    let local = if policy.embeds(false) { load_local(&config).await? } else { None };
-    let easel = if policy.embeds(true) { open_easel(&config) } else { None };
-    let engines = Engines { local, easel };
+    let text = if policy.needs_embedded(false) { load_text_engine(&config).await? } else { None };
+    let images = if policy.needs_embedded(true) { start_image_engine(&config) } else { None };
+    let engines = Engines { text, images };
     let addresses: Vec<_> = listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
     let gateway = assemble(config, policy, engines, &addresses);
-    greet(&addresses, admin.as_ref().and_then(|admin| admin.local_addr().ok()), &made);
+    print_banner(&addresses, admin.as_ref().and_then(|admin| admin.local_addr().ok()), &generated);
     let gateway = Arc::new(gateway);
-    let following = following.map(|(path, hangup)| {
+    let reload = reload.map(|(path, hangup)| {
         let (policies, metrics) = (Arc::clone(&gateway.policies), Arc::clone(&gateway.metrics));
-        let engines = Embedded { text: gateway.local.is_some(), images: gateway.easel.is_some() };
-        tokio::spawn(policy::follow(path, hangup, policies, engines, metrics))
+        let engines = Embedded { text: gateway.text_engine.is_some(), images: gateway.image_engine.is_some() };
+        tokio::spawn(policy::watch_file(path, hangup, policies, engines, metrics))
     });
     serve(gateway, listeners, admin, stop).await;
-    if let Some(following) = following {
-        following.abort();
+    if let Some(reload) = reload {
+        reload.abort();
     }
     Ok(())
 }
 
-/// The engines of this process, as far as they are built in.
+/// The embedded engines that are loaded.
 #[derive(Default)]
 pub(crate) struct Engines {
-    local: Option<Arc<dyn TextEngine>>,
-    easel: Option<Arc<dyn ImageEngine>>,
+    text: Option<Arc<dyn TextEngine>>,
+    images: Option<Arc<dyn ImageEngine>>,
 }
 
 #[cfg(all(test, feature = "easel"))]
 impl Engines {
-    /// The image engine alone.
+    /// Only the image engine.
     pub(crate) fn drawing(config: &Config) -> Self {
-        Self { local: None, easel: open_easel(config) }
+        Self { text: None, images: start_image_engine(config) }
     }
 }
 
-/// A gateway as the configuration wants it, which listens at `addresses`.
+/// Creates a gateway from its configuration. `addresses` are those of its listeners.
 pub(crate) fn assemble(config: Config, policy: Policy, engines: Engines, addresses: &[SocketAddr]) -> Gateway {
     let Config { limits, fetch, .. } = config;
     Gateway {
         limiter: Limiter::new(limits.concurrency, limits.concurrency_per_key),
         budget: Budget::new(limits.body_memory.as_u64()),
         policies: Arc::new(Policies::new(policy)),
-        local: engines.local,
-        easel: engines.easel,
+        text_engine: engines.text,
+        image_engine: engines.images,
         fetcher: Fetcher::new(fetch.options(addresses, limits.picture)),
         fetches: Limiter::new(fetch.at_once, fetch.at_once_per_key),
         reading: Arc::new(Semaphore::new(available_parallelism().map_or(1, NonZero::get))),
@@ -91,14 +92,14 @@ pub(crate) fn assemble(config: Config, policy: Policy, engines: Engines, address
 }
 
 #[cfg(feature = "local")]
-async fn load_local(config: &Config) -> Result<Option<Arc<dyn TextEngine>>, ConfigError> {
-    let usual = text_engine::Options::default();
+async fn load_text_engine(config: &Config) -> Result<Option<Arc<dyn TextEngine>>, ConfigError> {
+    let defaults = text_engine::Options::default();
     let options = text_engine::Options {
         model: config.local.model.clone(),
-        threads: config.local.threads.unwrap_or(usual.threads),
-        generations: config.local.generations.unwrap_or(usual.generations),
+        threads: config.local.threads.unwrap_or(defaults.threads),
+        generations: config.local.generations.unwrap_or(defaults.generations),
         timeout: Some(config.limits.request_timeout),
-        // Whoever is let in may wait: the limit of the gateway is the one that is told.
+        // Every admitted request may wait: the concurrency limit of the gateway is the one that clients see.
         waiting: config.limits.concurrency,
     };
     let loaded = tokio::task::spawn_blocking(move || text_engine::EmbeddedTextEngine::load(options)).await;
@@ -110,19 +111,19 @@ async fn load_local(config: &Config) -> Result<Option<Arc<dyn TextEngine>>, Conf
 }
 
 #[cfg(not(feature = "local"))]
-async fn load_local(_: &Config) -> Result<Option<Arc<dyn TextEngine>>, ConfigError> {
+async fn load_text_engine(_: &Config) -> Result<Option<Arc<dyn TextEngine>>, ConfigError> {
     Ok(None)
 }
 
 #[cfg(feature = "easel")]
-fn open_easel(config: &Config) -> Option<Arc<dyn ImageEngine>> {
-    let usual = image_engine::Options::default();
-    let options = image_engine::Options { threads: config.easel.threads.unwrap_or(usual.threads), ..usual };
+fn start_image_engine(config: &Config) -> Option<Arc<dyn ImageEngine>> {
+    let defaults = image_engine::Options::default();
+    let options = image_engine::Options { threads: config.easel.threads.unwrap_or(defaults.threads), ..defaults };
     Some(Arc::new(image_engine::EmbeddedImageEngine::new(options)))
 }
 
 #[cfg(not(feature = "easel"))]
-fn open_easel(_: &Config) -> Option<Arc<dyn ImageEngine>> {
+fn start_image_engine(_: &Config) -> Option<Arc<dyn ImageEngine>> {
     None
 }
 
@@ -140,11 +141,11 @@ fn bind(addresses: &[SocketAddr], limits: &Limits) -> Result<Vec<TcpListener>, C
     bound.collect()
 }
 
-/// A listener whose connections have the buffers that the limits say.
+/// Opens a listener whose connections have the configured send buffer.
 fn listen(address: SocketAddr, limits: &Limits) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     socket.set_reuseaddr(true)?;
-    // What is accepted has what the listener has. The system's own bound holds above it.
+    // Accepted sockets inherit the listener's size, up to the maximum of the system.
     if let Some(size) = limits.send_buffer {
         socket.set_send_buffer_size(u32::try_from(size.as_u64()).unwrap_or(u32::MAX))?;
     }
@@ -156,7 +157,7 @@ fn catch(kind: SignalKind) -> Result<Signal, ConfigError> {
     signal(kind).map_err(|error| ConfigError::one(format!("cannot catch signals: {error}")))
 }
 
-/// The signals that end the process.
+/// The signals that shut the process down.
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
@@ -167,18 +168,18 @@ impl Signals {
         Ok(Self { terminate: catch(SignalKind::terminate())?, interrupt: catch(SignalKind::interrupt())? })
     }
 
-    /// Comes with the first signal; the second ends the process at once, whatever it is at.
-    fn obey(mut self) -> impl Future<Output = Stop> {
-        let (tell, told) = oneshot::channel();
+    /// Resolves with the first signal. The second one exits the process immediately.
+    fn into_stop_signal(mut self) -> impl Future<Output = Stop> {
+        let (sender, receiver) = oneshot::channel();
         tokio::spawn(async move {
-            let how = self.next().await;
-            tracing::info!("stopping");
-            // During the start nobody listens yet, and then it is told all the same.
-            let _ = tell.send(how);
+            let stop = self.next().await;
+            tracing::info!("shutdown started");
+            // During the start the receiver is not polled yet; it gets the value later.
+            let _ = sender.send(stop);
             self.next().await;
             std::process::exit(SECOND_SIGNAL);
         });
-        async { told.await.unwrap_or(Stop::Immediate) }
+        async { receiver.await.unwrap_or(Stop::Immediate) }
     }
 
     async fn next(&mut self) -> Stop {
@@ -189,19 +190,19 @@ impl Signals {
     }
 }
 
-/// Tells a person what to do next.
-fn greet(addresses: &[SocketAddr], admin: Option<SocketAddr>, made: &[GeneratedKey]) {
+/// Prints the addresses, and how to use the generated keys.
+fn print_banner(addresses: &[SocketAddr], admin: Option<SocketAddr>, generated: &[GeneratedKey]) {
     let mut out = io::stdout().lock();
-    // A closed standard output is no reason not to serve.
-    let _ = write_greeting(&mut out, addresses, admin, made);
+    // Serve even if standard output is closed.
+    let _ = write_banner(&mut out, addresses, admin, generated);
     let _ = out.flush();
 }
 
-fn write_greeting(
+fn write_banner(
     out: &mut impl io::Write,
     addresses: &[SocketAddr],
     admin: Option<SocketAddr>,
-    made: &[GeneratedKey],
+    generated: &[GeneratedKey],
 ) -> io::Result<()> {
     for address in addresses {
         writeln!(out, "sluicegate listens on http://{address}")?;
@@ -210,7 +211,7 @@ fn write_greeting(
         writeln!(out, "admin: http://{admin}/metrics /livez /readyz")?;
     }
     let Some(address) = addresses.first() else { return Ok(()) };
-    for GeneratedKey { scope, variable, key } in made {
+    for GeneratedKey { scope, variable, key } in generated {
         let key = key.expose();
         writeln!(out, "\n# A key for {}, made for this run. To keep it, set it before the start.", scope.as_str())?;
         writeln!(out, "export {variable}={key}")?;
@@ -222,7 +223,7 @@ fn write_greeting(
     Ok(())
 }
 
-/// A request to paste, for each capability that is served: its path, its body, and what is done with the reply.
+/// Returns an example request for a scope: its path, its body, and the command that handles the reply.
 fn example(scope: Scope) -> Option<(&'static str, &'static str, &'static str)> {
     match scope {
         Scope::Text => Some(("/v1/responses", r#"{"model":"alt-flash","input":"What is the capital of France?"}"#, "")),
@@ -240,11 +241,11 @@ fn example(scope: Scope) -> Option<(&'static str, &'static str, &'static str)> {
     }
 }
 
-/// Puts the picture of a reply into a file.
+/// A command that saves the image of a reply to a file.
 const SAVE: &str = r#" \
   | python3 -c 'import base64, json, sys
 open("boat.png", "wb").write(base64.b64decode(json.load(sys.stdin)["data"][0]["b64_json"]))'"#;
-/// The exit status when a second signal cuts the stop short.
+/// The exit status after a second signal.
 const SECOND_SIGNAL: i32 = 130;
-/// How many may wait in the system's queue for the listener.
+/// The length of the listener's accept queue.
 const BACKLOG: u32 = 1024;

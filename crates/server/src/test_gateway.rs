@@ -1,4 +1,4 @@
-//! A gateway in the process of its test, with engines that follow a script.
+//! A gateway in the process of its test, with scripted engines.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,50 +20,50 @@ use crate::gateway::Gateway;
 use crate::policy::Policy;
 use crate::start::{Engines, assemble};
 
-/// A gateway with the models `text` and `pictures`, which its engines serve.
+/// A gateway with the models `text` and `pictures`, served by scripted engines.
 pub(crate) struct TestGateway {
     pub(crate) gateway: Arc<Gateway>,
     engine: Arc<Engine>,
 }
 
-/// A response, read to its end.
+/// A complete response.
 pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) body: String,
 }
 
-/// The script of an engine of text and of pictures.
+/// A scripted engine for text and images.
 #[derive(Default)]
 pub(crate) struct Engine {
-    /// The events of each answer.
+    /// The events of each text answer.
     pub(crate) text: Vec<TextEvent>,
-    /// The events of each request for pictures.
+    /// The events of each image answer.
     pub(crate) pictures: Vec<ImageEvent>,
-    /// An answer ends after its events; otherwise it is silent then.
+    /// True if an answer ends after its events; otherwise it stays pending.
     pub(crate) ends: bool,
-    /// The number of answers that are not dropped.
+    /// The number of answers that are not dropped yet.
     pub(crate) open: Arc<AtomicUsize>,
 }
 
 impl TestGateway {
-    /// A gateway with these lines of TOML before those of its keys and models.
+    /// Creates a gateway with this TOML before its keys and models.
     pub(crate) fn new(engine: Engine, config: &str) -> Self {
         Self::changed(engine, config, |_, _| {})
     }
 
-    /// The same, changed before it serves.
+    /// Like `new`, but applies `change` to the gateway first.
     pub(crate) fn changed(engine: Engine, config: &str, change: impl FnOnce(&mut Gateway, &Config)) -> Self {
         let config = Config::parse(&[config, &keys(), MODELS].concat()).unwrap();
         let (policy, _) = Policy::read(&config, true, upstream::Network::default()).unwrap();
         let mut gateway = assemble(config.clone(), policy, Engines::default(), &[]);
         let engine = Arc::new(engine);
-        gateway.local = Some(Arc::<Engine>::clone(&engine));
-        gateway.easel = Some(Arc::<Engine>::clone(&engine));
+        gateway.text_engine = Some(Arc::<Engine>::clone(&engine));
+        gateway.image_engine = Some(Arc::<Engine>::clone(&engine));
         change(&mut gateway, &config);
         Self { gateway: Arc::new(gateway), engine }
     }
 
-    /// Sends a request as a connection would, and reads the response to its end.
+    /// Sends a request the way a connection would, and reads the complete response.
     pub(crate) fn post(&self, key: &str, path: &str, body: &Value) -> impl Future<Output = Reply> + Send + use<> {
         let request = Request::post(path)
             .header(HOST, "gateway")
@@ -80,13 +80,13 @@ impl TestGateway {
         }
     }
 
-    /// The value of a metric, named with its labels.
+    /// The value of a metric, given its name with labels.
     pub(crate) fn metric(&self, name: &str) -> Option<f64> {
         let text = self.gateway.render_metrics();
         text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
     }
 
-    /// The number of permits that are out, and of answers that are not dropped.
+    /// The number of taken permits, and of answers that are not dropped yet.
     pub(crate) fn in_flight(&self) -> (usize, usize) {
         (self.gateway.limiter.taken(), self.engine.open.load(Ordering::Relaxed))
     }
@@ -99,7 +99,7 @@ impl Reply {
 }
 
 impl Engine {
-    /// These events, and then the end or silence.
+    /// Returns these events, and then ends or stays pending.
     fn steps<S: Send + Clone + 'static>(
         &self,
         steps: &[S],
@@ -164,7 +164,7 @@ impl Drop for Open {
     }
 }
 
-/// The two keys as TOML, with every scope.
+/// The TOML of the two keys, with every scope.
 fn keys() -> String {
     let key = |name: &str, key: &str| {
         let hash = auth::KeyHash::of(&auth::Key::parse(key).unwrap());
@@ -174,9 +174,9 @@ fn keys() -> String {
     key("first", FIRST) + &key("second", SECOND)
 }
 
-/// A key.
+/// The first key.
 pub(crate) const FIRST: &str = "sg_test_first_key_00000000000000000000";
-/// Another one.
+/// The second key.
 pub(crate) const SECOND: &str = "sg_test_second_key_0000000000000000000";
 
 const MODELS: &str = r#"

@@ -1,4 +1,4 @@
-//! A socket that gives up on a client which sends nothing or takes nothing, and hears out one that is told no.
+//! A socket wrapper with first-byte and write timeouts, and a lingering close (RFC 9112 §9.6).
 
 use std::future::Future;
 use std::io;
@@ -13,78 +13,86 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use crate::connection_state::{CloseReason, ConnectionState};
 
-/// A socket whose first byte has to come in time, and whose writes fail once none of them made progress for a while.
+/// A socket whose first read and whose writes time out.
 ///
-/// A client that is answered in the midst of what it sends is heard out for a moment after the last byte of the answer:
-/// to close at once would reset the connection, and the answer would be lost on its way (RFC 9112 §9.6).
+/// If the response ends before the request is completely received, closing at once would reset the connection and could
+/// lose the response in flight. So a lingering close reads and discards for a moment first (RFC 9112 §9.6).
 pub(crate) struct TimeoutIo<S> {
     socket: S,
-    line: Arc<ConnectionState>,
-    stall: Duration,
-    /// Takes the socket away from its client without a goodbye.
+    connection: Arc<ConnectionState>,
+    write_timeout: Duration,
+    /// Makes closing the socket reset the connection.
     reset: fn(&S),
-    /// Boxed, because hyper wants to move what it writes to.
+    /// Boxed, because hyper requires `Unpin`.
     timer: Pin<Box<Sleep>>,
-    timed: Timed,
+    purpose: TimerPurpose,
 }
 
-/// What the timer runs for.
+/// The purpose of the timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Timed {
-    Nothing,
+enum TimerPurpose {
+    None,
     FirstByte,
     Write,
-    HearingOut,
+    LingeringClose,
 }
 
 impl<S> TimeoutIo<S> {
-    /// Guards `socket`: for its first byte it waits as long as `first_byte`, for a write as long as `stall`. After
-    /// that the system would keep what was not read for as long as the client is there: `reset` lets it go.
+    /// Wraps `socket`. The first byte has to be received within `first_byte`, and a write may make no progress for at
+    /// most `write_timeout`. After a write timeout `reset` is called, because the system would otherwise keep the
+    /// unsent data for as long as the client stays connected.
     pub(crate) fn new(
         socket: S,
-        line: Arc<ConnectionState>,
+        connection: Arc<ConnectionState>,
         first_byte: Duration,
-        stall: Duration,
+        write_timeout: Duration,
         reset: fn(&S),
     ) -> Self {
-        Self { socket, line, stall, reset, timer: Box::pin(sleep(first_byte)), timed: Timed::FirstByte }
+        Self {
+            socket,
+            connection,
+            write_timeout,
+            reset,
+            timer: Box::pin(sleep(first_byte)),
+            purpose: TimerPurpose::FirstByte,
+        }
     }
 
-    fn time(&mut self, what: Timed, limit: Duration) {
-        self.timed = what;
-        self.timer.as_mut().reset(Instant::now() + limit);
+    fn start_timer(&mut self, purpose: TimerPurpose, timeout: Duration) {
+        self.purpose = purpose;
+        self.timer.as_mut().reset(Instant::now() + timeout);
     }
 
-    /// Passes on what came of a write, or fails when it has waited too long.
-    fn judge<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    /// Passes on the result of a write, or fails after the write timeout.
+    fn finish_write<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
-            // hyper flushes at any time, before the first byte too.
-            if self.timed == Timed::Write {
-                self.timed = Timed::Nothing;
+            // hyper may flush at any time, even before the first byte.
+            if self.purpose == TimerPurpose::Write {
+                self.purpose = TimerPurpose::None;
             }
             return written;
         }
-        if self.timed != Timed::Write {
-            self.time(Timed::Write, self.stall);
+        if self.purpose != TimerPurpose::Write {
+            self.start_timer(TimerPurpose::Write, self.write_timeout);
         }
         ready!(self.timer.as_mut().poll(cx));
-        self.line.give_up(CloseReason::SlowReader);
+        self.connection.close(CloseReason::SlowReader);
         (self.reset)(&self.socket);
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read")))
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "write timeout: the client does not read")))
     }
 }
 
 impl<S: AsyncRead + Unpin> TimeoutIo<S> {
-    /// Waits until the client sends no more, or the time for that is over.
-    fn hear_out(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    /// Discards received bytes until the client stops sending, or the time is up.
+    fn linger(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut space = [MaybeUninit::uninit(); 8 * 1024];
         loop {
-            let mut unwanted = ReadBuf::uninit(&mut space);
+            let mut discarded = ReadBuf::uninit(&mut space);
             if self.timer.as_mut().poll(cx).is_ready() {
                 return Poll::Ready(Ok(()));
             }
-            let read = ready!(Pin::new(&mut self.socket).poll_read(cx, &mut unwanted));
-            if read.is_err() || unwanted.filled().is_empty() {
+            let read = ready!(Pin::new(&mut self.socket).poll_read(cx, &mut discarded));
+            if read.is_err() || discarded.filled().is_empty() {
                 return Poll::Ready(Ok(()));
             }
         }
@@ -94,7 +102,7 @@ impl<S: AsyncRead + Unpin> TimeoutIo<S> {
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TimeoutIo<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.socket).poll_write(cx, bytes);
-        self.judge(cx, written)
+        self.finish_write(cx, written)
     }
 
     fn poll_write_vectored(
@@ -103,7 +111,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TimeoutIo<S> {
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.socket).poll_write_vectored(cx, pieces);
-        self.judge(cx, written)
+        self.finish_write(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -112,19 +120,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TimeoutIo<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.socket).poll_flush(cx);
-        self.judge(cx, flushed)
+        self.finish_write(cx, flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.timed != Timed::HearingOut {
+        if self.purpose != TimerPurpose::LingeringClose {
             let shut = Pin::new(&mut self.socket).poll_shutdown(cx);
-            ready!(self.judge(cx, shut))?;
-            if !self.line.is_midway() {
+            ready!(self.finish_write(cx, shut))?;
+            if !self.connection.is_mid_request() {
                 return Poll::Ready(Ok(()));
             }
-            self.time(Timed::HearingOut, HEARING_OUT);
+            self.start_timer(TimerPurpose::LingeringClose, LINGER_TIMEOUT);
         }
-        self.hear_out(cx)
+        self.linger(cx)
     }
 }
 
@@ -133,23 +141,23 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimeoutIo<S> {
         let before = into.filled().len();
         let read = Pin::new(&mut self.socket).poll_read(cx, into);
         if into.filled().len() > before {
-            self.line.hear();
+            self.connection.note_bytes();
         }
-        if self.timed == Timed::FirstByte {
+        if self.purpose == TimerPurpose::FirstByte {
             if read.is_ready() {
-                self.timed = Timed::Nothing;
+                self.purpose = TimerPurpose::None;
                 return read;
             }
             ready!(self.timer.as_mut().poll(cx));
-            self.line.give_up(CloseReason::NoFirstByte);
-            return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client says nothing")));
+            self.connection.close(CloseReason::NoFirstByte);
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "timeout: the client sent nothing")));
         }
         read
     }
 }
 
-/// How long a client may go on sending after it was told no.
-const HEARING_OUT: Duration = Duration::from_secs(1);
+/// The time for which a lingering close keeps reading.
+const LINGER_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {
@@ -160,82 +168,82 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(30);
     const FIRST: Duration = Duration::from_secs(10);
 
-    /// A guarded socket with room for eight bytes on their way, what is known of its line, and the client's end.
-    fn guarded() -> (TimeoutIo<DuplexStream>, Arc<ConnectionState>, DuplexStream) {
-        let ((ours, theirs), line) = (duplex(8), Arc::<ConnectionState>::default());
-        (TimeoutIo::new(ours, Arc::clone(&line), FIRST, LIMIT, |_| {}), line, theirs)
+    /// A wrapped socket with a buffer of eight bytes, the state of its connection, and the client's end.
+    fn wrapped() -> (TimeoutIo<DuplexStream>, Arc<ConnectionState>, DuplexStream) {
+        let ((ours, peer), connection) = (duplex(8), Arc::<ConnectionState>::default());
+        (TimeoutIo::new(ours, Arc::clone(&connection), FIRST, LIMIT, |_| {}), connection, peer)
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_client_that_says_nothing_is_given_up() {
-        let (mut guarded, line, _theirs) = guarded();
-        let begun = Instant::now();
-        guarded.flush().await.unwrap();
-        let error = guarded.read_u8().await.unwrap_err();
-        assert_eq!((error.kind(), begun.elapsed()), (io::ErrorKind::TimedOut, FIRST));
-        assert_eq!(line.parting(&Ok(())), CloseReason::NoFirstByte);
+        let (mut wrapped, connection, _peer) = wrapped();
+        let started = Instant::now();
+        wrapped.flush().await.unwrap();
+        let error = wrapped.read_u8().await.unwrap_err();
+        assert_eq!((error.kind(), started.elapsed()), (io::ErrorKind::TimedOut, FIRST));
+        assert_eq!(connection.close_reason(&Ok(())), CloseReason::NoFirstByte);
     }
 
     #[tokio::test(start_paused = true)]
     async fn after_the_first_byte_a_client_may_be_silent() {
-        let (mut guarded, _, mut theirs) = guarded();
-        theirs.write_u8(1).await.unwrap();
-        assert_eq!(guarded.read_u8().await.unwrap(), 1);
+        let (mut wrapped, _, mut peer) = wrapped();
+        peer.write_u8(1).await.unwrap();
+        assert_eq!(wrapped.read_u8().await.unwrap(), 1);
         let later = tokio::spawn(async move {
             sleep(10 * FIRST).await;
-            theirs.write_u8(2).await
+            peer.write_u8(2).await
         });
-        assert_eq!(guarded.read_u8().await.unwrap(), 2);
+        assert_eq!(wrapped.read_u8().await.unwrap(), 2);
         later.await.unwrap().unwrap();
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_client_that_is_told_no_is_heard_out() {
-        let (mut guarded, _, mut theirs) = guarded();
-        theirs.write_u8(1).await.unwrap();
-        guarded.read_u8().await.unwrap();
+        let (mut wrapped, _, mut peer) = wrapped();
+        peer.write_u8(1).await.unwrap();
+        wrapped.read_u8().await.unwrap();
         let client = tokio::spawn(async move {
-            theirs.write_all(&[2; 100]).await.unwrap();
-            theirs.read_u8().await.unwrap_err().kind()
+            peer.write_all(&[2; 100]).await.unwrap();
+            peer.read_u8().await.unwrap_err().kind()
         });
-        let begun = Instant::now();
-        guarded.shutdown().await.unwrap();
-        assert!(begun.elapsed() < HEARING_OUT, "until the client is done");
+        let started = Instant::now();
+        wrapped.shutdown().await.unwrap();
+        assert!(started.elapsed() < LINGER_TIMEOUT, "until the client is done");
         assert_eq!(client.await.unwrap(), io::ErrorKind::UnexpectedEof);
     }
 
     #[tokio::test(start_paused = true)]
     async fn it_is_not_heard_for_ever() {
-        let (mut guarded, line, mut theirs) = guarded();
-        theirs.write_u8(1).await.unwrap();
-        guarded.read_u8().await.unwrap();
-        let begun = Instant::now();
-        guarded.shutdown().await.unwrap();
-        assert_eq!(begun.elapsed(), HEARING_OUT);
-        assert!(line.is_midway());
+        let (mut wrapped, connection, mut peer) = wrapped();
+        peer.write_u8(1).await.unwrap();
+        wrapped.read_u8().await.unwrap();
+        let started = Instant::now();
+        wrapped.shutdown().await.unwrap();
+        assert_eq!(started.elapsed(), LINGER_TIMEOUT);
+        assert!(connection.is_mid_request());
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_client_that_takes_nothing_is_given_up() {
-        let (mut guarded, line, _theirs) = guarded();
-        let begun = Instant::now();
-        let error = guarded.write_all(&[0; 100]).await.unwrap_err();
-        assert_eq!((error.kind(), begun.elapsed()), (io::ErrorKind::TimedOut, LIMIT));
-        assert_eq!(line.parting(&Ok(())), CloseReason::SlowReader);
+        let (mut wrapped, connection, _peer) = wrapped();
+        let started = Instant::now();
+        let error = wrapped.write_all(&[0; 100]).await.unwrap_err();
+        assert_eq!((error.kind(), started.elapsed()), (io::ErrorKind::TimedOut, LIMIT));
+        assert_eq!(connection.close_reason(&Ok(())), CloseReason::SlowReader);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_slow_client_is_served_as_long_as_it_takes_something() {
-        let (mut guarded, _, mut theirs) = guarded();
+        let (mut wrapped, _, mut peer) = wrapped();
         let reader = tokio::spawn(async move {
             let mut read = 0;
             while read < 100 {
                 sleep(LIMIT - Duration::from_secs(1)).await;
-                read += theirs.read(&mut [0; 8]).await.unwrap();
+                read += peer.read(&mut [0; 8]).await.unwrap();
             }
             read
         });
-        guarded.write_all(&[0; 100]).await.unwrap();
+        wrapped.write_all(&[0; 100]).await.unwrap();
         assert_eq!(reader.await.unwrap(), 100);
     }
 }

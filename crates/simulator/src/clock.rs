@@ -1,4 +1,4 @@
-//! The clock.
+//! Reads the clock; the only place in this crate that does.
 
 use std::time::Instant;
 

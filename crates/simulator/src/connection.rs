@@ -1,4 +1,4 @@
-//! One connection: requests are read and plays are played, until either side ends it.
+//! One connection: reads requests and plays their replies until either side ends it.
 
 use std::io;
 use std::time::Instant;
@@ -15,16 +15,16 @@ use crate::server::Shared;
 
 /// A connection that can be served.
 pub trait Socket: AsyncRead + AsyncWrite + Send + Unpin {
-    /// From now on what is written leaves at once.
+    /// Disables the coalescing of writes (`TCP_NODELAY`).
     ///
     /// # Errors
-    /// When the connection is over.
+    /// If the connection has ended.
     fn hurry(&self) -> io::Result<()>;
 
-    /// From now on closing it is a RST.
+    /// Makes closing the socket send a RST.
     ///
     /// # Errors
-    /// When the connection is over.
+    /// If the connection has ended.
     fn reset_at_close(&self) -> io::Result<()>;
 }
 
@@ -38,26 +38,26 @@ impl Socket for TcpStream {
     }
 }
 
-/// Serves a connection to its end, and notes when that was.
+/// Serves a connection until it ends, and records the time.
 pub(crate) async fn serve<S: Socket>(mut socket: S, connection: usize, shared: &Shared) {
-    let end = converse(&mut socket, connection, shared).await;
-    let at = part(socket, end).await;
+    let end = serve_requests(&mut socket, connection, shared).await;
+    let at = end_connection(socket, end).await;
     shared.log.disconnected(connection, at);
 }
 
-/// How a connection ends.
+/// The way in which a connection ends.
 enum End {
-    /// The peer is gone.
+    /// The peer has disconnected.
     Gone,
-    /// With a FIN from here.
+    /// The server sends a FIN.
     Close,
-    /// With a RST from here.
+    /// The server sends a RST.
     Reset,
 }
 
-/// Answers request after request.
-async fn converse<S: Socket>(socket: &mut S, connection: usize, shared: &Shared) -> End {
-    // Each piece of a play leaves when it is played.
+/// Replies to requests until the connection ends.
+async fn serve_requests<S: Socket>(socket: &mut S, connection: usize, shared: &Shared) -> End {
+    // Each step of a play is sent immediately.
     if socket.hurry().is_err() {
         return End::Gone;
     }
@@ -68,7 +68,7 @@ async fn converse<S: Socket>(socket: &mut S, connection: usize, shared: &Shared)
             Err(error) if error.kind() == io::ErrorKind::InvalidData => return refuse(socket).await,
             Ok(None) | Err(_) => return End::Gone,
         };
-        let request = shared.log.asked(connection, nth, message);
+        let request = shared.log.record(connection, nth, message);
         let play = (shared.behave)(&request);
         if let Some(end) = perform(&play, socket, &mut input, &shared.gates).await {
             return end;
@@ -77,39 +77,40 @@ async fn converse<S: Socket>(socket: &mut S, connection: usize, shared: &Shared)
     End::Close
 }
 
+/// Replies to an invalid request with 400.
 async fn refuse(socket: &mut impl Socket) -> End {
-    let said = socket.write_all(b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n").await;
-    if said.is_ok() { End::Close } else { End::Gone }
+    let written = socket.write_all(b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n").await;
+    if written.is_ok() { End::Close } else { End::Gone }
 }
 
-/// Plays a play, while it watches whether the peer is still there. `None` when the connection goes on.
+/// Plays the reply to a request and watches for a disconnect of the peer. Returns `None` if the connection continues.
 async fn perform(play: &Play, socket: &mut impl Socket, input: &mut BytesMut, gates: &Semaphore) -> Option<End> {
     let (reader, writer) = split(socket);
-    let mut stage = Stage { writer, gates, framing: Framing::Bare, out: Vec::new(), joins: false };
+    let mut player = Player { writer, gates, framing: Framing::Bare, out: Vec::new(), joins: false };
     tokio::select! {
         biased;
-        end = stage.play(play) => end,
+        end = player.play(play) => end,
         () = gone(reader, input) => Some(End::Gone),
     }
 }
 
-/// Ends when the peer has closed its side or reset the connection. What comes before is kept.
+/// Waits until the peer closes its side or resets the connection. Bytes that arrive before are kept in `input`.
 async fn gone(mut reader: ReadHalf<&mut impl Socket>, input: &mut BytesMut) {
-    while let Ok(true) = inbound::more(&mut reader, input).await {
+    while let Ok(true) = inbound::read_more(&mut reader, input).await {
         if input.len() > MAX_AHEAD {
-            // Without reading on there is no telling; the play ends all the same.
+            // A disconnect cannot be noticed without reading more; the play still ends.
             std::future::pending::<()>().await;
         }
     }
 }
 
-/// Ends the connection; when it was over for the peer too.
-async fn part(mut socket: impl Socket, end: End) -> Instant {
+/// Ends the connection. Returns the time at which it had ended for the peer as well.
+async fn end_connection(mut socket: impl Socket, end: End) -> Instant {
     match end {
         End::Gone => {}
         End::Reset => {
             let at = clock::now();
-            // When that fails the peer is gone already.
+            // Fails only if the peer has already disconnected.
             let _ = socket.reset_at_close();
             return at;
         }
@@ -122,27 +123,28 @@ async fn part(mut socket: impl Socket, end: End) -> Instant {
     clock::now()
 }
 
-/// Reads until the peer closes: closing with bytes unread would be a reset, which takes away what is still on its way.
+/// Reads until the peer closes. Closing a socket with unread bytes would send a RST, which discards data in flight.
 async fn drain(socket: &mut (impl AsyncRead + Unpin)) {
     let mut input = BytesMut::new();
-    while let Ok(true) = inbound::more(socket, &mut input).await {
+    while let Ok(true) = inbound::read_more(socket, &mut input).await {
         input.clear();
     }
 }
 
-/// Where a play is played.
-struct Stage<'a, S> {
+/// Plays the steps of a play on a socket.
+struct Player<'a, S> {
     writer: WriteHalf<&'a mut S>,
     gates: &'a Semaphore,
     framing: Framing,
-    /// What goes out with the next write.
+    /// The bytes of the next write.
     out: Vec<u8>,
-    /// Whether another answer follows at once: both go out in one write, so that nobody can come in between.
+    /// True if another head follows immediately. Both replies then go out in one write, so that the client cannot act
+    /// in between.
     joins: bool,
 }
 
-impl<S: Socket> Stage<'_, S> {
-    /// Plays it all; `None` when the connection goes on.
+impl<S: Socket> Player<'_, S> {
+    /// Plays all steps. Returns `None` if the connection continues.
     async fn play(&mut self, play: &Play) -> Option<End> {
         let mut steps = play.in_order().peekable();
         while let Some(step) = steps.next() {
@@ -157,7 +159,7 @@ impl<S: Socket> Stage<'_, S> {
     }
 
     async fn step(&mut self, step: &Step) -> io::Result<Option<End>> {
-        // A head goes out with what follows it at once, as servers write it.
+        // A head goes out in one write with the body that follows it immediately, as in real servers.
         if !matches!(step, Step::Bytes(_) | Step::Body(_) | Step::End | Step::Head(..)) {
             self.flush().await?;
         }
@@ -170,9 +172,9 @@ impl<S: Socket> Stage<'_, S> {
             Step::Body(bytes) => self.body(bytes).await?,
             Step::End if self.framing == Framing::Chunked => {
                 self.out.extend_from_slice(b"0\r\n\r\n");
-                self.leave().await?;
+                self.flush_unless_joined().await?;
             }
-            Step::End => self.leave().await?,
+            Step::End => self.flush_unless_joined().await?,
             Step::Pause(duration) => tokio::time::sleep(*duration).await,
             Step::Gate => self.gate().await,
             Step::Hold => std::future::pending().await,
@@ -201,18 +203,18 @@ impl<S: Socket> Stage<'_, S> {
             self.out.extend_from_slice(bytes);
             self.out.extend_from_slice(b"\r\n");
         }
-        self.leave().await
+        self.flush_unless_joined().await
     }
 
     async fn gate(&mut self) {
-        // An error says that all gates are open.
+        // An error means that all gates are open.
         if let Ok(permit) = self.gates.acquire().await {
             permit.forget();
         }
     }
 
-    /// Writes what is there, unless it goes out with the next answer.
-    async fn leave(&mut self) -> io::Result<()> {
+    /// Flushes the buffered bytes, unless they go out together with the next reply.
+    async fn flush_unless_joined(&mut self) -> io::Result<()> {
         if self.joins { Ok(()) } else { self.flush().await }
     }
 
@@ -223,5 +225,5 @@ impl<S: Socket> Stage<'_, S> {
     }
 }
 
-/// As much is taken in ahead of its turn while a play is on.
+/// Maximum number of bytes that are read ahead while a play is in progress.
 const MAX_AHEAD: usize = 1 << 20;

@@ -1,19 +1,20 @@
-//! A model server that decides by the request what to say, as a real one would.
+//! Conforming replies: a model server without faults, whose reply depends only on the request.
 //!
-//! | the request | the answer |
+//! | request | reply |
 //! |---|---|
-//! | says "refuse" | a refusal, in the protocol's shape |
-//! | ends with results of tools | a text that quotes them |
-//! | must call a tool, or names one in its text | a call with arguments that fit the tool's schema |
-//! | has two tools and `parallel_tool_calls: true`, or says "parallel" and has tools | two calls |
-//! | wants JSON | a JSON text that fits the schema, when it is a simple one |
-//! | says "count to N" | the numbers from 1 to N |
-//! | has pictures | how many they are and of which types, then as below |
+//! | contains "refuse" | a refusal, in the form of the protocol |
+//! | ends with tool results | a text that quotes them |
+//! | must call a tool, or contains the name of one | a call with arguments that match the schema of the tool |
+//! | has two tools and `parallel_tool_calls: true`, or contains "parallel" and has tools | two calls |
+//! | requests JSON | a JSON text that matches the schema, if it is a simple one |
+//! | contains "count to N" | the numbers from 1 to N |
+//! | has pictures | their number and types, followed by the text below |
 //! | anything else | `You said: …` |
 //!
-//! Reasoning comes first where it is asked for. An output cap of 8 or less cuts the text, as does a larger one that it
-//! exceeds, and stop texts stop it. A token is a word, roughly. Ids, times and numbers follow from the number of the
-//! request alone. Requests that lack what no server does without are refused with 400; keys are not looked at.
+//! Reasoning comes first if it is enabled. A token limit of 8 or less always truncates the text, a larger one if the
+//! text exceeds it. Stop sequences end the text. A token is roughly a word. Ids, times and numbers depend only on the
+//! number of the request. Requests without a field that every server requires are refused with 400. API keys are not
+//! checked.
 
 mod answer;
 mod ask;
@@ -35,13 +36,13 @@ pub(crate) use error::Failure;
 use crate::play::{EVENT_STREAM, Framing, Play, Step};
 use crate::request::{Protocol, Request};
 
-/// What a real server does in answer to a request.
+/// Returns the conforming reply to a request as a play.
 #[must_use]
 pub fn answer(request: &Request) -> Play {
     reply(request).play(request)
 }
 
-/// What a real server says in answer to a request.
+/// Returns the conforming reply to a request.
 #[must_use]
 pub fn reply(request: &Request) -> Reply {
     match decide(request) {
@@ -50,7 +51,7 @@ pub fn reply(request: &Request) -> Reply {
     }
 }
 
-/// What a real server says when the same is asked without a stream. A form is answered as it asks.
+/// Returns the conforming plain reply to a request, even if it requests a stream. Multipart forms are not changed.
 #[must_use]
 pub fn plain(request: &Request) -> Reply {
     let mut request = request.clone();
@@ -62,7 +63,7 @@ pub fn plain(request: &Request) -> Reply {
     reply(&request)
 }
 
-/// What a server says.
+/// The reply of a server.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
     /// A status and a JSON body.
@@ -72,7 +73,7 @@ pub enum Reply {
 }
 
 impl Reply {
-    /// The reply as it is sent.
+    /// Returns the play that sends the reply.
     #[must_use]
     pub fn play(&self, request: &Request) -> Play {
         let id = format!("req_{:016x}", request.number);
@@ -93,9 +94,9 @@ impl Reply {
 /// One event of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Of its `event:` line; Chat has none.
+    /// The value of its `event:` line; Chat has none.
     pub name: Option<String>,
-    /// Of its `data:` line: one line of JSON, or `[DONE]`.
+    /// The value of its `data:` line: one line of JSON, or `[DONE]`.
     pub data: String,
 }
 
@@ -110,7 +111,7 @@ impl Event {
         Self { name: None, data: data.to_string() }
     }
 
-    /// As it stands on the wire, with its empty line.
+    /// Encodes the event, with its empty line.
     #[must_use]
     pub fn to_bytes(&self) -> Bytes {
         let name = self.name.as_ref().map_or(String::new(), |name| format!("event: {name}\n"));
@@ -140,7 +141,7 @@ fn decide(request: &Request) -> Result<Reply, Failure> {
     }
 }
 
-/// The body, which has to be a JSON object.
+/// Parses the body, which must be a JSON object.
 fn object(request: &Request) -> Result<Value, Failure> {
     match request.json() {
         body @ Value::Object(_) => Ok(body),
@@ -148,7 +149,7 @@ fn object(request: &Request) -> Result<Value, Failure> {
     }
 }
 
-/// When the answer to a request was made, in Unix seconds.
+/// The creation time of the reply to a request, in Unix seconds.
 fn created(request: &Request) -> usize {
     1_789_000_000 + request.number
 }

@@ -6,7 +6,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use httparse::Status;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// A request as it stands on the wire.
+/// The parts of an HTTP request.
 #[derive(Debug, Default)]
 pub(crate) struct Message {
     pub(crate) method: String,
@@ -15,12 +15,12 @@ pub(crate) struct Message {
     pub(crate) body: Bytes,
 }
 
-/// Reads the next request; `None` when the peer is gone before its first byte.
+/// Reads the next request. Returns `None` if the peer closes the connection before its first byte.
 ///
-/// `input` holds what was read and not yet used.
+/// `input` holds bytes that were read but not parsed yet.
 ///
 /// # Errors
-/// When the peer is gone within a request, or sends what is none ([`io::ErrorKind::InvalidData`]).
+/// If the peer disconnects within a request, or sends an invalid one ([`io::ErrorKind::InvalidData`]).
 pub(crate) async fn read<S>(socket: &mut S, input: &mut BytesMut) -> io::Result<Option<Message>>
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -30,9 +30,9 @@ where
             break message;
         }
         if input.len() > MAX_HEAD {
-            return Err(invalid("a head without end"));
+            return Err(invalid("request head too long"));
         }
-        if !more(socket, input).await? {
+        if !read_more(socket, input).await? {
             return if input.is_empty() { Ok(None) } else { Err(io::ErrorKind::UnexpectedEof.into()) };
         }
     };
@@ -43,13 +43,13 @@ where
     Ok(Some(message))
 }
 
-/// Reads what comes next; false when nothing more does.
-pub(crate) async fn more(socket: &mut (impl AsyncRead + Unpin), input: &mut BytesMut) -> io::Result<bool> {
-    input.reserve(AT_ONCE);
+/// Reads more bytes. Returns false at the end of the stream.
+pub(crate) async fn read_more(socket: &mut (impl AsyncRead + Unpin), input: &mut BytesMut) -> io::Result<bool> {
+    input.reserve(READ_SIZE);
     Ok(socket.read_buf(input).await? > 0)
 }
 
-/// Takes a head off the input, once it is whole.
+/// Parses and removes a head from the input, once it is complete.
 fn head(input: &mut BytesMut) -> io::Result<Option<Message>> {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut head = httparse::Request::new(&mut headers);
@@ -85,11 +85,11 @@ async fn chunks(socket: &mut (impl AsyncRead + Unpin), input: &mut BytesMut) -> 
             break;
         }
         if body.len().saturating_add(size) > MAX_BODY {
-            return Err(invalid("a body that is too large"));
+            return Err(invalid("request body too large"));
         }
         body.extend_from_slice(&exactly(size, socket, input).await?);
         if !self::line(socket, input).await?.is_empty() {
-            return Err(invalid("a chunk that is longer than it says"));
+            return Err(invalid("chunk exceeds its size"));
         }
     }
     // Trailers.
@@ -97,20 +97,20 @@ async fn chunks(socket: &mut (impl AsyncRead + Unpin), input: &mut BytesMut) -> 
     Ok(body.freeze())
 }
 
-/// The next bytes, so many.
+/// Reads exactly `length` bytes.
 async fn exactly(length: usize, socket: &mut (impl AsyncRead + Unpin), input: &mut BytesMut) -> io::Result<Bytes> {
     if length > MAX_BODY {
-        return Err(invalid("a body that is too large"));
+        return Err(invalid("request body too large"));
     }
     while input.len() < length {
-        if !more(socket, input).await? {
+        if !read_more(socket, input).await? {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
     }
     Ok(input.split_to(length).freeze())
 }
 
-/// The next line, without its end.
+/// Reads a line, without its line ending.
 async fn line(socket: &mut (impl AsyncRead + Unpin), input: &mut BytesMut) -> io::Result<Bytes> {
     loop {
         if let Some(end) = memchr::memchr(b'\n', input) {
@@ -118,8 +118,8 @@ async fn line(socket: &mut (impl AsyncRead + Unpin), input: &mut BytesMut) -> io
             let line = line.slice(..end);
             return Ok(if line.ends_with(b"\r") { line.slice(..end - 1) } else { line });
         }
-        if input.len() > MAX_HEAD || !more(socket, input).await? {
-            return Err(invalid("a line without end"));
+        if input.len() > MAX_HEAD || !read_more(socket, input).await? {
+            return Err(invalid("unterminated line"));
         }
     }
 }
@@ -132,8 +132,8 @@ fn invalid(why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Erro
     io::Error::new(io::ErrorKind::InvalidData, why)
 }
 
-/// As much is read at once, at least. Small, since thousands of connections may be open.
-const AT_ONCE: usize = 4 << 10;
+/// Minimum buffer space for a read. Small, because thousands of connections may be open.
+const READ_SIZE: usize = 4 << 10;
 
 const MAX_HEAD: usize = 64 << 10;
 const MAX_HEADERS: usize = 128;

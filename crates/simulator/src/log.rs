@@ -1,4 +1,4 @@
-//! What has happened so far, and waiting for more.
+//! The log of requests and connections, which tests can wait on.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use crate::clock;
 use crate::inbound::Message;
 use crate::request::Request;
 
-/// What has happened so far.
+/// The log of requests and connections.
 #[derive(Default)]
 pub(crate) struct Log {
     state: Mutex<State>,
@@ -19,17 +19,17 @@ pub(crate) struct Log {
 struct State {
     /// The newest requests.
     requests: VecDeque<Request>,
-    /// Requests so far, those that are no longer kept as well.
+    /// Number of requests so far, including those that are no longer kept.
     count: usize,
-    /// The sum of the bodies that are kept.
+    /// Total size of the kept bodies.
     kept_bytes: usize,
-    /// When each connection ended.
+    /// The time at which each connection ended.
     connections: Vec<Option<Instant>>,
     open: usize,
 }
 
 impl Log {
-    /// Notes a new connection and gives it its number.
+    /// Records a new connection and returns its number.
     pub(crate) fn connected(&self) -> usize {
         self.change(|state| {
             state.connections.push(None);
@@ -38,7 +38,7 @@ impl Log {
         })
     }
 
-    /// Notes the end of a connection, seen at `at`.
+    /// Records the end of a connection, noticed at `at`.
     pub(crate) fn disconnected(&self, connection: usize, at: Instant) {
         self.change(|state| {
             state.connections[connection] = Some(at);
@@ -46,8 +46,8 @@ impl Log {
         });
     }
 
-    /// Notes a request and gives it its number.
-    pub(crate) fn asked(&self, connection: usize, nth_on_connection: usize, message: Message) -> Request {
+    /// Records a request and assigns its number.
+    pub(crate) fn record(&self, connection: usize, nth_on_connection: usize, message: Message) -> Request {
         let Message { method, path, headers, body } = message;
         let at = clock::now();
         self.change(|state| {
@@ -78,7 +78,7 @@ impl Log {
         self.wait(within, |state| state.connections[state.request(request)?.connection])
     }
 
-    /// Waits until `look` finds something, but not for longer than `within`.
+    /// Waits until `look` finds something. Returns `None` on timeout.
     fn wait<T>(&self, within: Duration, look: impl Fn(&State) -> Option<T>) -> Option<T> {
         let waits = |state: &mut State| look(state).is_none();
         let waited = self.changed.wait_timeout_while(self.lock(), within, waits);
@@ -97,12 +97,12 @@ impl Log {
 }
 
 impl State {
-    /// Keeps a request, and lets go of the oldest when there are too many.
+    /// Keeps a request, and drops the oldest ones if there are too many.
     fn keep(&mut self, request: Request) {
         self.count += 1;
         self.kept_bytes += request.body.len();
         self.requests.push_back(request);
-        while self.requests.len() > 1 && (self.requests.len() > KEPT || self.kept_bytes > KEPT_BYTES) {
+        while self.requests.len() > 1 && (self.requests.len() > MAX_KEPT || self.kept_bytes > MAX_KEPT_BYTES) {
             self.kept_bytes -= self.requests.pop_front().map_or(0, |oldest| oldest.body.len());
         }
     }
@@ -113,8 +113,8 @@ impl State {
     }
 }
 
-/// As many requests are kept; far more than a test sends, and little to a bench.
-const KEPT: usize = 16_384;
+/// Maximum number of kept requests: far more than a test sends, and little memory in a bench.
+const MAX_KEPT: usize = 16_384;
 
-/// As much of their bodies is kept.
-const KEPT_BYTES: usize = 256 << 20;
+/// Maximum total size of their bodies.
+const MAX_KEPT_BYTES: usize = 256 << 20;

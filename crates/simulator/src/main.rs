@@ -1,4 +1,4 @@
-//! The binary: a model server that is honest, or fails as the model's name says.
+//! The binary: a model server whose replies conform, or fail in the way that the model name selects.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -8,21 +8,21 @@ use sluicegate_simulator::{Simulator, scenario};
 
 /// A model server for tests of clients: Responses, Chat Completions, Messages and Images.
 ///
-/// The model of a request says what happens: a scenario by its name, as --list has them, and an honest answer for every
-/// other name.
+/// The model name of a request selects a scenario, see --list. Every other model name gets a conforming ("honest")
+/// reply.
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Arguments {
-    /// Where to listen.
+    /// Address to listen on.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9100")]
     listen: SocketAddr,
-    /// Print the scenarios.
+    /// Print all scenarios.
     #[arg(long)]
     list: bool,
-    /// Print what the scenarios fault-0, fault-1 … do, so many of them.
+    /// Print the faults of this many scenarios fault-0, fault-1, ….
     #[arg(long, value_name = "COUNT")]
     faults: Option<u64>,
-    /// The seed of the first of them.
+    /// Seed of the first fault to print.
     #[arg(long, value_name = "SEED", default_value_t = 0, requires = "faults")]
     first: u64,
 }
@@ -43,7 +43,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// A line for each scenario: its template, the rows of the fault list that it shows, and what it does.
+/// Prints a line for each scenario: its template, the rows of the fault list that it covers, and its description.
 fn list(out: &mut impl Write) -> io::Result<()> {
     for scenario in scenario::all() {
         writeln!(out, "{:28} {:9} {}", scenario.template(), scenario.rows().join(" "), scenario.about())?;
@@ -51,9 +51,10 @@ fn list(out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// A line for each seed: it, the fault of streams and that of plain replies, each with whether it loses something.
+/// Prints a line for each seed: the seed, its fault for streams and its fault for plain replies, each with the word
+/// `loses` or `keeps`.
 ///
-/// The seed after the last of 64 bits is 0.
+/// Seeds wrap around at 64 bits.
 fn list_faults(first: u64, count: u64, out: &mut impl Write) -> io::Result<()> {
     for seed in (0..count).map(|number| first.wrapping_add(number)) {
         let [stream, plain] = [true, false].map(|stream| {

@@ -1,32 +1,32 @@
-//! What the server does in answer to a request, as raw as TCP lets it.
+//! Scripted replies to requests, with control over every byte and the end of the connection.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::Value;
 
-/// What the server does in answer to a request: steps, one after another. When the last is done the connection goes on
-/// with the next request, unless a step has ended it.
+/// A scripted reply to a request: a sequence of steps. After the last one the connection continues with the next
+/// request, unless a step has ended it.
 #[derive(Clone, Debug, Default)]
 pub struct Play {
     steps: Vec<Step>,
-    /// Comes after the steps, over and over.
+    /// Steps that are repeated endlessly after the others.
     forever: Vec<Step>,
 }
 
-/// One thing that the server does.
+/// One action of the server.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// Writes these bytes.
     Bytes(Bytes),
     /// Writes a status line and headers, each with its CRLF, then the header of the framing and the empty line. They go
-    /// out in one write with what follows at once.
+    /// out in one write with the body that follows immediately.
     Head(Bytes, Framing),
-    /// Writes a piece of the body, framed as the head has said: one chunk, or the bytes alone.
+    /// Writes a chunk of the body with the framing of the head.
     Body(Bytes),
-    /// Writes the last chunk, when the head has said that there are chunks.
+    /// Writes the last chunk if the framing of the head is chunked.
     End,
-    /// Does nothing for so long.
+    /// Does nothing for this long.
     Pause(Duration),
     /// Waits for [`Simulator::release`](crate::Simulator::release).
     Gate,
@@ -38,64 +38,64 @@ pub enum Step {
     Reset,
 }
 
-/// How a head says where its body ends.
+/// The framing of a body, as declared in the head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
     /// `content-length`.
     Length(usize),
     /// `transfer-encoding: chunked`.
     Chunked,
-    /// Nothing is said.
+    /// Neither: the body ends with the connection.
     Bare,
 }
 
-/// What comes where a body is cut.
+/// The way in which a truncated body ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
     /// A RST.
     Reset,
     /// A FIN, in the middle of the body.
     Close,
-    /// The proper end of a body: the last chunk, or a length that is no more than what is left.
+    /// The proper end of a body: the last chunk, or a length that matches the truncated body.
     Clean,
     /// Nothing, until the peer closes.
     Hold,
 }
 
 impl Play {
-    /// Nothing at all.
+    /// An empty play.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A whole answer of JSON.
+    /// A complete JSON reply.
     #[must_use]
     pub fn json(status: u16, body: &Value) -> Self {
         Self::answer(status, &[("content-type", "application/json")], body.to_string())
     }
 
-    /// A whole answer with `content-length`.
+    /// A complete reply with `content-length`.
     #[must_use]
     pub fn answer(status: u16, headers: &[(&str, &str)], body: impl Into<Bytes>) -> Self {
         let body = body.into();
         Self::new().head(status, headers, Framing::Length(body.len())).body(body)
     }
 
-    /// A whole stream: 200, `text/event-stream`, one chunk for each event. The events are as they stand on the wire,
-    /// with their empty line.
+    /// A complete stream: 200, `text/event-stream`, one chunk for each event. The events are in wire format, with their
+    /// empty line.
     #[must_use]
     pub fn events<E: Into<Bytes>>(events: impl IntoIterator<Item = E>) -> Self {
         events.into_iter().fold(Self::stream(), Self::body).step(Step::End)
     }
 
-    /// The head of a stream alone: pieces of the body may follow, and [`Step::End`].
+    /// Only the head of a stream; chunks of the body and [`Step::End`] can be added.
     #[must_use]
     pub fn stream() -> Self {
         Self::new().head(200, EVENT_STREAM, Framing::Chunked)
     }
 
-    /// A whole stream in one chunk.
+    /// A complete stream in one chunk.
     #[must_use]
     pub fn sse(stream: impl Into<Bytes>) -> Self {
         Self::events([stream.into()])
@@ -108,7 +108,7 @@ impl Play {
         self
     }
 
-    /// Adds bytes, as they are.
+    /// Adds raw bytes.
     #[must_use]
     pub fn bytes(self, bytes: impl Into<Bytes>) -> Self {
         self.step(Step::Bytes(bytes.into()))
@@ -124,7 +124,7 @@ impl Play {
         self.step(Step::Head(head.into(), framing))
     }
 
-    /// Adds a piece of the body.
+    /// Adds a chunk of the body.
     #[must_use]
     pub fn body(self, bytes: impl Into<Bytes>) -> Self {
         self.step(Step::Body(bytes.into()))
@@ -168,20 +168,20 @@ impl Play {
         self
     }
 
-    /// Adds the steps of another play, over and over until the peer is gone. Nothing can follow.
+    /// Adds the steps of another play, repeated until the peer disconnects. Nothing can follow.
     #[must_use]
     pub fn forever(mut self, other: Self) -> Self {
         self.forever = other.steps;
         self
     }
 
-    /// The body, whatever its pieces.
+    /// The complete body.
     #[must_use]
     pub fn body_bytes(&self) -> Vec<u8> {
         self.pieces().flatten().copied().collect()
     }
 
-    /// The pieces of the body: of a stream, its events.
+    /// The chunks of the body; in a stream, its events.
     pub fn pieces(&self) -> impl Iterator<Item = &Bytes> {
         self.steps.iter().filter_map(|step| match step {
             Step::Body(piece) => Some(piece),
@@ -189,7 +189,7 @@ impl Play {
         })
     }
 
-    /// Sends only the first `length` bytes of the body, then `cut`. A longer length than the body's cuts at its end,
+    /// Sends only the first `length` bytes of the body, then `cut`. If the body is shorter, `cut` happens at its end,
     /// before the last chunk.
     #[must_use]
     pub fn cut_at(self, length: usize, cut: Cut) -> Self {
@@ -201,7 +201,7 @@ impl Play {
         })
     }
 
-    /// Sends only the first `count` pieces of the body, then `cut`.
+    /// Sends only the first `count` chunks of the body, then `cut`.
     #[must_use]
     pub fn cut_after(self, count: usize, cut: Cut) -> Self {
         let mut left = count;
@@ -212,13 +212,13 @@ impl Play {
         })
     }
 
-    /// Sends all of the body but not its end, and waits until the peer closes.
+    /// Sends the complete body without the last chunk, and waits until the peer closes.
     #[must_use]
     pub fn then_hold(self) -> Self {
         self.cut_after(usize::MAX, Cut::Hold)
     }
 
-    /// Sends the same body in other pieces, of these sizes; then from the first size again.
+    /// Sends the same body in chunks of these sizes, which are repeated. Without sizes it is one chunk.
     #[must_use]
     pub fn chunked_by(self, sizes: &[usize]) -> Self {
         let mut body = Bytes::from(self.body_bytes());
@@ -231,7 +231,7 @@ impl Play {
         self.with_pieces(pieces)
     }
 
-    /// Sends each piece of the body this long after the one before.
+    /// Adds a pause before each chunk of the body.
     #[must_use]
     pub fn paced(mut self, pause: Duration) -> Self {
         let with_pause = |step| match step {
@@ -242,7 +242,7 @@ impl Play {
         self
     }
 
-    /// Sends another body under the same head. A length in the head is made to fit.
+    /// Replaces the body. A length in the head is adjusted.
     #[must_use]
     pub fn with_pieces<B: Into<Bytes>>(mut self, pieces: impl IntoIterator<Item = B>) -> Self {
         let pieces: Vec<Bytes> = pieces.into_iter().map(Into::into).collect();
@@ -254,12 +254,12 @@ impl Play {
         self
     }
 
-    /// Every step in its turn; without end when some come over and over.
+    /// All steps in order; endless if some are repeated.
     pub(crate) fn in_order(&self) -> impl Iterator<Item = &Step> {
         self.steps.iter().chain(self.forever.iter().cycle())
     }
 
-    /// Keeps of the body what `keep` gives of its pieces, up to the first `None`, and ends there.
+    /// Replaces each chunk of the body by the result of `keep`, up to the first `None`, and ends there with `cut`.
     fn cut(mut self, cut: Cut, mut keep: impl FnMut(&Bytes) -> Option<Bytes>) -> Self {
         let mut is_kept = true;
         self.steps = std::mem::take(&mut self.steps)
@@ -286,6 +286,7 @@ impl Play {
         }
     }
 
+    /// Sets a length in the head to that of the body.
     fn fit_length(&mut self) {
         let length = self.pieces().map(Bytes::len).sum();
         for step in &mut self.steps {
@@ -300,7 +301,7 @@ impl Play {
 pub(crate) const EVENT_STREAM: &[(&str, &str)] =
     &[("content-type", "text/event-stream; charset=utf-8"), ("cache-control", "no-cache")];
 
-/// The usual words for a status.
+/// The usual reason phrase of a status.
 fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",

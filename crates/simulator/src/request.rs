@@ -1,4 +1,4 @@
-//! A request, as it came.
+//! A request as received.
 
 use std::time::Instant;
 
@@ -8,53 +8,53 @@ use serde_json::Value;
 
 use crate::honest::form::Form;
 
-/// A request, as it came.
+/// A request as received.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Its place among all requests, from 0.
+    /// Index among all requests, from 0.
     pub number: usize,
-    /// The place of its connection among all connections, from 0.
+    /// Index of its connection among all connections, from 0.
     pub connection: usize,
-    /// Its place among the requests of its connection, from 0.
+    /// Index among the requests of its connection, from 0.
     pub nth_on_connection: usize,
-    /// As sent: `POST`.
+    /// The method as sent: `POST`.
     pub method: String,
     /// The request target as sent, with its query: `/v1/responses?x=1`.
     pub path: String,
-    /// Names in lower case, in the order in which they came; bytes outside UTF-8 are replaced.
+    /// The headers in order, with names in lower case; invalid UTF-8 is replaced.
     pub headers: Vec<(String, String)>,
-    /// Without its transfer coding.
+    /// The body, without its transfer coding.
     pub body: Bytes,
-    /// When the last byte of it had come.
+    /// The time at which its last byte had arrived.
     pub at: Instant,
 }
 
 impl Request {
-    /// The first header of this name, which is given in any case.
+    /// The first header with this name, compared without regard to case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
-    /// The body as JSON; null when it is none.
+    /// The body as JSON; null if it is not valid JSON.
     #[must_use]
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 
-    /// The model that is asked for, in JSON or in a form; empty when none is.
+    /// The requested model, in JSON or in a form; empty if there is none.
     #[must_use]
     pub fn model(&self) -> String {
-        self.brief().model.unwrap_or_default()
+        self.summary().model.unwrap_or_default()
     }
 
-    /// Whether a stream is asked for, in JSON or in a form.
+    /// Returns true if a stream is requested, in JSON or in a form.
     #[must_use]
     pub fn streams(&self) -> bool {
-        self.brief().stream.unwrap_or_default()
+        self.summary().stream.unwrap_or_default()
     }
 
-    /// What is spoken on the path, whatever stands before it: `/v1/messages` and `/anthropic/v1/messages` are Messages.
+    /// The protocol of the path, whatever its prefix: `/v1/messages` and `/anthropic/v1/messages` are Messages.
     #[must_use]
     pub fn protocol(&self) -> Option<Protocol> {
         let path = self.route();
@@ -73,17 +73,17 @@ impl Request {
         self.path.split('?').next().unwrap_or_default()
     }
 
-    fn brief(&self) -> Brief {
+    fn summary(&self) -> Summary {
         match Form::of(self) {
             Some(form) => {
-                Brief { model: form.text("model"), stream: form.text("stream").map(|stream| stream == "true") }
+                Summary { model: form.text("model"), stream: form.text("stream").map(|stream| stream == "true") }
             }
             None => serde_json::from_slice(&self.body).unwrap_or_default(),
         }
     }
 }
 
-/// The protocols that are spoken.
+/// The supported protocols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Protocol {
     /// `POST …/responses`.
@@ -96,9 +96,9 @@ pub enum Protocol {
     Images,
 }
 
-/// What can be told of a body without reading all of it.
+/// The fields that select a scenario, deserialized without the rest of the body.
 #[derive(Default, Deserialize)]
-struct Brief {
+struct Summary {
     model: Option<String>,
     stream: Option<bool>,
 }

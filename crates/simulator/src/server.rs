@@ -1,4 +1,4 @@
-//! The server: a thread with a listener, and the handle on it.
+//! The server: a thread with a listener, and its handle.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -16,53 +16,53 @@ use crate::log::Log;
 use crate::play::Play;
 use crate::request::Request;
 
-/// A model server on 127.0.0.1, at a port that the system chose. Dropping it stops it and closes its connections.
+/// A model server on 127.0.0.1, on a port chosen by the system. Dropping it stops it and closes its connections.
 ///
-/// The handle is synchronous: the server has a thread of its own.
+/// The handle is synchronous: the server runs on a separate thread.
 pub struct Simulator {
     address: SocketAddr,
     shared: Arc<Shared>,
-    /// Dropping it stops the thread.
+    /// Stops the thread when it is dropped.
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// A model server to which connections are brought: it has neither sockets nor a thread, and its pauses go by the clock
-/// of the runtime that it is awaited on, which tests may pause.
+/// A model server without a listener or a thread: the caller passes connections to it. Its pauses use the clock of the
+/// runtime that it is awaited on, which tests can pause.
 pub struct Detached {
     shared: Shared,
 }
 
-/// What the connections have in common.
+/// The state shared by all connections.
 pub(crate) struct Shared {
     pub(crate) behave: Box<dyn Fn(&Request) -> Play + Send + Sync>,
     pub(crate) log: Log,
-    /// A permit for each gate that may be passed.
+    /// One permit for each gate that may be passed.
     pub(crate) gates: Semaphore,
 }
 
 impl Simulator {
-    /// Answers every request by `behave`, which is called once the request has come as a whole. It is called on the
-    /// server's one thread: nothing else happens until it returns.
+    /// Starts a server that replies to every request with the result of `behave`, which is called once the request was
+    /// read completely. It runs on the only thread of the server and blocks it.
     ///
     /// # Errors
-    /// When the system gives no port or no thread.
+    /// If no port is available or the thread cannot be started.
     pub fn start(behave: impl Fn(&Request) -> Play + Send + Sync + 'static) -> io::Result<Self> {
         Self::listen((Ipv4Addr::LOCALHOST, 0).into(), behave)
     }
 
-    /// Answers as a real server does: [`honest::answer`].
+    /// Starts a server whose replies conform: [`honest::answer`].
     ///
     /// # Errors
-    /// As for [`Self::start`].
+    /// The same as for [`Self::start`].
     pub fn honest() -> io::Result<Self> {
         Self::start(honest::answer)
     }
 
-    /// As [`Self::start`], at this address.
+    /// Like [`Self::start`], but listens on this address.
     ///
     /// # Errors
-    /// When the address cannot be had, or there is no thread.
+    /// If the address cannot be bound or the thread cannot be started.
     pub fn listen(address: SocketAddr, behave: impl Fn(&Request) -> Play + Send + Sync + 'static) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let listener = listener(address, &runtime)?;
@@ -83,80 +83,81 @@ impl Simulator {
         Ok(Self { address, shared, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// `http://127.0.0.1:PORT/v1`.
+    /// The base URL of its API: `http://127.0.0.1:PORT/v1`.
     #[must_use]
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.address)
     }
 
-    /// The requests so far, in order. Of very many only the newest 16,384 are kept, and of very large ones fewer.
+    /// The requests so far, in order. Only the newest 16,384 are kept, and fewer if their bodies exceed 256 MiB in
+    /// total.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
         self.shared.log.requests()
     }
 
-    /// Waits until so many requests have come in all; false when they have not `within` the time.
+    /// Waits until this many requests have arrived in total. Returns false on timeout.
     #[must_use]
     pub fn wait_for_requests(&self, count: usize, within: Duration) -> bool {
         self.shared.log.wait_for_requests(count, within)
     }
 
-    /// Waits until the connection of a request, counted from 0, is over, because the peer has closed its side or reset
-    /// it, or the play has. When that was seen; `None` when it was not `within` the time.
+    /// Waits until the connection of a request, counted from 0, has ended: the peer or the play has closed or reset it.
+    /// Returns the time at which that was noticed, or `None` on timeout.
     #[must_use]
     pub fn wait_for_close(&self, request: usize, within: Duration) -> Option<Instant> {
         self.shared.log.wait_for_close(request, within)
     }
 
-    /// Connections that were accepted so far.
+    /// The number of accepted connections so far.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.shared.log.connections()
     }
 
-    /// Connections that are not over yet.
+    /// The number of open connections.
     #[must_use]
     pub fn open_connections(&self) -> usize {
         self.shared.log.open_connections()
     }
 
-    /// Lets one play pass one [`Gate`](crate::Step::Gate): one that waits there, or the next that will come to one.
+    /// Lets one play pass one [`Gate`](crate::Step::Gate): a waiting one, or else the next that reaches a gate.
     pub fn release(&self) {
         self.shared.gates.add_permits(1);
     }
 
-    /// Opens all gates for good.
+    /// Opens all gates permanently.
     pub fn release_all(&self) {
         self.shared.gates.close();
     }
 
-    /// Waits for the server's end, which only a failure of its thread brings about.
+    /// Waits for the thread of the server, which only ends if it panics.
     pub fn join(mut self) {
         if let Some(thread) = self.thread.take() {
-            // A panic was told by the thread itself.
+            // The panic was already printed by the thread.
             let _ = thread.join();
         }
     }
 }
 
 impl Detached {
-    /// Answers every request by `behave`.
+    /// Creates a server that replies to every request with the result of `behave`.
     pub fn new(behave: impl Fn(&Request) -> Play + Send + Sync + 'static) -> Self {
         Self { shared: Shared { behave: Box::new(behave), log: Log::default(), gates: Semaphore::new(0) } }
     }
 
-    /// Serves a connection to its end.
+    /// Serves a connection until it ends.
     pub async fn serve<S: Socket>(&self, socket: S) {
         connection::serve(socket, self.shared.log.connected(), &self.shared).await;
     }
 
-    /// The requests so far, as of [`Simulator::requests`].
+    /// The requests so far, like [`Simulator::requests`].
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
         self.shared.log.requests()
@@ -183,8 +184,8 @@ fn listener(address: SocketAddr, runtime: &Runtime) -> io::Result<TcpListener> {
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     loop {
         let Ok((socket, _)) = listener.accept().await else {
-            // Out of file descriptors: some will come free.
-            tokio::time::sleep(ACCEPT_AGAIN).await;
+            // Out of file descriptors: retry until some are free.
+            tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
             continue;
         };
         let connection = shared.log.connected();
@@ -193,7 +194,8 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
-/// As many may wait to be accepted, so that thousands can dial at once.
+/// Length of the accept queue, so that thousands of clients can connect at once.
 const BACKLOG: u32 = 4_096;
 
-const ACCEPT_AGAIN: Duration = Duration::from_millis(10);
+/// Delay before the next attempt after a failed accept.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(10);

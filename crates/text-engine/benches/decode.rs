@@ -1,4 +1,4 @@
-//! Tokens per second of the embedded model: reading a prompt, and writing after it.
+//! Tokens per second of the embedded model: processing a prompt, and generating an answer.
 
 #![allow(clippy::disallowed_methods, reason = "a bench reads the clock")]
 
@@ -19,19 +19,19 @@ fn main() {
     }
 }
 
-/// Tokens per second of a prompt and of an answer.
+/// Measures the tokens per second of a prompt and of an answer.
 fn speeds(threads: usize) -> (f64, f64) {
-    let local = EmbeddedTextEngine::load(Options { threads, generations: 1, ..Options::default() });
-    let local = local.expect("the weights are there: `cargo xtask fetch-model` brings them");
+    let engine = EmbeddedTextEngine::load(Options { threads, generations: 1, ..Options::default() });
+    let engine = engine.expect("the weights exist: run `cargo xtask fetch-model`");
     let story = "The quick brown fox jumps over the lazy dog. ".repeat(40);
-    let (first, _, usage) = time(&local, &format!("{story} How many foxes are there?"), 1);
+    let (first, _, usage) = time(&engine, &format!("{story} How many foxes are there?"), 1);
     let read = usage.input as f64 / first.as_secs_f64();
-    let (first, whole, usage) = time(&local, "Write a long story about a brave fox.", 160);
+    let (first, whole, usage) = time(&engine, "Write a long story about a brave fox.", 160);
     (read, (usage.output - 1) as f64 / (whole - first).as_secs_f64())
 }
 
-/// The time to the first event, to the last, and what it took.
-fn time(local: &EmbeddedTextEngine, question: &str, cap: u64) -> (Duration, Duration, Usage) {
+/// Runs one request; returns the time to the first event, the time to the last one, and the usage.
+fn time(engine: &EmbeddedTextEngine, question: &str, cap: u64) -> (Duration, Duration, Usage) {
     let request = TextRequest {
         turns: vec![Turn::User(vec![UserPart::Text(question.to_owned())])],
         max_output_tokens: Some(cap),
@@ -40,14 +40,14 @@ fn time(local: &EmbeddedTextEngine, question: &str, cap: u64) -> (Duration, Dura
     };
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     runtime.block_on(async {
-        let begun = Instant::now();
-        let mut events = local.start(request).await.expect("a generation").events;
+        let start = Instant::now();
+        let mut events = engine.start(request).await.expect("a generation").events;
         let mut first = None;
         loop {
             let event = events.next().await.expect("an end").expect("no failure");
-            let at = *first.get_or_insert_with(|| begun.elapsed());
+            let at = *first.get_or_insert_with(|| start.elapsed());
             if let TextEvent::Finished { usage, .. } = event {
-                return (at, begun.elapsed(), usage.unwrap_or_default());
+                return (at, start.elapsed(), usage.unwrap_or_default());
             }
         }
     })

@@ -1,4 +1,4 @@
-//! Grammars that an answer must follow: JSON of a schema, or one of some words.
+//! Grammars for constrained output: JSON, JSON that matches a schema, or one of several words.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use toktrie::{SimpleVob, TokEnv, TokenId};
 
 use crate::tokenizer::Tokenizer;
 
-/// Makes constraints for one vocabulary.
+/// Compiles constraints for one vocabulary.
 pub(crate) struct Grammars {
     factory: ParserFactory,
 }
 
-/// Where a generation stands in its grammar.
+/// The state of a generation in its grammar.
 #[derive(Clone)]
 pub(crate) struct Constraint {
     matcher: Matcher,
@@ -26,7 +26,7 @@ impl Grammars {
         let env: TokEnv = Arc::new(tokenizer.clone());
         let mut factory = ParserFactory::new_simple(&env).map_err(|why| why.to_string())?;
         factory.quiet();
-        // Enough for the largest schema that is taken; what a token takes of the processor stays within some 0.2 s.
+        // Sufficient for the largest accepted schema, while one token takes at most about 0.2 s of CPU time.
         let limits = factory.limits_mut();
         limits.max_items_in_row = 5 * MAX_VALUES;
         limits.step_max_items = 250 * MAX_VALUES;
@@ -34,15 +34,15 @@ impl Grammars {
         Ok(Self { factory })
     }
 
-    /// Any JSON object, of few members a level: a small model does not come to an end by itself.
+    /// Any JSON object. The number of members per level is limited, because a small model does not stop by itself.
     pub(crate) fn json_object(&self) -> Result<Constraint, EngineError> {
         self.constraint(TopLevelGrammar::from_lark(JSON_OBJECT.to_owned()), "The JSON object format")
     }
 
-    /// JSON of a schema. If it need not fit exactly, words of the schema that are not known are passed over.
+    /// JSON that matches a schema. Unless `strict`, unsupported keywords of the schema are ignored.
     ///
     /// # Errors
-    /// When there is no grammar for it; the complaint begins with `what`, the name of the schema.
+    /// If there is no grammar for it. The message begins with `what`, the name of the schema.
     pub(crate) fn json(&self, schema: &Value, strict: bool, what: &str) -> Result<Constraint, EngineError> {
         let values = values(schema);
         if values > MAX_VALUES {
@@ -62,7 +62,7 @@ impl Grammars {
                 Err(cannot_be_followed(what, "nothing fits it, or it is too large"))
             }
         };
-        // What can be followed is for the caller's schema to say, and then it is narrowed as far as anything fits it.
+        // The caller's own schema decides if it is supported. Then it is narrowed as far as something still matches.
         let wide = compile(schema.clone())?;
         let narrow = [Members::Known, Members::Any].into_iter().find_map(|members| {
             let mut schema = schema.clone();
@@ -72,7 +72,7 @@ impl Grammars {
         Ok(narrow.unwrap_or(wide))
     }
 
-    /// One of some words, as it stands.
+    /// Exactly one of several words.
     pub(crate) fn choice(&self, words: &[&str]) -> Result<Constraint, EngineError> {
         let quoted: Vec<String> = words.iter().map(|word| Value::from(*word).to_string()).collect();
         let grammar = TopLevelGrammar::from_lark(format!("start: {}", quoted.join(" | ")));
@@ -92,28 +92,29 @@ impl Grammars {
 }
 
 impl Constraint {
-    /// Takes what can only go on in one way, and tells it.
+    /// Consumes and returns the tokens that the grammar leaves no choice about.
     pub(crate) fn forced(&mut self) -> Vec<TokenId> {
         if self.is_done() { Vec::new() } else { self.matcher.consume_ff_tokens() }
     }
 
-    /// The tokens that may come next; the end among them where the grammar may end.
+    /// The set of tokens that may come next, with the end token if the grammar may end here.
     pub(crate) fn allowed(&mut self) -> Result<SimpleVob, EngineError> {
         self.matcher.compute_mask_or_eos().map_err(internal)
     }
 
+    /// Consumes a token that was drawn.
     pub(crate) fn take(&mut self, token: TokenId) -> Result<(), EngineError> {
         self.matcher.consume_token(token).map_err(internal)
     }
 
-    /// Whether there is a first choice: a grammar may be sound and have no sentence, or more ways on than are followed.
+    /// Returns true if there is a first token: a valid grammar may match nothing, or exceed the limits of the parser.
     fn can_begin(&self) -> bool {
         let mut trial = self.clone();
         trial.forced();
         trial.is_done() || trial.allowed().is_ok()
     }
 
-    /// Whether nothing more may come.
+    /// Returns true if the grammar allows nothing more.
     pub(crate) fn is_done(&self) -> bool {
         self.matcher.is_stopped() && !self.matcher.is_error()
     }
@@ -123,7 +124,7 @@ fn cannot_be_followed(what: &str, why: &str) -> EngineError {
     EngineError::Unsupported { param: None, reason: format!("{what} cannot be followed: {why}.") }
 }
 
-/// How many values it is made of, itself among them.
+/// Counts the values of a schema, including itself.
 pub(crate) fn values(schema: &Value) -> usize {
     1 + match schema {
         Value::Object(members) => members.values().map(values).sum(),
@@ -133,34 +134,34 @@ pub(crate) fn values(schema: &Value) -> usize {
 }
 
 fn internal(why: impl std::fmt::Display) -> EngineError {
-    EngineError::Internal(format!("the grammar: {}", why.to_string().lines().next().unwrap_or_default()))
+    EngineError::Internal(format!("grammar failed: {}", why.to_string().lines().next().unwrap_or_default()))
 }
 
-/// How the grammar of a schema is written: in one line, with the spaces that models are used to.
+/// The options of a schema grammar: output on one line, with the spaces that models are trained with.
 fn options(lenient: bool) -> Value {
     json!({ "whitespace_flexible": false, "key_separator": ": ", "item_separator": ", ", "lenient": lenient })
 }
 
-/// Where in a schema a subschema stands.
+/// The role of a subschema.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// It alone says what the value is.
+    /// It describes its value alone.
     Whole,
-    /// Others say it with it.
+    /// It describes its value together with other subschemas.
     Part,
 }
 
-/// Which members an object may have where its schema names some and says nothing of others.
+/// The members allowed in an object whose schema has `properties` but not `additionalProperties`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Members {
-    /// Those that it names.
+    /// Only those in `properties`.
     Known,
     Any,
 }
 
-/// Gives an end to what the schema leaves endless: texts, lists and members that nobody asked for.
+/// Bounds what a schema leaves unbounded: the length of texts and lists, and additional members.
 ///
-/// What fits the narrower schema fits the caller's.
+/// A value that matches the bounded schema also matches the original one.
 fn bound(schema: &mut Value, place: Place, allowed: Members) {
     if let Value::Object(members) = schema {
         bound_members(members, place, allowed);
@@ -194,7 +195,7 @@ fn bound_members(members: &mut Map<String, Value>, place: Place, allowed: Member
     }
 }
 
-/// Whether the schema says that the value may be of this type.
+/// Returns true if `type` of the schema includes this type.
 fn is(members: &Map<String, Value>, kind: &str) -> bool {
     match members.get("type") {
         Some(Value::String(found)) => found == kind,
@@ -220,13 +221,13 @@ text: %json { "type": "string", "maxLength": 200 }
 plain: %json { "anyOf": [{ "type": "number" }, { "type": "boolean" }, { "type": "null" }] }
 "#;
 
-/// A schema of more is refused: the work of its grammar goes as deep as there are values, one beneath the other.
+/// Maximum number of values in a schema: the compiler of its grammar may recurse once per value.
 const MAX_VALUES: usize = 2000;
 
-/// The longest text, in characters, where the caller names no length.
+/// Maximum length of a text in characters, if the schema does not limit it.
 const MAX_LENGTH: u64 = 200;
 
-/// The longest list where the caller names no length.
+/// Maximum length of a list, if the schema does not limit it.
 const MAX_ITEMS: u64 = 8;
 
 #[cfg(test)]

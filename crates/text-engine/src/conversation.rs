@@ -1,4 +1,4 @@
-//! A request's turns as the lines of a context and a question on it, the form that a small model follows best.
+//! Flattens the turns of a request to a context and one question, the form that a small model follows best.
 
 use std::collections::HashMap;
 
@@ -8,32 +8,34 @@ use engine::{AssistantPart, EngineError, ImageSource, TextRequest, ToolCall, Too
 
 use crate::picture;
 
-/// What is said to the model, before it is put into a prompt.
+/// The content of a prompt, before it is rendered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Conversation {
-    /// What stands above it all.
+    /// The system instructions.
     pub(crate) instructions: String,
-    /// What was said and done before the last question, oldest first.
+    /// Turns before the last question, oldest first.
     pub(crate) history: Vec<String>,
-    /// What belongs to the last question: pictures, files, results of calls.
+    /// Context of the last question: pictures, files, results of calls.
     pub(crate) facts: Vec<String>,
-    /// What the user said last.
+    /// The last text of the user.
     pub(crate) question: String,
-    /// The beginning of the answer, if the caller wrote it.
-    pub(crate) begun: String,
-    /// Whether the last thing that happened is that a call brought a result.
+    /// The beginning of the answer, if the request ends with an assistant turn.
+    pub(crate) answer_prefix: String,
+    /// True if the last turn is the result of a call.
     pub(crate) has_result: bool,
 }
 
 impl Conversation {
+    /// Reads the turns of a request.
+    ///
     /// # Errors
-    /// When a turn holds what cannot be read.
+    /// If a turn has an image or file that cannot be read.
     pub(crate) fn read(request: &TextRequest) -> Result<Self, EngineError> {
         let mut found = Self::default();
         let mut calls = HashMap::new();
         let turns = match request.turns.split_last() {
             Some((Turn::Assistant(parts), turns)) => {
-                found.begun = said(parts);
+                found.answer_prefix = answer_text(parts);
                 turns
             }
             _ => &request.turns,
@@ -47,8 +49,8 @@ impl Conversation {
         Ok(found)
     }
 
-    /// Whether there is nothing but a question.
-    pub(crate) fn is_lone(&self) -> bool {
+    /// Returns true if there is nothing but a question.
+    pub(crate) fn is_single_question(&self) -> bool {
         self.instructions.is_empty() && self.history.is_empty() && self.facts.is_empty()
     }
 
@@ -62,13 +64,13 @@ impl Conversation {
         Ok(())
     }
 
-    /// Neighbouring turns of the user are one question; one after an answer begins anew.
+    /// Adds a user turn. Consecutive user turns form one question; a user turn after an answer starts a new one.
     fn user(&mut self, parts: &[UserPart]) -> Result<(), EngineError> {
         if self.has_result {
             self.close();
         }
-        let said = say(parts, &mut self.facts)?;
-        add(&mut self.question, &said);
+        let text = text_of_parts(parts, &mut self.facts)?;
+        add(&mut self.question, &text);
         Ok(())
     }
 
@@ -78,29 +80,29 @@ impl Conversation {
                 calls.insert(&call.id, call);
             }
         }
-        let said = said(parts);
+        let text = answer_text(parts);
         let calls = parts.iter().any(|part| matches!(part, AssistantPart::Call(_)));
-        match (said.is_empty(), calls) {
+        match (text.is_empty(), calls) {
             (true, _) => {}
-            // The question is not answered yet.
-            (false, true) => self.facts.push(format!("Assistant: {said}")),
+            // Text beside a call does not answer the question yet.
+            (false, true) => self.facts.push(format!("Assistant: {text}")),
             (false, false) => {
                 self.close();
-                self.history.push(format!("Assistant: {said}"));
+                self.history.push(format!("Assistant: {text}"));
             }
         }
     }
 
     fn result(&mut self, result: &ToolResult, call: Option<&ToolCall>) -> Result<(), EngineError> {
-        let said = say(&result.content, &mut self.facts)?;
+        let text = text_of_parts(&result.content, &mut self.facts)?;
         let of = call.map_or("a function".to_owned(), |call| format!("{}({})", call.name, call.arguments.trim()));
         let verb = if result.is_error { "failed with" } else { "is" };
-        self.facts.push(format!("The result of {of} {verb}: {said}"));
+        self.facts.push(format!("The result of {of} {verb}: {text}"));
         self.has_result = true;
         Ok(())
     }
 
-    /// What was the last question becomes history.
+    /// Moves the last question and its facts to the history.
     fn close(&mut self) {
         if !self.question.is_empty() {
             self.history.push(format!("User: {}", std::mem::take(&mut self.question)));
@@ -110,17 +112,17 @@ impl Conversation {
     }
 }
 
-/// What some parts say; what they show goes to the facts.
-fn say(parts: &[UserPart], facts: &mut Vec<String>) -> Result<String, EngineError> {
-    let mut said = String::new();
+/// Returns the text of user parts; descriptions of images and files are added to `facts`.
+fn text_of_parts(parts: &[UserPart], facts: &mut Vec<String>) -> Result<String, EngineError> {
+    let mut found = String::new();
     for part in parts {
         match part {
-            UserPart::Text(text) => add(&mut said, text),
+            UserPart::Text(text) => add(&mut found, text),
             UserPart::Image { source, .. } => facts.push(image(source)?),
             UserPart::File { name, media_type, data } => facts.push(file(name.as_deref(), media_type, data)?),
         }
     }
-    Ok(said)
+    Ok(found)
 }
 
 fn image(source: &ImageSource) -> Result<String, EngineError> {
@@ -135,10 +137,10 @@ fn image(source: &ImageSource) -> Result<String, EngineError> {
 }
 
 fn file(name: Option<&str>, media_type: &str, data: &str) -> Result<String, EngineError> {
-    let name = wire::echo(name.unwrap_or("file"));
+    let name = wire::truncate_for_error(name.unwrap_or("file"));
     let kind = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     if !kind.starts_with("text/") && kind != "application/json" {
-        let found = wire::echo(media_type);
+        let found = wire::truncate_for_error(media_type);
         let reason = format!("The file '{name}' is '{found}'; this model takes 'text/…' and 'application/json'.");
         return Err(unsupported(reason));
     }
@@ -152,18 +154,18 @@ fn unsupported(reason: String) -> EngineError {
     EngineError::Unsupported { param: None, reason }
 }
 
-/// The text of an answer.
-fn said(parts: &[AssistantPart]) -> String {
-    let mut said = String::new();
+/// The text of an assistant turn, without its reasoning and calls.
+fn answer_text(parts: &[AssistantPart]) -> String {
+    let mut found = String::new();
     for part in parts {
         if let AssistantPart::Text(text) | AssistantPart::Refusal(text) = part {
-            add(&mut said, text);
+            add(&mut found, text);
         }
     }
-    said
+    found
 }
 
-/// Adds a paragraph.
+/// Appends a paragraph.
 fn add(text: &mut String, more: &str) {
     if !text.is_empty() && !more.is_empty() {
         text.push('\n');
@@ -190,7 +192,7 @@ mod tests {
     #[test]
     fn a_lone_question_is_nothing_else() {
         let found = read(vec![user("Hi"), user("there")]).unwrap();
-        assert_eq!((found.question.as_str(), found.is_lone()), ("Hi\nthere", true));
+        assert_eq!((found.question.as_str(), found.is_single_question()), ("Hi\nthere", true));
     }
 
     #[test]
@@ -220,8 +222,8 @@ mod tests {
     #[test]
     fn an_answer_at_the_end_is_the_beginning_of_the_next() {
         let found = read(vec![user("Count."), assistant("One, two,")]).unwrap();
-        assert_eq!((found.question.as_str(), found.begun.as_str()), ("Count.", "One, two,"));
-        assert!(found.is_lone());
+        assert_eq!((found.question.as_str(), found.answer_prefix.as_str()), ("Count.", "One, two,"));
+        assert!(found.is_single_question());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! One generation from its place in the queue to its last event.
+//! One generation, from the queue to its terminal event.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -13,21 +13,21 @@ use crate::prepare::{Prepared, Shape};
 use crate::prompt::{Task, render};
 use crate::sample::Sampler;
 use crate::session::Session;
-use crate::stop::Outlet;
+use crate::stop::StopFilter;
 use crate::tools::{Function, Need};
 use crate::writer::{Ended, Halt, Writer, now};
 use crate::{Engine, tools};
 
-/// What a generation tells.
+/// The sender of the events of a generation.
 pub(crate) type Events = Sender<Result<TextEvent, EngineError>>;
 
-/// A generation that waits for its place. Dropping the other end of `events` cancels it.
+/// A queued generation. Dropping the receiver of `events` cancels it.
 pub(crate) struct Generate {
     pub(crate) engine: Arc<Engine>,
     pub(crate) prepared: Prepared,
     pub(crate) events: Events,
     pub(crate) timeout: Option<Duration>,
-    /// Whether the engine is gone.
+    /// True once the engine was dropped.
     pub(crate) closed: Arc<AtomicBool>,
 }
 
@@ -43,7 +43,7 @@ impl Job for Generate {
             Err(Halt::Failed(error)) => Err(error),
             Err(Halt::Cancelled) => Err(closed()),
         };
-        // Nobody may be left to hear it.
+        // Fails if the caller has gone away, which is fine.
         let _ = self.events.try_send(last);
     }
 
@@ -53,7 +53,7 @@ impl Job for Generate {
     }
 }
 
-/// A generation that has its place.
+/// A running generation.
 struct Run<'g> {
     job: &'g Generate,
     writer: Writer<'g>,
@@ -75,7 +75,7 @@ impl<'g> Run<'g> {
         Self { job, writer, plan: String::new(), reasoning: 0 }
     }
 
-    /// Thinks, then calls or answers; the last event.
+    /// Writes the plan, then a call or an answer, and returns the terminal event.
     fn finish(mut self) -> Result<TextEvent, Halt> {
         let stop = match self.think()? {
             Some(stop) => stop,
@@ -93,28 +93,32 @@ impl<'g> Run<'g> {
     fn call_or_answer(&mut self) -> Result<Stop, Halt> {
         let Some(calling) = &self.job.prepared.calling else { return self.answer() };
         match calling.need {
-            Need::Open if !self.decide(&calling.functions)? => self.answer(),
-            Need::Open | Need::Sure => self.call(&calling.functions),
+            Need::ModelDecides if !self.decide(&calling.functions)? => self.answer(),
+            Need::ModelDecides | Need::Required => self.call(&calling.functions),
         }
     }
 
-    /// Writes a plan, if one is wanted; why it ended, if there is nothing left for an answer.
+    /// Writes a plan, if reasoning is enabled. Returns a stop reason if no tokens are left for an answer.
     fn think(&mut self) -> Result<Option<Stop>, Halt> {
         let cap = self.job.prepared.plan.min(self.left());
         if cap == 0 {
             return Ok(None);
         }
         let prompt = self.prompt(Task::Plan);
-        let (mut outlet, events, mut plan) = (Outlet::new(&["\n".to_owned()]), &self.job.events, String::new());
+        let (mut filter, events, mut plan) = (StopFilter::new(&["\n".to_owned()]), &self.job.events, String::new());
         let ended = self.writer.write(&prompt, None, cap, |bytes| {
-            let flow = outlet.push(bytes);
-            plan += &flow.text;
-            tell(events, TextEvent::Reasoning, flow.text);
-            if flow.stopped.is_some() && !plan.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            let filtered = filter.push(bytes);
+            plan += &filtered.text;
+            send_text(events, TextEvent::Reasoning, filtered.text);
+            if filtered.stopped.is_some() && !plan.is_empty() {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         })?;
-        let rest = outlet.finish();
+        let rest = filter.finish();
         plan += &rest;
-        tell(events, TextEvent::Reasoning, rest);
+        send_text(events, TextEvent::Reasoning, rest);
         self.reasoning = self.writer.written;
         plan.trim().clone_into(&mut self.plan);
         Ok(match ended {
@@ -131,22 +135,22 @@ impl<'g> Run<'g> {
             Shape::Json { schema, constraint } => (Task::Json(schema.as_ref()), Some(constraint.as_ref().clone())),
         };
         let prompt = self.prompt(task);
-        let (mut outlet, events, mut stopped) = (Outlet::new(&prepared.stop), &self.job.events, None);
+        let (mut filter, events, mut stopped) = (StopFilter::new(&prepared.stop), &self.job.events, None);
         let cap = self.left();
         let ended = self.writer.write(&prompt, constraint, cap, |bytes| {
-            let flow = outlet.push(bytes);
-            tell(events, TextEvent::Text, flow.text);
-            stopped = flow.stopped;
+            let filtered = filter.push(bytes);
+            send_text(events, TextEvent::Text, filtered.text);
+            stopped = filtered.stopped;
             if stopped.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         if let Some(text) = stopped {
             return Ok(Stop::StopText(text));
         }
-        tell(events, TextEvent::Text, outlet.finish());
+        send_text(events, TextEvent::Text, filter.finish());
         Ok(stop(ended, Stop::End))
     }
 
-    /// Whether the model would rather say yes than no.
+    /// Returns true if the model prefers to call one of the functions.
     fn decide(&mut self, functions: &[Function]) -> Result<bool, Halt> {
         let prompt = self.prompt(Task::Decide(functions));
         if !self.writer.session.fits(&prompt) {
@@ -166,18 +170,18 @@ impl<'g> Run<'g> {
         };
         let events = &self.job.events;
         let id = self.writer.sampler.id("call");
-        // Cancelled is noticed at the next token.
+        // A cancellation is noticed at the next token.
         let _ = events.try_send(Ok(TextEvent::Call { id, name: function.name.clone() }));
         let prompt = self.prompt(Task::Arguments(function));
-        let (mut outlet, cap) = (Outlet::new(&[]), self.left());
+        let (mut filter, cap) = (StopFilter::new(&[]), self.left());
         let ended = self.writer.write(&prompt, Some(function.arguments.clone()), cap, |bytes| {
-            tell(events, TextEvent::Arguments, outlet.push(bytes).text);
+            send_text(events, TextEvent::Arguments, filter.push(bytes).text);
             ControlFlow::Continue(())
         })?;
         Ok(stop(ended, Stop::ToolCalls))
     }
 
-    /// Which of several functions to call, or why there was no room to say so.
+    /// Lets the model choose one of several functions. The inner error is the stop reason if there was no room for it.
     fn choose<'f>(&mut self, functions: &'f [Function]) -> Result<Result<&'f Function, Stop>, Halt> {
         let names: Vec<&str> = functions.iter().map(|function| function.name.as_str()).collect();
         let constraint = self.job.engine.grammars.choice(&names)?;
@@ -190,30 +194,32 @@ impl<'g> Run<'g> {
         let found = functions.iter().find(|function| function.name.as_bytes() == name);
         Ok(match (ended, found) {
             (Ended::Done, Some(function)) => Ok(function),
-            (Ended::Done, None) => return Err(EngineError::Internal("no such function".to_owned()).into()),
+            (Ended::Done, None) => {
+                return Err(EngineError::Internal("the model chose an unknown function".to_owned()).into());
+            }
             (ended, _) => Err(stop(ended, Stop::End)),
         })
     }
 
     fn prompt(&self, task: Task<'_>) -> Vec<u32> {
-        render(self.writer.tokenizer, &self.job.prepared.said, task, &self.plan)
+        render(self.writer.tokenizer, &self.job.prepared.conversation, task, &self.plan)
     }
 
-    /// Tokens that may still be written.
+    /// The number of tokens that may still be written.
     fn left(&self) -> u64 {
         self.job.prepared.cap.saturating_sub(self.writer.written)
     }
 }
 
-/// The engine went before its work was done.
+/// The error of a generation whose engine was dropped.
 pub(crate) fn closed() -> EngineError {
     EngineError::Unavailable("the engine was closed".to_owned())
 }
 
-/// Tells of a piece of text, unless it is empty.
-fn tell(events: &Events, event: fn(String) -> TextEvent, text: String) {
+/// Sends a text event, unless its text is empty.
+fn send_text(events: &Events, event: fn(String) -> TextEvent, text: String) {
     if !text.is_empty() {
-        // Cancelled is noticed at the next token.
+        // A cancellation is noticed at the next token.
         let _ = events.try_send(Ok(event(text)));
     }
 }

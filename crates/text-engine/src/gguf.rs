@@ -1,4 +1,4 @@
-//! The weights' container, GGUF, read with mistrust: a damaged file is an error, never a panic or a flood of memory.
+//! Reads GGUF files, which contain the weights. A damaged file is an error, never a panic or an unbounded allocation.
 
 use std::fs::File;
 use std::io::{Cursor, Read};
@@ -11,7 +11,7 @@ use candle_core::quantized::gguf_file::{Content, Value};
 
 use crate::weights::{self, LoadError};
 
-/// An open GGUF file whose header is sound: each tensor that it lists lies within the file.
+/// An open GGUF file with a valid header: each tensor in it is within the file.
 pub(crate) struct Gguf {
     path: PathBuf,
     file: File,
@@ -33,23 +33,25 @@ impl Gguf {
         &self.content
     }
 
-    /// A whole number of the metadata that must be there.
+    /// A required integer of the metadata.
     pub(crate) fn number(&self, key: &str) -> Result<usize, LoadError> {
         let value = self.content.metadata.get(key).and_then(|value| value.to_u64().ok());
-        value.and_then(|value| value.try_into().ok()).ok_or_else(|| self.damaged(format!("no whole number '{key}'")))
+        value
+            .and_then(|value| value.try_into().ok())
+            .ok_or_else(|| self.damaged(format!("no integer '{key}' in its metadata")))
     }
 
-    /// A fraction of the metadata, if it is there.
+    /// An optional floating-point number of the metadata.
     pub(crate) fn fraction(&self, key: &str) -> Option<f32> {
         self.content.metadata.get(key)?.to_f32().ok()
     }
 
-    /// A text of the metadata, if it is there.
+    /// An optional text of the metadata.
     pub(crate) fn text(&self, key: &str) -> Option<&str> {
         self.content.metadata.get(key)?.to_string().ok().map(String::as_str)
     }
 
-    /// A list of the metadata; empty if it is not there.
+    /// A list of the metadata; empty if there is none.
     pub(crate) fn list(&self, key: &str) -> &[Value] {
         self.content.metadata.get(key).and_then(|value| value.to_vec().ok()).map_or(&[], Vec::as_slice)
     }
@@ -58,7 +60,7 @@ impl Gguf {
         self.content.tensor_infos.contains_key(tensor)
     }
 
-    /// A tensor, which must be of this shape.
+    /// Loads a tensor, which must have this shape.
     pub(crate) fn tensor(&mut self, name: &str, shape: &[usize]) -> Result<QTensor, LoadError> {
         let found = self.content.tensor_infos.get(name).map(|info| info.shape.dims().to_vec());
         match found {
@@ -70,7 +72,7 @@ impl Gguf {
         }
         self.content
             .tensor(&mut self.file, name, &Device::Cpu)
-            .map_err(|why| self.damaged(format!("tensor '{name}': {}", line(&why))))
+            .map_err(|why| self.damaged(format!("tensor '{name}': {}", first_line(&why))))
     }
 
     pub(crate) fn damaged(&self, reason: String) -> LoadError {
@@ -82,29 +84,29 @@ impl Gguf {
     }
 }
 
-/// Reads the header at the beginning of a file of `length` bytes.
+/// Parses the header at the beginning of a file of `length` bytes.
 ///
-/// The parser sees no more than the head of the file, which bounds what a false length in it can claim.
+/// The parser only gets the first part of the file, which bounds the allocations that a wrong length in it can cause.
 pub(crate) fn header(head: &[u8], length: u64) -> Result<Content, String> {
     if !head.starts_with(MAGIC) {
         return Err("it does not begin with 'GGUF'".to_owned());
     }
-    // The parser divides by an alignment that the file states.
+    // The parser can panic: it divides by the alignment in the file, which may be zero.
     let parsed = catch_unwind(AssertUnwindSafe(|| Content::read(&mut Cursor::new(head))));
     let content = match parsed {
         Ok(Ok(content)) => content,
-        Ok(Err(why)) => return Err(format!("its header does not parse: {}", line(&why))),
-        Err(_) => return Err("its header makes no sense".to_owned()),
+        Ok(Err(why)) => return Err(format!("its header cannot be parsed: {}", first_line(&why))),
+        Err(_) => return Err("its header is invalid".to_owned()),
     };
     for name in content.tensor_infos.keys() {
         if end(&content, name).is_none_or(|end| end > length) {
-            return Err(format!("tensor '{name}' reaches beyond its end of {length} bytes"));
+            return Err(format!("tensor '{name}' extends beyond the end of the file at {length} bytes"));
         }
     }
     Ok(content)
 }
 
-/// Where in the file a tensor ends, if any file could hold it.
+/// The offset of the end of a tensor in the file, or `None` if it overflows.
 fn end(content: &Content, tensor: &str) -> Option<u64> {
     let info = content.tensor_infos.get(tensor)?;
     let count = info.shape.dims().iter().try_fold(1_u64, |count, dim| count.checked_mul(*dim as u64))?;
@@ -113,12 +115,12 @@ fn end(content: &Content, tensor: &str) -> Option<u64> {
     content.tensor_data_offset.checked_add(info.offset)?.checked_add(bytes)
 }
 
-/// The library's complaint without its backtrace.
-fn line(why: &dyn std::error::Error) -> String {
+/// The error message of the library without its backtrace.
+fn first_line(why: &dyn std::error::Error) -> String {
     why.to_string().lines().next().unwrap_or_default().to_owned()
 }
 
 const MAGIC: &[u8] = b"GGUF";
 
-/// The most bytes of a file that its header is sought in; a vocabulary of 250,000 tokens takes 16 million.
+/// Maximum length of the header in bytes. A vocabulary of 250,000 tokens needs 16 million.
 const HEADER: u64 = 1 << 25;

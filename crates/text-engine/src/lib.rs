@@ -38,23 +38,23 @@ use crate::stream::Events;
 use crate::tokenizer::Tokenizer;
 pub use crate::weights::LoadError;
 
-/// How the engine runs.
+/// Configuration of the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The weights, a GGUF file of the llama family. Absent: [`weights::default_path`].
+    /// Path of the weights, a GGUF file of the llama family. Defaults to [`weights::default_path`].
     pub model: Option<PathBuf>,
-    /// Threads that share the work of one step.
+    /// Number of threads that compute a forward pass.
     pub threads: usize,
-    /// Generations at once.
+    /// Maximum number of generations that run concurrently.
     pub generations: usize,
-    /// Generations that wait for a place; more are [`EngineError::Busy`].
+    /// Maximum number of queued generations; further ones fail with [`EngineError::Busy`].
     pub waiting: usize,
-    /// The longest that a generation may take once it has its place. Absent: no limit.
+    /// Timeout of a generation, measured from when it leaves the queue. `None`: no timeout.
     pub timeout: Option<Duration>,
 }
 
 impl Default for Options {
-    /// All cores but one, 4 generations, 256 waiting, no limit.
+    /// All cores but one, 4 concurrent generations, 256 queued ones, no timeout.
     fn default() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self { model: None, threads: cores.saturating_sub(1).max(1), generations: 4, waiting: 256, timeout: None }
@@ -63,17 +63,17 @@ impl Default for Options {
 
 /// The embedded text engine.
 ///
-/// Dropping it ends its threads within a token; what they were at ends as [`EngineError::Unavailable`].
+/// Dropping it stops its threads within one token; running generations fail with [`EngineError::Unavailable`].
 pub struct EmbeddedTextEngine {
     engine: Arc<Engine>,
-    /// Where requests are read: apart from the generations, which take long.
+    /// Prepares requests, on threads separate from those of the generations, which run for a long time.
     readers: Pool,
     writers: Pool,
     timeout: Option<Duration>,
     closed: Arc<AtomicBool>,
 }
 
-/// What all generations share.
+/// The state shared by all generations.
 pub(crate) struct Engine {
     pub(crate) model: Model,
     pub(crate) tokenizer: Tokenizer,
@@ -81,22 +81,22 @@ pub(crate) struct Engine {
 }
 
 impl EmbeddedTextEngine {
-    /// Loads the weights and starts the threads. It takes a second or so, and blocks.
+    /// Loads the weights and starts the threads. Blocks for about a second.
     ///
     /// # Errors
-    /// When the weights are missing, damaged or of a kind that is not taken, or when there are no threads to be had.
+    /// If the weights are missing, damaged or of an unsupported kind, or if the threads cannot be started.
     pub fn load(options: Options) -> Result<Self, LoadError> {
         let path = options.model.unwrap_or_else(weights::default_path);
         let mut file = Gguf::open(&path)?;
         let tokenizer = Tokenizer::load(&file)?;
         let model = Model::load(&mut file, options.threads)?;
-        let grammars = Grammars::new(&tokenizer).map_err(|why| file.damaged(format!("its vocabulary: {why}")))?;
-        // Of these it is known what each bit is; a wrong one in a tensor shows in nothing but what the model says.
+        let grammars = Grammars::new(&tokenizer).map_err(|why| file.damaged(format!("invalid vocabulary: {why}")))?;
+        // The checksum of the default weights is known. Without it, a corrupt tensor would only show as bad output.
         if path.file_name().is_some_and(|name| name == weights::NAME) {
             weights::verify(&path)?;
         }
         let pool = |name, threads| {
-            let failed = |why| LoadError::Setting(format!("cannot start the threads of the embedded model: {why}"));
+            let failed = |why| LoadError::Setting(format!("cannot start the threads of the text engine: {why}"));
             Pool::new(name, threads, options.waiting).map_err(failed)
         };
         Ok(Self {
@@ -108,11 +108,11 @@ impl EmbeddedTextEngine {
         })
     }
 
-    /// Reads a request on a thread apart, for it can take long.
+    /// Prepares a request on a reader thread, because compiling its schemas can take long.
     async fn prepare(&self, request: TextRequest) -> Result<Prepared, EngineError> {
-        let (told, outcome) = oneshot::channel();
-        self.readers.submit(Box::new(Prepare { engine: Arc::clone(&self.engine), request, told }))?;
-        outcome.await.unwrap_or_else(|_| Err(EngineError::Internal("the request could not be read".to_owned())))
+        let (reply, outcome) = oneshot::channel();
+        self.readers.submit(Box::new(Prepare { engine: Arc::clone(&self.engine), request, reply }))?;
+        outcome.await.unwrap_or_else(|_| Err(EngineError::Internal("request preparation panicked".to_owned())))
     }
 }
 
@@ -121,10 +121,10 @@ impl TextEngine for EmbeddedTextEngine {
         Box::pin(async move {
             let mut prepared = self.prepare(request).await?;
             let dropped = std::mem::take(&mut prepared.dropped);
-            let (events, told) = mpsc::channel(self.engine.model.context() + SPARE);
+            let (events, receiver) = mpsc::channel(self.engine.model.context() + SPARE_EVENTS);
             let (engine, closed) = (Arc::clone(&self.engine), Arc::clone(&self.closed));
             self.writers.submit(Box::new(Generate { engine, prepared, events, timeout: self.timeout, closed }))?;
-            Ok(Generation { dropped, events: Box::pin(Events::new(told)) })
+            Ok(Generation { dropped, events: Box::pin(Events::new(receiver)) })
         })
     }
 
@@ -139,28 +139,28 @@ impl Drop for EmbeddedTextEngine {
     }
 }
 
-/// A request that waits to be read.
+/// The job of preparing a request.
 struct Prepare {
     engine: Arc<Engine>,
     request: TextRequest,
-    told: oneshot::Sender<Result<Prepared, EngineError>>,
+    reply: oneshot::Sender<Result<Prepared, EngineError>>,
 }
 
 impl Job for Prepare {
     fn is_wanted(&self) -> bool {
-        !self.told.is_closed()
+        !self.reply.is_closed()
     }
 
     fn run(self: Box<Self>) {
-        // Nobody may be left to hear it.
-        let _ = self.told.send(prepare(&self.engine, self.request));
+        // Fails if the caller has gone away, which is fine.
+        let _ = self.reply.send(prepare(&self.engine, self.request));
     }
 
     fn refuse(self: Box<Self>) {
         // As above.
-        let _ = self.told.send(Err(closed()));
+        let _ = self.reply.send(Err(closed()));
     }
 }
 
-/// Room for the events of an answer beyond one a token: the plan, the calls and the end.
-const SPARE: usize = 256;
+/// Channel capacity for events in addition to one per token: the plan, the calls and the terminal event.
+const SPARE_EVENTS: usize = 256;

@@ -1,13 +1,13 @@
-//! Matrices in Q8_0 and the product with them, on no more threads than the caller's pool has.
+//! Q8_0 matrices and their product, computed on the caller's thread pool.
 //!
-//! The tensor library brings a product of its own, but on a pool of its own, whose size only the environment sets.
+//! The product of the tensor library runs on a separate pool, whose size can only be set by an environment variable.
 
 use candle_core::quantized::GgmlType;
 use candle_core::quantized::k_quants::BlockQ8_0;
 use candle_core::{Device, Result, Tensor};
 use rayon::prelude::*;
 
-/// A matrix by rows of blocks of 32, each with a scale.
+/// A matrix whose rows consist of blocks of 32 values, each with a scale.
 pub(crate) struct Matrix {
     rows: usize,
     columns: usize,
@@ -15,7 +15,7 @@ pub(crate) struct Matrix {
 }
 
 impl Matrix {
-    /// A tensor of two dimensions, its rows a multiple of the block.
+    /// Quantizes a tensor of two dimensions, whose row length must be a multiple of the block size.
     pub(crate) fn quantize(full: &Tensor) -> Result<Self> {
         let (rows, columns) = full.dims2()?;
         if !columns.is_multiple_of(BlockQ8_0::BLCK_SIZE) {
@@ -24,7 +24,7 @@ impl Matrix {
         Ok(Self { rows, columns, blocks: quantized(&full.flatten_all()?.to_vec1()?) })
     }
 
-    /// Some of the rows, in full.
+    /// Returns some of the rows, dequantized.
     pub(crate) fn rows(&self, wanted: &[u32]) -> Result<Tensor> {
         let mut full = vec![0.0; wanted.len() * self.columns];
         for (row, full) in wanted.iter().zip(full.chunks_mut(self.columns)) {
@@ -50,13 +50,13 @@ impl Matrix {
         Tensor::from_vec(products, (self.rows, count), &Device::Cpu)?.t()?.contiguous()
     }
 
-    /// Products of some rows of the matrix with all of `x`, row of the matrix by row.
+    /// Computes the products of some rows of the matrix with all of `x`, ordered by row of the matrix.
     fn multiply(&self, x: &[BlockQ8_0], rows: &[BlockQ8_0], products: &mut [f32]) {
         let (width, count) = (self.width(), x.len() / self.width());
         for (rows, products) in rows.chunks(4 * width).zip(products.chunks_mut(4 * count)) {
             let row = |index: usize| &rows[index * width..(index + 1) * width];
             for (index, x) in x.chunks(width).enumerate() {
-                // Four rows share one reading of `x`; what is left over at the end goes one by one.
+                // Four rows share one read of `x`; the remaining rows are computed one by one.
                 if rows.len() == 4 * width {
                     let (a, b, c, d) = BlockQ8_0::vec_dot_4(self.columns, row(0), row(1), row(2), row(3), x);
                     for (offset, product) in [a, b, c, d].into_iter().enumerate() {
@@ -71,12 +71,12 @@ impl Matrix {
         }
     }
 
-    /// Blocks in a row.
+    /// Number of blocks per row.
     fn width(&self) -> usize {
         self.columns / BlockQ8_0::BLCK_SIZE
     }
 
-    /// Rows that a thread takes at a time: a multiple of four, several times for each thread.
+    /// Number of rows in one unit of work: a multiple of four, with several units per thread.
     fn share(&self) -> usize {
         match rayon::current_num_threads() {
             1 => self.rows,

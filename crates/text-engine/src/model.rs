@@ -1,4 +1,4 @@
-//! The network: a llama-style transformer over weights that every generation shares.
+//! A llama-style transformer whose weights are shared by all generations.
 
 use std::sync::Arc;
 
@@ -11,7 +11,8 @@ use crate::gguf::Gguf;
 use crate::matrix::Matrix;
 use crate::weights::LoadError;
 
-/// The weights, whatever the file held them as, in Q8_0: the format with the fastest kernels, and nearly lossless.
+/// The model. Weights are converted to Q8_0, whatever their format in the file: it has the fastest kernels and is
+/// nearly lossless.
 pub(crate) struct Model {
     shape: Shape,
     embedding: Arc<Matrix>,
@@ -19,18 +20,18 @@ pub(crate) struct Model {
     norm: Tensor,
     output: Arc<Matrix>,
     rope: Rope,
-    /// Where all the work is done.
+    /// The thread pool on which all forward passes run.
     threads: rayon::ThreadPool,
 }
 
-/// The keys and values of the tokens that one generation has run so far.
+/// The key/value cache of one generation.
 pub(crate) struct Cache {
     blocks: Vec<KvCache>,
     length: usize,
 }
 
 impl Model {
-    /// With `threads` threads for the work of all generations.
+    /// Loads the weights, and starts `threads` threads for the forward passes of all generations.
     pub(crate) fn load(file: &mut Gguf, threads: usize) -> std::result::Result<Self, LoadError> {
         let shape = Shape::read(file)?;
         let table = |file: &mut Gguf, name: &str| {
@@ -51,7 +52,7 @@ impl Model {
         Ok(Self { shape, embedding, blocks, norm, output, rope, threads })
     }
 
-    /// Tokens that fit in one prompt and its answer.
+    /// Maximum number of tokens of a prompt and its answer together.
     pub(crate) fn context(&self) -> usize {
         self.shape.context
     }
@@ -62,7 +63,7 @@ impl Model {
         Cache { blocks, length: 0 }
     }
 
-    /// Runs more tokens after those of the cache; the logits of what comes after the last.
+    /// Runs more tokens after those in the cache and returns the logits of the token after the last.
     pub(crate) fn forward(&self, tokens: &[u32], cache: &mut Cache) -> Result<Vec<f32>> {
         if tokens.is_empty() || cache.length + tokens.len() > self.shape.context {
             candle_core::bail!("{} tokens after {} do not fit", tokens.len(), cache.length);
@@ -71,10 +72,10 @@ impl Model {
     }
 
     fn step(&self, tokens: &[u32], cache: &mut Cache) -> Result<Vec<f32>> {
-        let turn = self.rope.at(cache.length, tokens.len())?;
+        let positions = self.rope.at(cache.length, tokens.len())?;
         let mut x = self.embedding.rows(tokens)?;
-        for (block, kept) in self.blocks.iter().zip(&mut cache.blocks) {
-            x = block.forward(&x, &self.shape, &turn, kept)?;
+        for (block, cached) in self.blocks.iter().zip(&mut cache.blocks) {
+            x = block.forward(&x, &self.shape, &positions, cached)?;
         }
         cache.length += tokens.len();
         let last = x.narrow(0, tokens.len() - 1, 1)?;
@@ -83,12 +84,12 @@ impl Model {
 }
 
 impl Cache {
-    /// Tokens in it.
+    /// Number of cached tokens.
     pub(crate) fn len(&self) -> usize {
         self.length
     }
 
-    /// Forgets all but the first `length` tokens.
+    /// Removes all but the first `length` tokens.
     pub(crate) fn truncate(&mut self, length: usize) -> Result<()> {
         if length >= self.length {
             return Ok(());
@@ -106,14 +107,14 @@ impl Cache {
     }
 }
 
-/// The sizes of the network, checked to be ones that a network can have.
+/// The dimensions of the model, validated.
 #[derive(Clone, Debug, PartialEq)]
 struct Shape {
     blocks: usize,
     width: usize,
     hidden: usize,
     heads: usize,
-    /// Heads of keys and values, each shared by `heads / kv_heads` heads of queries.
+    /// Number of key/value heads, each shared by `heads / kv_heads` query heads.
     kv_heads: usize,
     head: usize,
     vocabulary: usize,
@@ -142,9 +143,9 @@ impl Shape {
             epsilon: file.fraction("llama.attention.layer_norm_rms_epsilon").unwrap_or(1e-5),
             rope_base: file.fraction("llama.rope.freq_base").unwrap_or(10_000.0),
         };
-        let turned = file.number("llama.rope.dimension_count").unwrap_or(shape.head);
-        if !shape.is_sound() || turned != shape.head {
-            return Err(file.damaged(format!("its sizes do not go together: {shape:?}, {turned} turned")));
+        let rotated = file.number("llama.rope.dimension_count").unwrap_or(shape.head);
+        if !shape.is_sound() || rotated != shape.head {
+            return Err(file.damaged(format!("its dimensions are inconsistent: {shape:?}, {rotated} RoPE dimensions")));
         }
         Ok(shape)
     }
@@ -167,14 +168,14 @@ impl Shape {
     }
 }
 
-/// One layer: attention, then the feed-forward part.
+/// One layer: attention, then the feed-forward network.
 struct Block {
     attention_norm: Tensor,
-    /// Queries, keys and values in one matrix: one pass over the input instead of three.
+    /// Query, key and value projections stacked in one matrix, which needs one pass over the input instead of three.
     qkv: Matrix,
     attention_out: Matrix,
     feed_norm: Tensor,
-    /// Gate and up projections, one below the other.
+    /// Gate and up projections stacked in one matrix.
     gate_up: Matrix,
     down: Matrix,
 }
@@ -194,27 +195,27 @@ impl Block {
         })
     }
 
-    fn forward(&self, x: &Tensor, shape: &Shape, turn: &Turn, kept: &mut KvCache) -> Result<Tensor> {
+    fn forward(&self, x: &Tensor, shape: &Shape, positions: &Positions, cached: &mut KvCache) -> Result<Tensor> {
         let normed = rms_norm(x, &self.attention_norm, shape.epsilon)?;
-        let x = (x + self.attend(&normed, shape, turn, kept)?)?;
+        let x = (x + self.attend(&normed, shape, positions, cached)?)?;
         let normed = rms_norm(&x, &self.feed_norm, shape.epsilon)?;
         x + self.feed(&normed, shape)?
     }
 
-    fn attend(&self, x: &Tensor, shape: &Shape, turn: &Turn, kept: &mut KvCache) -> Result<Tensor> {
+    fn attend(&self, x: &Tensor, shape: &Shape, positions: &Positions, cached: &mut KvCache) -> Result<Tensor> {
         let (tokens, width) = x.dims2()?;
         let qkv = self.qkv.forward(x)?;
         let heads = |from: usize, count: usize| {
             let part = qkv.narrow(1, from, count * shape.head)?.reshape((1, tokens, count, shape.head))?;
             part.transpose(1, 2)?.contiguous()
         };
-        let queries = turn.apply(&heads(0, shape.heads)?)?;
-        let keys = turn.apply(&heads(width, shape.kv_heads)?)?;
-        let (keys, values) = kept.append(&keys, &heads(width + shape.kv_width(), shape.kv_heads)?)?;
-        // The queries that share a head of keys are the rows of one product.
+        let queries = positions.apply(&heads(0, shape.heads)?)?;
+        let keys = positions.apply(&heads(width, shape.kv_heads)?)?;
+        let (keys, values) = cached.append(&keys, &heads(width + shape.kv_width(), shape.kv_heads)?)?;
+        // The queries that share a key head are the rows of one product.
         let rows = (1, shape.kv_heads, shape.heads / shape.kv_heads * tokens, shape.head);
         let scores = (queries.reshape(rows)?.matmul(&keys.t()?)? * (1.0 / (shape.head as f64).sqrt()))?;
-        let mixed = softmax_last_dim(&turn.hide_later(&scores)?)?.matmul(&values)?;
+        let mixed = softmax_last_dim(&positions.apply_mask(&scores)?)?.matmul(&values)?;
         let mixed = mixed.reshape((1, shape.heads, tokens, shape.head))?.transpose(1, 2)?;
         self.attention_out.forward(&mixed.reshape((tokens, width))?)
     }
@@ -226,7 +227,7 @@ impl Block {
     }
 }
 
-/// The turns by which a token's place is told: cosines and sines, a row a place (arXiv 2104.09864).
+/// Rotary position embeddings (<https://arxiv.org/abs/2104.09864>): cosines and sines, one row per position.
 struct Rope {
     cosines: Tensor,
     sines: Tensor,
@@ -235,50 +236,52 @@ struct Rope {
 impl Rope {
     fn new(shape: &Shape) -> Result<Self> {
         let pairs = shape.head / 2;
-        let speeds: Vec<f32> =
+        let frequencies: Vec<f32> =
             (0..pairs).map(|pair| shape.rope_base.powf(-2.0 * pair as f32 / shape.head as f32)).collect();
-        let speeds = Tensor::from_vec(speeds, (1, pairs), &Device::Cpu)?;
-        let places = Tensor::arange(0, shape.context as u32, &Device::Cpu)?.to_dtype(candle_core::DType::F32)?;
-        let angles = places.reshape((shape.context, 1))?.matmul(&speeds)?;
+        let frequencies = Tensor::from_vec(frequencies, (1, pairs), &Device::Cpu)?;
+        let positions = Tensor::arange(0, shape.context as u32, &Device::Cpu)?.to_dtype(candle_core::DType::F32)?;
+        let angles = positions.reshape((shape.context, 1))?.matmul(&frequencies)?;
         Ok(Self { cosines: angles.cos()?, sines: angles.sin()? })
     }
 
-    fn at(&self, place: usize, tokens: usize) -> Result<Turn> {
-        let turn = |of: &Tensor| of.narrow(0, place, tokens);
-        Ok(Turn { cosines: turn(&self.cosines)?, sines: turn(&self.sines)?, later: later(place, tokens)? })
+    /// The data of `tokens` positions, starting at `position`.
+    fn at(&self, position: usize, tokens: usize) -> Result<Positions> {
+        let rows = |of: &Tensor| of.narrow(0, position, tokens);
+        Ok(Positions { cosines: rows(&self.cosines)?, sines: rows(&self.sines)?, mask: causal_mask(position, tokens)? })
     }
 }
 
-/// What the places of one step share in all blocks.
-struct Turn {
+/// The position data of one forward pass, shared by all blocks.
+struct Positions {
     cosines: Tensor,
     sines: Tensor,
-    /// Minus infinity where a token would look at a later one; absent for a single token, which has none.
-    later: Option<Tensor>,
+    /// The causal mask: minus infinity where a token would attend to a later one. `None` for a single token.
+    mask: Option<Tensor>,
 }
 
-impl Turn {
-    /// Turns heads of shape (1, heads, tokens, size).
+impl Positions {
+    /// Rotates heads of shape (1, heads, tokens, size).
     fn apply(&self, heads: &Tensor) -> Result<Tensor> {
         rope_i(heads, &self.cosines, &self.sines)
     }
 
-    /// Scores of shape (1, heads, any × tokens, places), with those of later places made impossible.
-    fn hide_later(&self, scores: &Tensor) -> Result<Tensor> {
-        let Some(later) = &self.later else { return Ok(scores.clone()) };
-        let (tokens, places) = later.dims2()?;
-        scores.reshape(((), tokens, places))?.broadcast_add(later)?.reshape(scores.shape())
+    /// Applies the causal mask to scores of shape (1, heads, any × tokens, positions).
+    fn apply_mask(&self, scores: &Tensor) -> Result<Tensor> {
+        let Some(mask) = &self.mask else { return Ok(scores.clone()) };
+        let (tokens, positions) = mask.dims2()?;
+        scores.reshape(((), tokens, positions))?.broadcast_add(mask)?.reshape(scores.shape())
     }
 }
 
-fn later(before: usize, tokens: usize) -> Result<Option<Tensor>> {
+fn causal_mask(before: usize, tokens: usize) -> Result<Option<Tensor>> {
     if tokens == 1 {
         return Ok(None);
     }
-    let places = before + tokens;
-    let value = |token, place| if place > before + token { f32::NEG_INFINITY } else { 0.0 };
-    let values: Vec<f32> = (0..tokens).flat_map(|token| (0..places).map(move |place| value(token, place))).collect();
-    Tensor::from_vec(values, (tokens, places), &Device::Cpu).map(Some)
+    let positions = before + tokens;
+    let value = |token, position| if position > before + token { f32::NEG_INFINITY } else { 0.0 };
+    let values: Vec<f32> =
+        (0..tokens).flat_map(|token| (0..positions).map(move |position| value(token, position))).collect();
+    Tensor::from_vec(values, (tokens, positions), &Device::Cpu).map(Some)
 }
 
 fn vector(file: &mut Gguf, name: &str, size: usize) -> std::result::Result<Tensor, LoadError> {
@@ -286,7 +289,7 @@ fn vector(file: &mut Gguf, name: &str, size: usize) -> std::result::Result<Tenso
     tensor.dequantize(&Device::Cpu).map_err(|why| file.damaged(format!("tensor '{name}': {why}")))
 }
 
-/// Matrices of the same number of columns as one.
+/// Loads matrices with the same number of columns and stacks their rows.
 fn stacked(file: &mut Gguf, parts: &[(String, usize)], columns: usize) -> std::result::Result<Matrix, LoadError> {
     let mut full = Vec::new();
     for (name, rows) in parts {
@@ -301,14 +304,14 @@ fn stacked(file: &mut Gguf, parts: &[(String, usize)], columns: usize) -> std::r
 fn pool(threads: usize) -> std::result::Result<rayon::ThreadPool, LoadError> {
     let builder = rayon::ThreadPoolBuilder::new().num_threads(threads.max(1));
     let built = builder.thread_name(|index| format!("local-step-{index}")).build();
-    built.map_err(|why| LoadError::Setting(format!("cannot start the threads of the embedded model: {why}")))
+    built.map_err(|why| LoadError::Setting(format!("cannot start the threads of the text engine: {why}")))
 }
 
-/// The longest context taken, whatever the file claims.
+/// Maximum context length, whatever the file states.
 const MAX_CONTEXT: usize = 1 << 17;
 
-/// A context below this holds no prompt.
+/// Minimum context length: a shorter one has no room for a prompt.
 const MIN_CONTEXT: usize = 512;
 
-/// Places by which a cache grows.
+/// Number of positions by which a cache grows.
 const CACHE_STEP: usize = 256;

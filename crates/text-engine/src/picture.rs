@@ -1,11 +1,11 @@
-//! What can be said of a picture without eyes: its size, its format, its colours.
+//! Describes a picture for a text-only model: its size, format and main colours.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use image::DynamicImage;
 use picture::Head;
 
-/// One sentence or two on a picture that is given as base64, or why it cannot be read.
+/// Describes a base64 picture in one or two sentences. The error is the reason why it cannot be read.
 pub(crate) fn describe(data: &str) -> Result<String, String> {
     let bytes = STANDARD.decode(data).map_err(|why| format!("it is not base64: {why}"))?;
     let head = Head::read(&bytes).map_err(|why| why.to_string())?;
@@ -15,7 +15,7 @@ pub(crate) fn describe(data: &str) -> Result<String, String> {
     Ok(format!("The image is a {width}x{height} {}, {}", format.name(), colours(&pixels)))
 }
 
-/// A small request must never cost much more than what it sent.
+/// Rejects pictures that need far more memory than their file size, so that small requests stay cheap.
 fn check_cost(head: Head, bytes: &[u8]) -> Result<(), String> {
     let (found, most) = (head.pixels(), picture::most_pixels(bytes, head.format, ALLOWANCE));
     if found <= most {
@@ -25,27 +25,27 @@ fn check_cost(head: Head, bytes: &[u8]) -> Result<(), String> {
     Err(format!("it has {found} pixels ({width}x{height}); for a file of {length} bytes at most {most} are accepted"))
 }
 
-/// The colour that most pixels have, another if it is much of the picture, and whether pixels are missing.
+/// Describes the dominant colour, a second one if it covers a fifth of the picture, and transparency.
 fn colours(picture: &DynamicImage) -> String {
     let pixels = picture.thumbnail(SAMPLE, SAMPLE).into_rgba8();
-    let mut heaps = [Heap::default(); COLOURS.len()];
+    let mut buckets = [Bucket::default(); COLOURS.len()];
     let mut seen = 0;
     for pixel in pixels.pixels() {
         let [red, green, blue, opacity] = pixel.0;
         if opacity >= 128 {
-            heaps[nearest([red, green, blue])].add([red, green, blue]);
+            buckets[nearest([red, green, blue])].add([red, green, blue]);
             seen += 1;
         }
     }
-    let mut order: Vec<usize> = (0..heaps.len()).collect();
-    order.sort_by_key(|index| std::cmp::Reverse(heaps[*index].count));
+    let mut order: Vec<usize> = (0..buckets.len()).collect();
+    order.sort_by_key(|index| std::cmp::Reverse(buckets[*index].count));
     let [first, second] = [order[0], order[1]];
     if seen == 0 {
         return "fully transparent.".to_owned();
     }
-    let mut text = format!("dominant colour {} ({}).", COLOURS[first].0, heaps[first].mean());
-    if heaps[second].count * 5 >= seen {
-        text += &format!(" It also has {} ({}).", COLOURS[second].0, heaps[second].mean());
+    let mut text = format!("dominant colour {} ({}).", COLOURS[first].0, buckets[first].mean());
+    if buckets[second].count * 5 >= seen {
+        text += &format!(" It also has {} ({}).", COLOURS[second].0, buckets[second].mean());
     }
     if seen < u64::from(pixels.width()) * u64::from(pixels.height()) {
         text += " Parts of it are transparent.";
@@ -53,14 +53,14 @@ fn colours(picture: &DynamicImage) -> String {
     text
 }
 
-/// The pixels of one name.
+/// The pixels nearest to one named colour.
 #[derive(Clone, Copy, Default)]
-struct Heap {
+struct Bucket {
     count: u64,
     sums: [u64; 3],
 }
 
-impl Heap {
+impl Bucket {
     fn add(&mut self, colour: [u8; 3]) {
         self.count += 1;
         for (sum, part) in self.sums.iter_mut().zip(colour) {
@@ -74,19 +74,20 @@ impl Heap {
     }
 }
 
-/// The index of the named colour that lies nearest.
+/// The index of the nearest named colour.
 fn nearest(colour: [u8; 3]) -> usize {
     let distance =
         |named: [u8; 3]| -> u32 { named.iter().zip(colour).map(|(a, b)| u32::from(a.abs_diff(b)).pow(2)).sum() };
     (0..COLOURS.len()).min_by_key(|index| distance(COLOURS[*index].1)).unwrap_or(0)
 }
 
-/// Bytes of memory that any picture may take, however small its file: two megapixels of four bytes.
+/// Memory in bytes that any picture may use, however small its file: two megapixels of four bytes.
 const ALLOWANCE: u64 = 8 << 20;
-/// Colours are looked for in a picture shrunk to this.
+
+/// Longest side of the thumbnail in which colours are counted.
 const SAMPLE: u32 = 128;
 
-/// The names that people use, after CSS Color 4 §6.1.
+/// Common colour names, from the named colours of [CSS Color 4](https://www.w3.org/TR/css-color-4/#named-colors).
 const COLOURS: [(&str, [u8; 3]); 19] = [
     ("black", [0, 0, 0]),
     ("white", [255, 255, 255]),
@@ -138,8 +139,8 @@ mod tests {
     #[test]
     fn the_bytes_tell_the_format() {
         let blue = encoded(RgbaImage::from_pixel(9, 5, Rgba([0, 0, 254, 255])), ImageFormat::Jpeg);
-        let told = describe(&blue).unwrap();
-        assert!(told.starts_with("The image is a 9x5 JPEG, dominant colour blue (#0000f"), "{told}");
+        let text = describe(&blue).unwrap();
+        assert!(text.starts_with("The image is a 9x5 JPEG, dominant colour blue (#0000f"), "{text}");
     }
 
     #[test]
@@ -149,9 +150,9 @@ mod tests {
             15..25 => Rgba([255, 255, 255, 255]),
             _ => Rgba([0, 0, 0, 0]),
         });
-        let told = describe(&encoded(flag, ImageFormat::Png)).unwrap();
+        let text = describe(&encoded(flag, ImageFormat::Png)).unwrap();
         assert_eq!(
-            told,
+            text,
             "The image is a 30x30 PNG, dominant colour black (#000000). It also has white (#ffffff). \
              Parts of it are transparent."
         );
@@ -159,7 +160,7 @@ mod tests {
         assert_eq!(describe(&nothing).unwrap(), "The image is a 2x2 PNG, fully transparent.");
     }
 
-    /// A file of some kilobytes takes no more than it is worth.
+    /// A file of a few kilobytes cannot use a large amount of memory.
     #[test]
     fn l10_a_small_file_takes_little_memory() {
         let mut file = Vec::new();

@@ -1,4 +1,4 @@
-//! Threads that take work in order, and a queue before them that is not without end.
+//! A thread pool with a bounded queue.
 
 use std::collections::VecDeque;
 use std::io;
@@ -7,18 +7,18 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use engine::EngineError;
 
-/// Something to do on a thread of the pool. Whoever waits for it learns of a panic by what is dropped.
+/// A job for a thread of the pool. A panic drops the job, which closes its channel and thereby informs the caller.
 pub(crate) trait Job: Send {
-    /// Whether anybody still waits for it.
+    /// Returns true if a caller is still waiting for the result.
     fn is_wanted(&self) -> bool;
 
     fn run(self: Box<Self>);
 
-    /// Instead of [`Job::run`], when there is nobody left to run it.
+    /// Called instead of [`Job::run`] if the pool is dropped before the job runs.
     fn refuse(self: Box<Self>);
 }
 
-/// Dropping it ends its threads after the work that they are at; what is queued is refused.
+/// A thread pool. Dropping it stops its threads after their current jobs; queued jobs are refused.
 pub(crate) struct Pool {
     shared: Arc<Shared>,
 }
@@ -26,7 +26,7 @@ pub(crate) struct Pool {
 struct Shared {
     state: Mutex<State>,
     work: Condvar,
-    /// The most jobs at once, running and waiting.
+    /// Maximum number of jobs, running and queued.
     bound: usize,
 }
 
@@ -38,7 +38,7 @@ struct State {
 }
 
 impl Pool {
-    /// `threads` threads, at least one, and at most `waiting` jobs waiting for one.
+    /// Starts `threads` threads, at least one. At most `waiting` jobs can be queued.
     pub(crate) fn new(name: &str, threads: usize, waiting: usize) -> io::Result<Self> {
         let threads = threads.max(1);
         let bound = threads.saturating_add(waiting);
@@ -51,7 +51,7 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Puts a job behind those that wait.
+    /// Queues a job. If the queue is full, jobs whose callers have gone away are removed first.
     pub(crate) fn submit(&self, job: Box<dyn Job>) -> Result<(), EngineError> {
         let mut state = self.shared.lock();
         if state.queue.len() + state.running >= self.shared.bound {
@@ -82,14 +82,14 @@ impl Shared {
     fn serve(&self) {
         while let Some(job) = self.take() {
             if job.is_wanted() {
-                // The thread outlives what goes wrong on it.
+                // A panic of a job does not end the thread.
                 let _ = catch_unwind(AssertUnwindSafe(|| job.run()));
             }
             self.lock().running -= 1;
         }
     }
 
-    /// Waits for the next job; none once the pool is closed.
+    /// Waits for the next job. Returns `None` once the pool is closed.
     fn take(&self) -> Option<Box<dyn Job>> {
         let mut state = self.lock();
         loop {
@@ -104,13 +104,13 @@ impl Shared {
         }
     }
 
-    /// No code of a job runs under the lock, so what a panic left behind is whole.
+    /// Locks the state. Jobs do not run under the lock, so a panic cannot leave the state inconsistent.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// For the deepest grammar there may be; what is not used of it takes no memory. In bytes.
+/// Stack size in bytes, enough for the deepest accepted grammar. Unused pages take no memory.
 const STACK: usize = 64 << 20;
 
 #[cfg(test)]
@@ -119,10 +119,10 @@ mod tests {
 
     use super::*;
 
-    /// Tells that it began, waits for leave, and does as told.
+    /// A job that reports its start, then waits to be resumed or made to panic.
     struct Step {
-        begun: Sender<usize>,
-        leave: Receiver<bool>,
+        started: Sender<usize>,
+        resume: Receiver<bool>,
         number: usize,
         wanted: bool,
     }
@@ -133,55 +133,55 @@ mod tests {
         }
 
         fn run(self: Box<Self>) {
-            self.begun.send(self.number).unwrap();
-            assert!(self.leave.recv().unwrap(), "told to fail");
+            self.started.send(self.number).unwrap();
+            assert!(self.resume.recv().unwrap(), "made to fail");
         }
 
         fn refuse(self: Box<Self>) {
-            self.begun.send(self.number + 100).unwrap();
+            self.started.send(self.number + 100).unwrap();
         }
     }
 
-    fn step(begun: &Sender<usize>, number: usize, wanted: bool) -> (Box<Step>, Sender<bool>) {
-        let (leave, at) = channel();
-        (Box::new(Step { begun: begun.clone(), leave: at, number, wanted }), leave)
+    fn step(started: &Sender<usize>, number: usize, wanted: bool) -> (Box<Step>, Sender<bool>) {
+        let (sender, resume) = channel();
+        (Box::new(Step { started: started.clone(), resume, number, wanted }), sender)
     }
 
-    /// A panic ends its own work alone: the thread goes on with what waits.
+    /// A panic ends only its own job; the thread continues with the queued jobs.
     #[test]
     fn e06_jobs_run_in_order_up_to_the_bound_and_a_panic_ends_only_its_own() {
         let pool = Pool::new("test", 1, 2).unwrap();
-        let (begun, order) = channel();
-        let (first, fail) = step(&begun, 1, true);
-        let (second, leave) = step(&begun, 2, true);
-        let (third, _unused) = step(&begun, 3, false);
-        let (fourth, leave_fourth) = step(&begun, 4, true);
+        let (started, order) = channel();
+        let (first, fail) = step(&started, 1, true);
+        let (second, resume) = step(&started, 2, true);
+        let (third, _unused) = step(&started, 3, false);
+        let (fourth, resume_fourth) = step(&started, 4, true);
         pool.submit(first).unwrap();
         assert_eq!(order.recv(), Ok(1));
         pool.submit(second).unwrap();
         pool.submit(third).unwrap();
         pool.submit(fourth).unwrap();
-        assert!(matches!(pool.submit(step(&begun, 5, true).0), Err(EngineError::Busy)));
+        assert!(matches!(pool.submit(step(&started, 5, true).0), Err(EngineError::Busy)));
         fail.send(false).unwrap();
-        leave.send(true).unwrap();
-        leave_fourth.send(true).unwrap();
+        resume.send(true).unwrap();
+        resume_fourth.send(true).unwrap();
         assert_eq!((order.recv(), order.recv()), (Ok(2), Ok(4)));
     }
 
-    /// What waits when the threads go is refused at once.
+    /// Queued jobs are refused when the pool is dropped.
     #[test]
     fn e06_what_waits_when_the_pool_goes_is_refused() {
         let pool = Pool::new("test", 1, 2).unwrap();
-        let (begun, order) = channel();
-        let (first, leave) = step(&begun, 1, true);
-        let (second, _unused) = step(&begun, 2, true);
+        let (started, order) = channel();
+        let (first, resume) = step(&started, 1, true);
+        let (second, _unused) = step(&started, 2, true);
         pool.submit(first).unwrap();
         assert_eq!(order.recv(), Ok(1));
         pool.submit(second).unwrap();
         drop(pool);
         assert_eq!(order.recv(), Ok(102));
-        leave.send(true).unwrap();
-        drop(begun);
+        resume.send(true).unwrap();
+        drop(started);
         assert!(order.recv().is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! What of a request can be known before its turn: that it can be answered, and how.
+//! Validates a request and prepares its generation before it enters the queue.
 
 use engine::{Effort, EngineError, Format, Reasoning, Sampling, TextRequest};
 use serde_json::Value;
@@ -9,45 +9,47 @@ use crate::conversation::Conversation;
 use crate::prompt::{Fitted, Task, fit};
 use crate::tools::Calling;
 
-/// A request that can be answered.
+/// A validated request.
 pub(crate) struct Prepared {
-    pub(crate) said: Conversation,
-    /// Tokens of the prompt.
+    pub(crate) conversation: Conversation,
+    /// Number of tokens of the prompt.
     pub(crate) tokens: u64,
-    /// What of the request was left out.
+    /// Parts of the request that were left out.
     pub(crate) dropped: Vec<String>,
     pub(crate) calling: Option<Calling>,
     pub(crate) shape: Shape,
     pub(crate) stop: Vec<String>,
     pub(crate) sampling: Sampling,
-    /// The most tokens of the plan; 0 is no plan.
+    /// Maximum number of tokens of the plan; 0 disables it.
     pub(crate) plan: u64,
-    /// The most tokens of it all.
+    /// Maximum number of tokens of the complete output.
     pub(crate) cap: u64,
 }
 
-/// The form of the answer.
+/// The output format of the answer.
 pub(crate) enum Shape {
     Text,
     Json { schema: Option<Value>, constraint: Box<Constraint> },
 }
 
+/// Validates a request, compiles its schemas and fits its prompt into the context.
+///
 /// # Errors
-/// When the request cannot be answered: what it shows cannot be read, its schemas cannot be followed, or it does not
-/// fit the context.
+/// If its images or files cannot be read, its schemas are not supported, or it does not fit the context.
 pub(crate) fn prepare(engine: &Engine, request: TextRequest) -> Result<Prepared, EngineError> {
-    let said = Conversation::read(&request)?;
-    let calling = Calling::read(&request, &said, &engine.grammars)?;
+    let conversation = Conversation::read(&request)?;
+    let calling = Calling::read(&request, &conversation, &engine.grammars)?;
     let shape = shape(&request.format, &engine.grammars)?;
     let task = match (&calling, &shape) {
         (Some(calling), _) => Task::Choose(&calling.functions),
         (None, Shape::Json { schema, .. }) => Task::Json(schema.as_ref()),
         (None, Shape::Text) => Task::Answer,
     };
-    let Fitted { said, tokens, dropped } = fit(&engine.tokenizer, said, task, engine.model.context())?;
+    let context = engine.model.context();
+    let Fitted { conversation, tokens, dropped } = fit(&engine.tokenizer, conversation, task, context)?;
     let (plan, cap) = (plan(&request.reasoning), request.max_output_tokens.unwrap_or(DEFAULT_CAP));
     let (stop, sampling) = (request.stop, request.sampling);
-    Ok(Prepared { said, tokens, dropped, calling, shape, stop, sampling, plan, cap })
+    Ok(Prepared { conversation, tokens, dropped, calling, shape, stop, sampling, plan, cap })
 }
 
 fn shape(format: &Format, grammars: &Grammars) -> Result<Shape, EngineError> {
@@ -62,7 +64,7 @@ fn shape(format: &Format, grammars: &Grammars) -> Result<Shape, EngineError> {
     }
 }
 
-/// The most tokens of a plan.
+/// Maximum number of tokens of a plan.
 fn plan(reasoning: &Reasoning) -> u64 {
     if !reasoning.wanted() {
         return 0;
@@ -75,5 +77,5 @@ fn plan(reasoning: &Reasoning) -> u64 {
     }
 }
 
-/// The most tokens to write where the caller names no cap.
+/// Maximum number of output tokens if the request does not specify one.
 const DEFAULT_CAP: u64 = 1024;

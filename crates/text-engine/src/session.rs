@@ -1,64 +1,64 @@
-//! The network with what it has read: prompts that begin alike are read once.
+//! The model with its key/value cache. A prefix that two consecutive prompts share is computed only once.
 
 use engine::EngineError;
 use toktrie::TokenId;
 
 use crate::model::{Cache, Model};
 
-/// Tokens that were run, and what comes after them.
+/// A cache and the tokens that it was computed from.
 pub(crate) struct Session<'m> {
     model: &'m Model,
     cache: Cache,
-    read: Vec<TokenId>,
+    tokens: Vec<TokenId>,
 }
 
 impl<'m> Session<'m> {
     pub(crate) fn new(model: &'m Model) -> Self {
-        Self { model, cache: model.cache(), read: Vec::new() }
+        Self { model, cache: model.cache(), tokens: Vec::new() }
     }
 
-    /// Begins anew with a prompt: the scores of what comes after it.
+    /// Starts over with a prompt and returns the scores of the token after it.
     ///
-    /// `check` is asked between pieces of the prompt whether to go on.
+    /// `check` is called before each chunk of the prompt and can stop the computation with an error.
     pub(crate) fn begin<E: From<EngineError>>(
         &mut self,
         prompt: &[TokenId],
         mut check: impl FnMut() -> Result<(), E>,
     ) -> Result<Vec<f32>, E> {
-        let alike = self.read.iter().zip(prompt).take_while(|(old, new)| old == new).count();
-        // The last token is run even if it is known, for its scores.
-        let known = alike.min(prompt.len().saturating_sub(1));
+        let shared = self.tokens.iter().zip(prompt).take_while(|(old, new)| old == new).count();
+        // The last token always runs, because its scores are needed.
+        let known = shared.min(prompt.len().saturating_sub(1));
         self.cache.truncate(known).map_err(|why| failed(&why))?;
-        self.read.truncate(known);
+        self.tokens.truncate(known);
         let mut scores = Vec::new();
-        for piece in prompt[known..].chunks(PIECE) {
+        for chunk in prompt[known..].chunks(PREFILL_CHUNK) {
             check()?;
-            scores = self.run(piece)?;
+            scores = self.run(chunk)?;
         }
         Ok(scores)
     }
 
-    /// Runs more tokens: the scores of what comes after them.
+    /// Runs more tokens and returns the scores of the token after them.
     pub(crate) fn run(&mut self, tokens: &[TokenId]) -> Result<Vec<f32>, EngineError> {
         let scores = self.model.forward(tokens, &mut self.cache).map_err(|why| failed(&why))?;
-        self.read.extend_from_slice(tokens);
+        self.tokens.extend_from_slice(tokens);
         Ok(scores)
     }
 
-    /// Whether a prompt leaves room for an answer.
+    /// Returns true if a prompt leaves room for at least one more token in the context.
     pub(crate) fn fits(&self, prompt: &[TokenId]) -> bool {
         prompt.len() < self.model.context()
     }
 
-    /// How many more tokens fit.
+    /// The number of tokens that still fit in the context.
     pub(crate) fn room(&self) -> usize {
         self.model.context().saturating_sub(self.cache.len())
     }
 }
 
 fn failed(why: &candle_core::Error) -> EngineError {
-    EngineError::Internal(format!("the network: {}", why.to_string().lines().next().unwrap_or_default()))
+    EngineError::Internal(format!("model forward pass failed: {}", why.to_string().lines().next().unwrap_or_default()))
 }
 
-/// Tokens of a prompt that are run at once: as long as it takes to notice that nobody waits any more.
-const PIECE: usize = 32;
+/// Number of prompt tokens that run at once. A cancellation or timeout is noticed between chunks.
+const PREFILL_CHUNK: usize = 32;

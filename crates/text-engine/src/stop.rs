@@ -1,69 +1,69 @@
-//! An answer's bytes as text: in whole characters, and up to the first stop text.
+//! Decodes the bytes of an answer to text, up to the first stop sequence.
 
-/// Turns the bytes of tokens into text that may leave.
+/// Decodes the bytes of tokens to text and ends it at a stop sequence.
 ///
-/// What could still become a stop text is held back until it cannot any more.
-pub(crate) struct Outlet {
+/// Text that could be the beginning of a stop sequence is held back until that is decided.
+pub(crate) struct StopFilter {
     stops: Vec<String>,
-    /// The beginning of a character whose end has not come.
+    /// The first bytes of an incomplete character.
     partial: Vec<u8>,
-    /// Text that could be the beginning of a stop text.
+    /// Text that could be the beginning of a stop sequence.
     held: String,
 }
 
-/// What became of some bytes.
+/// The result of pushing bytes into a [`StopFilter`].
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Outflow {
-    /// Text that may leave now.
+pub(crate) struct Filtered {
+    /// Text that can be sent now.
     pub(crate) text: String,
-    /// The stop text that came up after it, after which nothing may leave.
+    /// The stop sequence that follows it. Nothing more may be sent after one.
     pub(crate) stopped: Option<String>,
 }
 
-impl Outlet {
+impl StopFilter {
     pub(crate) fn new(stops: &[String]) -> Self {
         let stops = stops.iter().filter(|stop| !stop.is_empty()).cloned().collect();
         Self { stops, partial: Vec::new(), held: String::new() }
     }
 
-    /// More bytes of the answer.
-    pub(crate) fn push(&mut self, bytes: &[u8]) -> Outflow {
+    /// Adds bytes of the answer and returns the text that they complete.
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Filtered {
         self.partial.extend_from_slice(bytes);
-        whole_characters(&mut self.partial, &mut self.held);
+        complete_characters(&mut self.partial, &mut self.held);
         if let Some((start, stop)) = self.first_stop() {
             self.held.truncate(start);
-            return Outflow { text: std::mem::take(&mut self.held), stopped: Some(stop) };
+            return Filtered { text: std::mem::take(&mut self.held), stopped: Some(stop) };
         }
         let held = self.held.split_off(self.held.len() - self.undecided());
-        Outflow { text: std::mem::replace(&mut self.held, held), stopped: None }
+        Filtered { text: std::mem::replace(&mut self.held, held), stopped: None }
     }
 
-    /// What was held back, once nothing more can come. The beginning of a character stays behind.
+    /// Returns the text that was held back, at the end of the answer. An incomplete character is discarded.
     pub(crate) fn finish(self) -> String {
         self.held
     }
 
-    /// The stop text that is complete first, and where it begins.
+    /// The stop sequence that is complete first, and its position.
     fn first_stop(&self) -> Option<(usize, String)> {
         let found = self.stops.iter().filter_map(|stop| Some((self.held.find(stop.as_str())?, stop)));
         let (start, stop) = found.min_by_key(|(start, stop)| (start + stop.len(), *start))?;
         Some((start, stop.clone()))
     }
 
-    /// The length of the longest end of the held text that begins a stop text.
+    /// The length of the longest suffix of the held text that is a prefix of a stop sequence.
     fn undecided(&self) -> usize {
         let longest = |stop: &String| (1..stop.len()).rev().find(|length| begins(stop, *length, &self.held));
         self.stops.iter().filter_map(longest).max().unwrap_or(0)
     }
 }
 
-/// Whether `text` ends with the first `length` bytes of `stop`, taken as whole characters.
+/// Returns true if `text` ends with the first `length` bytes of `stop` and these are complete characters.
 fn begins(stop: &str, length: usize, text: &str) -> bool {
     stop.is_char_boundary(length) && text.ends_with(&stop[..length])
 }
 
-/// Moves what is decided from `bytes` to `text`; what is no UTF-8 becomes U+FFFD.
-fn whole_characters(bytes: &mut Vec<u8>, text: &mut String) {
+/// Moves complete characters from `bytes` to `text`; invalid UTF-8 becomes U+FFFD.
+fn complete_characters(bytes: &mut Vec<u8>, text: &mut String) {
     let mut rest = bytes.as_slice();
     let kept = loop {
         match std::str::from_utf8(rest) {
@@ -89,21 +89,21 @@ mod tests {
 
     use super::*;
 
-    /// All the text that leaves, and the stop text that ended it.
-    fn pass(pieces: &[&[u8]], stops: &[String]) -> (String, Option<String>) {
-        let mut outlet = Outlet::new(stops);
+    /// The text that passes the filter, and the stop sequence that ended it.
+    fn filtered(pieces: &[&[u8]], stops: &[String]) -> (String, Option<String>) {
+        let mut filter = StopFilter::new(stops);
         let mut text = String::new();
         for piece in pieces {
-            let flow = outlet.push(piece);
-            text += &flow.text;
-            if flow.stopped.is_some() {
-                return (text, flow.stopped);
+            let filtered = filter.push(piece);
+            text += &filtered.text;
+            if filtered.stopped.is_some() {
+                return (text, filtered.stopped);
             }
         }
-        (text + &outlet.finish(), None)
+        (text + &filter.finish(), None)
     }
 
-    /// The same by looking at each prefix of the whole text.
+    /// The same, computed by checking each prefix of the complete text.
     fn naive(text: &str, stops: &[String]) -> (String, Option<String>) {
         let ends = text.char_indices().map(|(at, letter)| at + letter.len_utf8());
         for end in ends {
@@ -117,19 +117,19 @@ mod tests {
 
     #[test]
     fn half_a_character_waits_for_its_other_half() {
-        let mut outlet = Outlet::new(&[]);
-        assert_eq!(outlet.push(&"é".as_bytes()[..1]).text, "");
-        assert_eq!(outlet.push(&"é".as_bytes()[1..]).text, "é");
-        assert_eq!(outlet.push(&[b'a', 0xff, b'b']).text, "a\u{fffd}b");
+        let mut filter = StopFilter::new(&[]);
+        assert_eq!(filter.push(&"é".as_bytes()[..1]).text, "");
+        assert_eq!(filter.push(&"é".as_bytes()[1..]).text, "é");
+        assert_eq!(filter.push(&[b'a', 0xff, b'b']).text, "a\u{fffd}b");
     }
 
     #[test]
     fn what_may_become_a_stop_text_waits() {
-        let mut outlet = Outlet::new(&["END".to_owned()]);
-        assert_eq!(outlet.push(b"the E").text, "the ");
-        assert_eq!(outlet.push(b"N").text, "");
-        assert_eq!(outlet.push(b"Z E").text, "ENZ ");
-        assert_eq!(outlet.push(b"ND!"), Outflow { text: String::new(), stopped: Some("END".to_owned()) });
+        let mut filter = StopFilter::new(&["END".to_owned()]);
+        assert_eq!(filter.push(b"the E").text, "the ");
+        assert_eq!(filter.push(b"N").text, "");
+        assert_eq!(filter.push(b"Z E").text, "ENZ ");
+        assert_eq!(filter.push(b"ND!"), Filtered { text: String::new(), stopped: Some("END".to_owned()) });
     }
 
     proptest! {
@@ -144,7 +144,7 @@ mod tests {
             cuts.extend([0, bytes.len()]);
             cuts.sort_unstable();
             let pieces: Vec<&[u8]> = cuts.windows(2).map(|cut| &bytes[cut[0]..cut[1]]).collect();
-            prop_assert_eq!(pass(&pieces, &stops), naive(&text, &stops));
+            prop_assert_eq!(filtered(&pieces, &stops), naive(&text, &stops));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The events of a generation as a stream that always ends with a word.
+//! The events of a generation as a stream that always ends with a terminal event or an error.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -7,17 +7,17 @@ use engine::{EngineError, TextEvent};
 use futures_core::Stream;
 use tokio::sync::mpsc::Receiver;
 
-/// What a generation tells, up to its end or its first error. Dropping it cancels the generation.
+/// The events of a generation, up to the terminal event or the first error. Dropping it cancels the generation.
 ///
-/// The channel holds one whole answer, so that a slow reader keeps nobody else from the place of its generation.
+/// The channel holds one complete answer, so that a slow client does not block a generation slot.
 pub(crate) struct Events {
-    /// Absent after the last event.
-    told: Option<Receiver<Result<TextEvent, EngineError>>>,
+    /// `None` after the last event.
+    receiver: Option<Receiver<Result<TextEvent, EngineError>>>,
 }
 
 impl Events {
-    pub(crate) fn new(told: Receiver<Result<TextEvent, EngineError>>) -> Self {
-        Self { told: Some(told) }
+    pub(crate) fn new(receiver: Receiver<Result<TextEvent, EngineError>>) -> Self {
+        Self { receiver: Some(receiver) }
     }
 }
 
@@ -25,11 +25,11 @@ impl Stream for Events {
     type Item = Result<TextEvent, EngineError>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let Some(told) = &mut self.told else { return Poll::Ready(None) };
-        let lost = || Err(EngineError::Internal("the generation ended without a word".to_owned()));
-        let event = ready!(told.poll_recv(context)).unwrap_or_else(lost);
+        let Some(receiver) = &mut self.receiver else { return Poll::Ready(None) };
+        let missing_end = || Err(EngineError::Internal("generation ended without a terminal event".to_owned()));
+        let event = ready!(receiver.poll_recv(context)).unwrap_or_else(missing_end);
         if matches!(event, Err(_) | Ok(TextEvent::Finished { .. })) {
-            self.told = None;
+            self.receiver = None;
         }
         Poll::Ready(Some(event))
     }

@@ -1,4 +1,4 @@
-//! Text to tokens and back, for a byte-level vocabulary out of a GGUF file.
+//! Encodes and decodes tokens of the byte-level vocabulary of a GGUF file.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ struct Parts {
 
 impl Tokenizer {
     pub(crate) fn load(file: &Gguf) -> Result<Self, LoadError> {
-        let damaged = |why: String| file.damaged(format!("its vocabulary: {why}"));
+        let damaged = |why: String| file.damaged(format!("invalid vocabulary: {why}"));
         let mut inner = tokenizers::Tokenizer::from_gguf(file.content()).map_err(|why| damaged(why.to_string()))?;
         if let Some(pre) = pre_tokenizer(file) {
             inner.with_pre_tokenizer(Some(pre));
@@ -43,13 +43,13 @@ impl Tokenizer {
         Ok(Self { parts: Arc::new(Parts { inner, trie, start, end }) })
     }
 
-    /// The tokens of a text; what looks like a control token in it is text.
+    /// Encodes a text. Control tokens that are spelled out in it are encoded as plain text.
     pub(crate) fn encode(&self, text: &str) -> Vec<TokenId> {
-        // Only a vocabulary that lacks a byte can fail, and what it lacks it cannot say.
+        // Encoding only fails if the vocabulary lacks a byte, which then cannot be represented at all.
         self.parts.inner.encode_fast(text, false).map(|found| found.get_ids().to_vec()).unwrap_or_default()
     }
 
-    /// The bytes that a token stands for; none for a control token. It can end inside a character.
+    /// The bytes of a token, which may end inside a character. Empty for a control token.
     pub(crate) fn bytes(&self, token: TokenId) -> &[u8] {
         match self.parts.trie.token(token) {
             [TokTrie::SPECIAL_TOKEN_MARKER, ..] => &[],
@@ -57,7 +57,7 @@ impl Tokenizer {
         }
     }
 
-    /// The text of tokens, without what is no whole character.
+    /// Decodes tokens, without incomplete characters.
     pub(crate) fn decode(&self, tokens: &[TokenId]) -> String {
         let bytes: Vec<u8> = tokens.iter().flat_map(|token| self.bytes(*token)).copied().collect();
         bytes.utf8_chunks().map(|chunk| chunk.valid()).collect()
@@ -77,7 +77,7 @@ impl Tokenizer {
         self.parts.trie.is_special_token(token)
     }
 
-    /// The most bytes that one token stands for.
+    /// The length of the longest token in bytes, at least 1.
     pub(crate) fn longest(&self) -> usize {
         self.parts.trie.max_token_len().max(1)
     }
@@ -93,9 +93,9 @@ impl TokenizerEnv for Tokenizer {
     }
 }
 
-/// The splitting of text into words before it is encoded, where the loader of the vocabulary gets it wrong.
+/// The pre-tokenizer, where the loader of the vocabulary chooses a wrong one.
 ///
-/// It puts a space before each text, and does not know that this family takes each digit by itself.
+/// The loader adds a space before each text, and does not know that SmolLM encodes each digit separately.
 fn pre_tokenizer(file: &Gguf) -> Option<PreTokenizerWrapper> {
     let words = ByteLevel::new(false, true, true);
     match file.text("tokenizer.ggml.pre").unwrap_or("gpt2") {
@@ -105,7 +105,7 @@ fn pre_tokenizer(file: &Gguf) -> Option<PreTokenizerWrapper> {
     }
 }
 
-/// The bytes of each token; control tokens behind the marker that `toktrie` knows them by.
+/// The bytes of each token; control tokens have the prefix by which `toktrie` recognizes them.
 fn words(file: &Gguf) -> Vec<Vec<u8>> {
     let bytes = byte_letters();
     let kinds = file.list("tokenizer.ggml.token_type");
@@ -120,8 +120,8 @@ fn words(file: &Gguf) -> Vec<Vec<u8>> {
     texts.enumerate().map(word).collect()
 }
 
-/// The letter that stands for each byte in a byte-level vocabulary: itself where it is printable, else one of the
-/// letters from U+0100 on (the `bytes_to_unicode` of GPT-2's encoder).
+/// The byte of each letter in a byte-level vocabulary: printable bytes are represented by themselves, others by letters
+/// from U+0100 on (`bytes_to_unicode` in the encoder of GPT-2).
 fn byte_letters() -> HashMap<char, u8> {
     let printable = |byte: &u8| matches!(byte, b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff);
     let (shown, hidden): (Vec<u8>, Vec<u8>) = (0..=u8::MAX).partition(printable);
@@ -132,7 +132,7 @@ fn byte_letters() -> HashMap<char, u8> {
 /// `llama_token_type` of a control token.
 const CONTROL: i32 = 3;
 
-/// `llama_token_type` of a token that a model's user added.
+/// `llama_token_type` of a user-defined token.
 const USER_DEFINED: i32 = 4;
 
 #[cfg(test)]

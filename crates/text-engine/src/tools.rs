@@ -1,4 +1,4 @@
-//! Functions that the model may call: which of them come into question, and whether any is called at all.
+//! Selects the candidate functions of a request, and decides if one of them is called.
 
 use std::collections::HashSet;
 
@@ -9,19 +9,18 @@ use crate::constrain::{Constraint, Grammars, values};
 use crate::conversation::Conversation;
 use crate::tokenizer::Tokenizer;
 
-/// What the request asks about functions, as far as can be told without the model.
+/// The function call of a request, as far as it can be decided without the model.
 pub(crate) struct Calling {
-    /// The functions that come into question, at least one.
+    /// The candidate functions, at least one.
     pub(crate) functions: Vec<Function>,
     pub(crate) need: Need,
 }
 
-/// Whether one of the functions is called.
+/// The need to call one of the functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
-    Sure,
-    /// The model decides.
-    Open,
+    Required,
+    ModelDecides,
 }
 
 /// A function with the grammar of its arguments.
@@ -34,26 +33,25 @@ pub(crate) struct Function {
 }
 
 impl Calling {
-    /// None if no function is called.
+    /// Selects the candidate functions. Returns `None` if no function is called.
     ///
     /// # Errors
-    /// When the named function is none of the request's, or the arguments of one that comes into question have a
-    /// schema that cannot be followed.
+    /// If `tool_choice` names an unknown function, or the schema of a candidate is not supported.
     pub(crate) fn read(
         request: &TextRequest,
-        said: &Conversation,
+        conversation: &Conversation,
         grammars: &Grammars,
     ) -> Result<Option<Self>, EngineError> {
         let (tools, need) = match &request.tool_choice {
             ToolChoice::None => return Ok(None),
-            ToolChoice::Named(name) => (vec![named(&request.tools, name)?], Need::Sure),
-            ToolChoice::Required => (most_relevant(&request.tools, &said.question).0, Need::Sure),
-            // What a call brought is to be told, not asked for again.
-            ToolChoice::Auto if said.has_result => return Ok(None),
-            ToolChoice::Auto => match most_relevant(&request.tools, &said.question) {
+            ToolChoice::Named(name) => (vec![named(&request.tools, name)?], Need::Required),
+            ToolChoice::Required => (most_relevant(&request.tools, &conversation.question).0, Need::Required),
+            // The model answers with the result of the previous call instead of calling again.
+            ToolChoice::Auto if conversation.has_result => return Ok(None),
+            ToolChoice::Auto => match most_relevant(&request.tools, &conversation.question) {
                 (_, 0) => return Ok(None),
-                (tools, 1) => (tools, Need::Open),
-                (tools, _) => (tools, Need::Sure),
+                (tools, 1) => (tools, Need::ModelDecides),
+                (tools, _) => (tools, Need::Required),
             },
         };
         if tools.is_empty() {
@@ -91,7 +89,7 @@ impl Function {
     }
 }
 
-/// Whether a model asked for yes or no would say yes, by the likeliest beginning of either.
+/// Returns true if the model prefers "Yes" to "No", by the score of the likelier first token of each.
 pub(crate) fn prefers_yes(scores: &[f32], tokenizer: &Tokenizer) -> bool {
     let score = |words: [&str; 2]| {
         let first = words.into_iter().filter_map(|word| tokenizer.encode(word).first().copied());
@@ -100,7 +98,7 @@ pub(crate) fn prefers_yes(scores: &[f32], tokenizer: &Tokenizer) -> bool {
     score(["Yes", "yes"]) >= score(["No", "no"])
 }
 
-/// Whether a schema of an object names no member at all.
+/// Returns true if the schema of an object has no members at all.
 fn takes_nothing(schema: &Value) -> bool {
     let known = ["properties", "patternProperties", "additionalProperties", "allOf", "anyOf", "oneOf", "$ref"];
     known.iter().all(|key| schema.get(key).is_none_or(|value| value.as_object().is_some_and(serde_json::Map::is_empty)))
@@ -113,18 +111,18 @@ fn named<'t>(tools: &'t [Tool], name: &str) -> Result<&'t Tool, EngineError> {
     })
 }
 
-/// The tools that share most with the question, and how much that is.
+/// Returns the tools that share the most words with the question, and their score.
 ///
-/// A model of this size decides by chance, so words decide before it: a word of the name counts two, another of
-/// the description or the parameters one.
+/// A model of this size chooses tools almost at random, so shared words decide first: a word of the name scores 2, a
+/// word of the description or of the parameters scores 1.
 fn most_relevant<'t>(tools: &'t [Tool], question: &str) -> (Vec<&'t Tool>, usize) {
-    let asked = words(question);
-    let scored: Vec<_> = tools.iter().map(|tool| (tool, relevance(tool, &asked))).collect();
+    let question = words(question);
+    let scored: Vec<_> = tools.iter().map(|tool| (tool, relevance(tool, &question))).collect();
     let best = scored.iter().map(|(_, score)| *score).max().unwrap_or(0);
     (scored.into_iter().filter(|(_, score)| *score == best).map(|(tool, _)| tool).collect(), best)
 }
 
-fn relevance(tool: &Tool, asked: &HashSet<String>) -> usize {
+fn relevance(tool: &Tool, question: &HashSet<String>) -> usize {
     let name = words(&tool.name);
     let mut rest = words(tool.description.as_deref().unwrap_or_default());
     let parameters = tool.parameters.as_ref().map_or(Value::Null, wire::Json::value);
@@ -132,10 +130,10 @@ fn relevance(tool: &Tool, asked: &HashSet<String>) -> usize {
         rest.extend(words(key));
         rest.extend(words(schema.get("description").and_then(Value::as_str).unwrap_or_default()));
     }
-    2 * asked.intersection(&name).count() + asked.intersection(&rest).filter(|word| !name.contains(*word)).count()
+    2 * question.intersection(&name).count() + question.intersection(&rest).filter(|word| !name.contains(*word)).count()
 }
 
-/// The stems of the words that tell something.
+/// The stems of the significant words of a text.
 fn words(text: &str) -> HashSet<String> {
     let mut spaced = String::new();
     let mut before = ' ';
@@ -150,17 +148,17 @@ fn words(text: &str) -> HashSet<String> {
     words.filter(|word| word.chars().count() > 2 && !COMMON.contains(word)).map(stem).collect()
 }
 
-/// A word without the endings of English that make no difference here.
+/// Strips common English endings from a word.
 fn stem(word: &str) -> String {
     let endings = ["ations", "ation", "ing", "ies", "es", "ed", "s", "e", "y"];
-    let cut = endings.iter().find_map(|ending| word.strip_suffix(ending).filter(|stem| stem.chars().count() > 2));
-    cut.unwrap_or(word).to_owned()
+    let stem = endings.iter().find_map(|ending| word.strip_suffix(ending).filter(|stem| stem.chars().count() > 2));
+    stem.unwrap_or(word).to_owned()
 }
 
-/// Schemas of more values, all together, are refused: each function has a grammar of its own.
+/// Maximum number of values in the schemas of all candidate functions: each of them is compiled to a grammar.
 const MAX_VALUES: usize = 10_000;
 
-/// Words that are in any question or any description.
+/// Common words of questions and descriptions, which are ignored.
 const COMMON: [&str; 73] = [
     "about", "all", "and", "any", "are", "ask", "based", "been", "call", "can", "could", "did", "does", "find", "for",
     "from", "function", "get", "give", "given", "has", "have", "her", "him", "his", "how", "its", "let", "like",

@@ -1,4 +1,4 @@
-//! The weights that the engine answers with: which file, where it lives, and whether it is whole.
+//! The weights of the model: their default path, and checking their integrity.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -16,54 +16,54 @@ pub const BYTES: u64 = 98_362_432;
 /// The SHA-256 of the default weights, in lower-case hexadecimal.
 pub const SHA256: &str = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53";
 
-/// Why there is no engine: one line that names the file and what to do.
+/// The reason why the engine cannot be loaded. The message is one line with the file and the remedy.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// There is no file.
+    /// The file does not exist.
     #[error("no model weights at {}: run `cargo xtask fetch-model`", path.display())]
     Missing {
         /// The file.
         path: PathBuf,
     },
     /// The file cannot be read.
-    #[error("cannot read the model weights {}: {source}; `cargo xtask fetch-model` brings them anew", path.display())]
+    #[error("cannot read the model weights {}: {source}; run `cargo xtask fetch-model` again", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The error of reading it.
         source: io::Error,
     },
-    /// The file is cut short, altered, or no GGUF at all.
-    #[error("the model weights {} are damaged: {reason}; `cargo xtask fetch-model` brings them anew", path.display())]
+    /// The file is truncated, corrupt, or not a GGUF file.
+    #[error("the model weights {} are damaged: {reason}; run `cargo xtask fetch-model` again", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it, and where.
+        /// The damage and its place in the file.
         reason: String,
     },
-    /// The file is sound, but of a kind that this engine does not run.
-    #[error("the model weights {} cannot be run: {reason}; `cargo xtask fetch-model` brings ones that can", path.display())]
+    /// The file is valid, but this engine does not support its kind of model.
+    #[error("the model weights {} are not supported: {reason}; run `cargo xtask fetch-model`", path.display())]
     Unsupported {
         /// The file.
         path: PathBuf,
-        /// What was found, and what is accepted.
+        /// The value that was found and the supported ones.
         reason: String,
     },
-    /// A setting that cannot be kept.
+    /// A setting cannot be applied.
     #[error("{0}")]
     Setting(String),
 }
 
-/// Where the weights are looked for: `$SLUICEGATE_MODEL`, else [`NAME`] in the user's cache.
+/// The path of the weights: `$SLUICEGATE_MODEL`, or [`NAME`] in the user's cache directory.
 #[must_use]
 pub fn default_path() -> PathBuf {
     let named = std::env::var_os("SLUICEGATE_MODEL").filter(|path| !path.is_empty());
     named.map_or_else(|| cache().join(NAME), PathBuf::from)
 }
 
-/// The folder of the user's cache in which the default weights are kept: `$XDG_CACHE_HOME/sluicegate`, else
-/// `~/.cache/sluicegate` (XDG Base Directory Specification).
+/// The cache directory of the default weights: `$XDG_CACHE_HOME/sluicegate`, or `~/.cache/sluicegate`
+/// ([XDG Base Directory Specification](https://specifications.freedesktop.org/basedir-spec/latest/)).
 #[must_use]
 pub fn cache() -> PathBuf {
     let xdg = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
@@ -71,10 +71,10 @@ pub fn cache() -> PathBuf {
     cache.join("sluicegate")
 }
 
-/// Whether `path` holds the default weights, to the last bit.
+/// Verifies the size and checksum of the default weights at `path`.
 ///
 /// # Errors
-/// When it does not: missing, unreadable, of another size or of another sum.
+/// If the file is missing or unreadable, or has another size or checksum.
 pub fn verify(path: &Path) -> Result<(), LoadError> {
     let mut file = open(path)?;
     let unreadable = |source| LoadError::Unreadable { path: path.to_owned(), source };
@@ -90,7 +90,7 @@ pub fn verify(path: &Path) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Opens the file, telling a missing one from an unreadable one.
+/// Opens the file; the error distinguishes a missing file from an unreadable one.
 pub(crate) fn open(path: &Path) -> Result<File, LoadError> {
     File::open(path).map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => LoadError::Missing { path: path.to_owned() },
@@ -116,15 +116,15 @@ mod tests {
 
     #[test]
     fn a_missing_file_is_told_with_its_path_and_the_command() {
-        let told = verify(Path::new("/nowhere/model.gguf")).unwrap_err().to_string();
-        assert_eq!(told, "no model weights at /nowhere/model.gguf: run `cargo xtask fetch-model`");
+        let text = verify(Path::new("/nowhere/model.gguf")).unwrap_err().to_string();
+        assert_eq!(text, "no model weights at /nowhere/model.gguf: run `cargo xtask fetch-model`");
     }
 
-    /// A file that is not the model is told as damaged.
+    /// A file that is not the model is reported as damaged.
     #[test]
     fn e01_another_file_is_damaged() {
-        let told = verify(Path::new(env!("CARGO_MANIFEST_PATH"))).unwrap_err().to_string();
-        assert!(told.contains("are damaged: ") && told.contains(" bytes, of 98362432 expected"), "{told}");
-        assert!(told.ends_with("`cargo xtask fetch-model` brings them anew"), "{told}");
+        let text = verify(Path::new(env!("CARGO_MANIFEST_PATH"))).unwrap_err().to_string();
+        assert!(text.contains("are damaged: ") && text.contains(" bytes, of 98362432 expected"), "{text}");
+        assert!(text.ends_with("; run `cargo xtask fetch-model` again"), "{text}");
     }
 }

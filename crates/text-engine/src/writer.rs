@@ -1,4 +1,4 @@
-//! The loop of every generation: score, draw, hand out, run.
+//! The token loop of a generation: compute scores, draw a token, pass it on, run it.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -11,10 +11,10 @@ use crate::sample::{Purpose, Sampler};
 use crate::session::Session;
 use crate::tokenizer::Tokenizer;
 
-/// Why nothing more is written at all.
+/// The reason why a generation ends without an answer.
 #[derive(Debug)]
 pub(crate) enum Halt {
-    /// Nobody waits for it any more.
+    /// The caller or the engine has gone away.
     Cancelled,
     Failed(EngineError),
 }
@@ -25,33 +25,33 @@ impl From<EngineError> for Halt {
     }
 }
 
-/// Why a piece of writing ended.
+/// The reason why the output for one prompt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// The model, or its grammar, came to the end.
+    /// The model or the grammar ended it.
     Done,
-    /// The reader wants no more.
+    /// The reader stopped it.
     Enough,
-    /// The cap.
+    /// The maximum number of tokens was reached.
     Cut,
     /// The context is full.
     Full,
 }
 
-/// Writes after prompts, one token at a time, as long as somebody waits for it.
+/// Generates the output for prompts, one token at a time, until the generation is cancelled.
 pub(crate) struct Writer<'m> {
     pub(crate) tokenizer: &'m Tokenizer,
     pub(crate) session: Session<'m>,
     pub(crate) sampler: Sampler,
-    /// Tokens written so far.
+    /// Number of tokens written so far.
     pub(crate) written: u64,
     pub(crate) deadline: Option<Instant>,
-    /// Whether nobody waits any more.
+    /// Returns true once the caller or the engine has gone away.
     pub(crate) cancelled: Box<dyn Fn() -> bool + 'm>,
 }
 
 impl Writer<'_> {
-    /// Writes after a prompt, at most `cap` tokens. Each token's bytes go to the reader.
+    /// Generates at most `cap` tokens after a prompt and passes the bytes of each token to the reader.
     pub(crate) fn write(
         &mut self,
         prompt: &[TokenId],
@@ -92,13 +92,13 @@ impl Writer<'_> {
         }
     }
 
-    /// The scores of what comes after a prompt.
+    /// Runs a prompt and returns the scores of the token after it.
     pub(crate) fn begin(&mut self, prompt: &[TokenId]) -> Result<Vec<f32>, Halt> {
         let (cancelled, deadline) = (&self.cancelled, self.deadline);
-        self.session.begin(prompt, || go_on(cancelled, deadline))
+        self.session.begin(prompt, || check_limits(cancelled, deadline))
     }
 
-    /// What comes next: one token that was drawn, or several that the grammar leaves no choice about.
+    /// Returns the next tokens: one that was drawn, or several that the grammar leaves no choice about.
     fn next(&mut self, scores: &[f32], constraint: Option<&mut Constraint>) -> Result<Vec<TokenId>, Halt> {
         let (tokenizer, end) = (self.tokenizer, self.tokenizer.end());
         let Some(constraint) = constraint else {
@@ -117,16 +117,17 @@ impl Writer<'_> {
     }
 
     fn check(&self) -> Result<(), Halt> {
-        go_on(&self.cancelled, self.deadline)
+        check_limits(&self.cancelled, self.deadline)
     }
 }
 
-fn go_on(cancelled: &dyn Fn() -> bool, deadline: Option<Instant>) -> Result<(), Halt> {
+/// Returns an error if the generation was cancelled or its deadline has passed.
+fn check_limits(cancelled: &dyn Fn() -> bool, deadline: Option<Instant>) -> Result<(), Halt> {
     if cancelled() {
         return Err(Halt::Cancelled);
     }
     if deadline.is_some_and(|deadline| now() >= deadline) {
-        let reason = "the generation took longer than it may".to_owned();
+        let reason = "generation timeout exceeded".to_owned();
         return Err(EngineError::Timeout(reason).into());
     }
     Ok(())
@@ -136,8 +137,8 @@ fn drawn(token: Option<TokenId>) -> Result<TokenId, Halt> {
     token.ok_or_else(|| EngineError::Internal("the grammar allows no token".to_owned()).into())
 }
 
-/// The clock of this crate.
-#[allow(clippy::disallowed_methods, reason = "a generation that takes too long can only be told by the clock")]
+/// Reads the clock; the only place in this crate that does.
+#[allow(clippy::disallowed_methods, reason = "the timeout of a generation needs the clock")]
 pub(crate) fn now() -> Instant {
     Instant::now()
 }

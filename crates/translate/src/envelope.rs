@@ -1,9 +1,10 @@
-//! A seal on thoughts that a client keeps for another protocol than the one it came by.
+//! Envelopes that carry the reasoning signatures of a Messages upstream through a Responses client.
 //!
-//! A Messages model knows its own thoughts again by a signature, or tells thoughts that nobody else can read at all. A
-//! client of Responses has one place for such a thing, `encrypted_content`, and sends it back untouched. So the signature
-//! travels there, together with the thoughts it belongs to, as `sg1.` and base64url; a code of authentication tells ours
-//! from what anybody made up. See wire-reference §9.2.
+//! A Messages model verifies earlier reasoning by a signature, or emits redacted reasoning that only it can decrypt
+//! (<https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking>). A Responses client has one field for
+//! such data, `encrypted_content`, and returns it unchanged. The signature is therefore sent in that field, together
+//! with the reasoning that it signs, as `sg1.<base64url>.<HMAC>`; the HMAC distinguishes the gateway's envelopes from
+//! forged ones.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -12,58 +13,58 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
-/// Makes and opens the envelopes of one upstream.
+/// Seals and opens the envelopes of one upstream.
 #[derive(Clone)]
 pub struct Envelope {
     mac: Hmac<Sha256>,
 }
 
-/// Puts the signatures of one answer into envelopes.
+/// Seals the signatures of one answer.
 #[derive(Clone, Debug)]
 pub struct Sealer {
     envelope: Envelope,
-    /// The thoughts that were told since the last signature.
-    thoughts: String,
+    /// The reasoning text since the last signature.
+    reasoning: String,
 }
 
-/// What an envelope holds.
+/// The content of an envelope.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Sealed {
-    /// Thoughts, and the model's own seal on them.
+    /// Reasoning text with the model's signature.
     Thinking {
-        /// The seal.
+        /// The signature.
         signature: String,
-        /// The thoughts.
+        /// The signed reasoning text.
         text: String,
     },
-    /// Thoughts that only the model can read.
+    /// Reasoning that only the model can decrypt.
     RedactedThinking {
-        /// These.
+        /// The encrypted reasoning.
         data: String,
     },
 }
 
 impl Envelope {
-    /// The envelopes that only who knows `secret` can make. What has another secret is another upstream.
+    /// Returns the envelopes authenticated with `secret`. Each upstream has its own secret.
     #[must_use]
     pub fn new(secret: &[u8]) -> Self {
-        // A key of any length is one: this cannot fail, and without a key there would be no envelopes.
+        // HMAC accepts keys of any length, so this never fails; the fallback only avoids an `unwrap`.
         let mac =
             Hmac::new_from_slice(secret).unwrap_or_else(|_| Hmac::new(&hmac::digest::Key::<Hmac<Sha256>>::default()));
         Self { mac }
     }
 
-    /// All of it as one text.
+    /// Serializes and authenticates `sealed` as one string.
     #[must_use]
     pub fn seal(&self, sealed: &Sealed) -> String {
-        // Texts always have a JSON form.
+        // Serializing strings cannot fail.
         let content = URL_SAFE_NO_PAD.encode(serde_json::to_vec(sealed).unwrap_or_default());
         let code = self.mac.clone().chain_update(&content).finalize().into_bytes();
         format!("{PREFIX}{content}.{}", URL_SAFE_NO_PAD.encode(code))
     }
 
-    /// What is in an envelope that is ours.
+    /// Returns the content of `envelope`, or `None` if it was not sealed with this secret.
     #[must_use]
     pub fn open(&self, envelope: &str) -> Option<Sealed> {
         let (content, code) = envelope.strip_prefix(PREFIX)?.split_once('.')?;
@@ -72,17 +73,17 @@ impl Envelope {
         serde_json::from_slice(&URL_SAFE_NO_PAD.decode(content).ok()?).ok()
     }
 
-    /// Opens every envelope in a request. What is not ours is no signature.
+    /// Opens every envelope in a request. Signatures that are not envelopes of this secret are removed.
     pub fn unseal(&self, request: &mut TextRequest) {
-        let said = request.turns.iter_mut().filter_map(|turn| match turn {
+        let parts = request.turns.iter_mut().filter_map(|turn| match turn {
             Turn::Assistant(parts) => Some(parts),
             _ => None,
         });
-        for part in said.flatten() {
+        for part in parts.flatten() {
             let AssistantPart::Reasoning { text, signature } = part else { continue };
             match signature.take().and_then(|envelope| self.open(&envelope)) {
-                Some(Sealed::Thinking { signature: seal, text: thoughts }) => {
-                    (*text, *signature) = (thoughts, Some(seal));
+                Some(Sealed::Thinking { signature: opened, text: reasoning }) => {
+                    (*text, *signature) = (reasoning, Some(opened));
                 }
                 Some(Sealed::RedactedThinking { data }) => *part = AssistantPart::RedactedReasoning(data),
                 None => *signature = None,
@@ -90,14 +91,14 @@ impl Envelope {
         }
     }
 
-    /// What puts the signatures of one answer into envelopes.
+    /// Returns a sealer for the signatures of one answer.
     #[must_use]
     pub fn sealer(&self) -> Sealer {
-        Sealer { envelope: self.clone(), thoughts: String::new() }
+        Sealer { envelope: self.clone(), reasoning: String::new() }
     }
 }
 
-/// Shows nothing of the secret.
+/// Does not print the secret.
 impl std::fmt::Debug for Envelope {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Envelope")
@@ -105,16 +106,16 @@ impl std::fmt::Debug for Envelope {
 }
 
 impl Sealer {
-    /// The same event, with what is sealed in an envelope.
+    /// Returns the event with its signature or redacted reasoning replaced by an envelope.
     #[must_use]
     pub fn event(&mut self, event: TextEvent) -> TextEvent {
         match event {
             TextEvent::Reasoning(text) => {
-                self.thoughts.push_str(&text);
+                self.reasoning.push_str(&text);
                 TextEvent::Reasoning(text)
             }
             TextEvent::ReasoningSignature(signature) => {
-                let text = std::mem::take(&mut self.thoughts);
+                let text = std::mem::take(&mut self.reasoning);
                 TextEvent::ReasoningSignature(self.envelope.seal(&Sealed::Thinking { signature, text }))
             }
             TextEvent::RedactedReasoning(data) => {
@@ -125,7 +126,7 @@ impl Sealer {
     }
 }
 
-/// Whether a text is an envelope, ours or not.
+/// Returns true if `text` has the form of an envelope. It is not authenticated.
 #[must_use]
 pub fn is_envelope(text: &str) -> bool {
     text.starts_with(PREFIX)
@@ -137,17 +138,17 @@ const PREFIX: &str = "sg1.";
 mod tests {
     use super::*;
 
-    fn thoughts(text: &str, signature: &str) -> Sealed {
+    fn thinking(text: &str, signature: &str) -> Sealed {
         Sealed::Thinking { signature: signature.to_owned(), text: text.to_owned() }
     }
 
     #[test]
     fn what_was_sealed_is_opened_by_who_sealed_it_alone() {
         let (ours, theirs) = (Envelope::new(b"ours"), Envelope::new(b"theirs"));
-        for thoughts in [thoughts("Hm.", "seal/+="), Sealed::RedactedThinking { data: "dGhl/+=".to_owned() }] {
-            let sealed = ours.seal(&thoughts);
+        for content in [thinking("Hm.", "seal/+="), Sealed::RedactedThinking { data: "dGhl/+=".to_owned() }] {
+            let sealed = ours.seal(&content);
             assert!(is_envelope(&sealed));
-            assert_eq!(ours.open(&sealed), Some(thoughts));
+            assert_eq!(ours.open(&sealed), Some(content));
             assert_eq!(theirs.open(&sealed), None);
         }
     }
@@ -155,12 +156,12 @@ mod tests {
     #[test]
     fn a_forged_envelope_is_ignored() {
         let envelope = Envelope::new(b"secret");
-        let sealed = envelope.seal(&thoughts("Hm.", "seal"));
+        let sealed = envelope.seal(&thinking("Hm.", "seal"));
         for at in PREFIX.len()..sealed.len() {
             let mut forged = sealed.clone().into_bytes();
             forged[at] = if forged[at] == b'A' { b'B' } else { b'A' };
             let forged = String::from_utf8(forged).unwrap();
-            // The last character of a code holds bits that mean nothing.
+            // The last character of the HMAC has unused padding bits.
             assert!(envelope.open(&forged).is_none() || at + 1 == sealed.len(), "{at}");
         }
         for nonsense in ["", "sg1.", "sg1..", "sg1.a.b", "gAAAA"] {
@@ -175,16 +176,16 @@ mod tests {
         let _ = sealer.event(TextEvent::Reasoning("Let me ".to_owned()));
         let _ = sealer.event(TextEvent::Reasoning("see.".to_owned()));
         let TextEvent::ReasoningSignature(sealed) = sealer.event(TextEvent::ReasoningSignature("S".to_owned())) else {
-            panic!("a signature stays one")
+            panic!("a signature stays a signature")
         };
         let TextEvent::RedactedReasoning(hidden) = sealer.event(TextEvent::RedactedReasoning("D".to_owned())) else {
-            panic!("hidden thoughts stay such")
+            panic!("redacted reasoning stays redacted")
         };
-        let thoughts = |signature: &str| AssistantPart::Reasoning {
+        let reasoning = |signature: &str| AssistantPart::Reasoning {
             text: "A summary.".to_owned(),
             signature: Some(signature.to_owned()),
         };
-        let turns = vec![Turn::Assistant([&*sealed, "sg1.made.up", &hidden].map(thoughts).into())];
+        let turns = vec![Turn::Assistant([&*sealed, "sg1.made.up", &hidden].map(reasoning).into())];
         let mut request = TextRequest { turns, ..TextRequest::default() };
         envelope.unseal(&mut request);
         let whole = AssistantPart::Reasoning { text: "Let me see.".to_owned(), signature: Some("S".to_owned()) };

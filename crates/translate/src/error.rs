@@ -1,9 +1,9 @@
-//! From an engine's failure to what a client is told of it.
+//! Converts engine failures to the errors that clients receive.
 
 use engine::{EngineError, Rejection};
 use wire::{ApiError, ErrorKind, StreamCode};
 
-/// What the client reads. The cause of a failure that is not the caller's goes to the log alone.
+/// Returns the error that the client receives. The cause of a failure that is not the caller's fault is only logged.
 #[must_use]
 pub fn api_error(error: &EngineError) -> ApiError {
     match error {
@@ -20,13 +20,13 @@ pub fn api_error(error: &EngineError) -> ApiError {
             ApiError { param: param.clone(), ..ApiError::new(kind, code, message) }
         }
         EngineError::RateLimited { retry_after } => {
-            let seconds = wait(*retry_after, 1);
+            let seconds = retry_after_secs(*retry_after, 1);
             let sentence = format!("The model takes no more requests just now; try again in {seconds}s.");
             ApiError::new(ErrorKind::RateLimit, "rate_limit_exceeded", sentence).with_retry_after(seconds)
         }
         EngineError::Overloaded { retry_after } => {
             let sentence = "The model is overloaded just now.";
-            let seconds = wait(*retry_after, 2);
+            let seconds = retry_after_secs(*retry_after, 2);
             ApiError::new(ErrorKind::Overloaded, "service_unavailable", sentence).with_retry_after(seconds)
         }
         EngineError::Named(code) => ApiError { code_in_stream: Some(*code), ..named(*code) },
@@ -54,7 +54,7 @@ fn rejected(why: Rejection) -> (ErrorKind, &'static str) {
     }
 }
 
-/// What is told of it before a stream has begun.
+/// The error for a stream code, when it is reported before a stream has started.
 fn named(code: StreamCode) -> ApiError {
     match code {
         StreamCode::InvalidPrompt => ApiError::new(ErrorKind::InvalidRequest, "invalid_value", PROMPT_REFUSED),
@@ -67,13 +67,13 @@ fn named(code: StreamCode) -> ApiError {
     }
 }
 
-/// The seconds to wait that clients are told: some of them stop retrying when it is long.
-fn wait(advised: Option<u32>, otherwise: u32) -> u32 {
-    advised.unwrap_or(otherwise).clamp(1, MAX_WAIT)
+/// Returns the `Retry-After` of the response in seconds, capped: some clients stop retrying when it is long.
+fn retry_after_secs(advised: Option<u32>, default: u32) -> u32 {
+    advised.unwrap_or(default).clamp(1, MAX_RETRY_AFTER)
 }
 
-/// What a client is told once a stream has begun: clients know few codes there (spec §6.1, §7), and it is told nothing
-/// in the words of an upstream.
+/// Returns the error that a client receives within a stream. Clients know only a few codes there, so other codes become
+/// `server_error`; messages of an upstream are replaced by the gateway's.
 #[must_use]
 pub fn in_stream(error: &ApiError) -> ApiError {
     if let Some(code) = error.code_in_stream {
@@ -91,8 +91,8 @@ pub fn in_stream(error: &ApiError) -> ApiError {
     }
 }
 
-/// What is told of a prompt that is too long when nothing more is known.
+/// The message for a prompt that is too long when the lengths are not known.
 pub(crate) const PROMPT_TOO_LONG: &str = "The prompt is longer than the context of the model.";
 const PROMPT_REFUSED: &str = "The upstream refused the prompt.";
-/// The longest wait that clients are told, in seconds.
-const MAX_WAIT: u32 = 30;
+/// The longest `Retry-After` that is sent to clients, in seconds.
+const MAX_RETRY_AFTER: u32 = 30;

@@ -1,9 +1,8 @@
-//! What becomes of each field of a client's request on its way to an upstream of another protocol
-//! (wire-reference §9.1).
+//! Maps each field of a client's request to its translation for an upstream of another protocol.
 //!
-//! One table says it for the code, for the page that people read and for the tests. A request to an upstream of the
-//! same protocol is not translated, and not in the table. What is lost for a value rather than for a field's name is
-//! told by [`encode::request`](crate::outbound::encode::request).
+//! One table serves the code, the page `LEDGER.md` and the tests. A request to an upstream of the same protocol is not
+//! translated and is not in the table. Fields that are dropped because of their value rather than their name are
+//! reported by [`encode::request`](crate::outbound::encode::request).
 
 mod chat;
 mod messages;
@@ -18,76 +17,78 @@ use serde_json::Value;
 use wire::{ApiError, Code, ErrorKind, Path};
 
 pub use self::page::markdown;
-pub(crate) use self::responses::NEEDED;
+pub(crate) use self::responses::REQUIRED_ITEMS;
 use crate::outbound::Protocol;
 
-/// What becomes of a field.
+/// The treatment of a field in a translation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disposition {
-    /// It is said as this, or done by the gateway itself.
+    /// Translated to this field, or handled by the gateway itself.
     Mapped(&'static str),
-    /// It is left out, and the client is told.
+    /// Left out and reported to the client.
     Dropped,
-    /// The request is refused: without the field it would not mean the same.
+    /// The request is refused, because its meaning would change without the field.
     Refused,
 }
 
-/// Which values of a field a row is about. `null` is never one: it means absent.
+/// The values of a field that a row applies to. `null` counts as absent and never matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// Any.
+    /// Any value.
     Given,
-    /// One of these words. The word of an object is its `type`, or its `role`, or empty; the word of a number or a
-    /// boolean is how it is written; an empty array or object is `[]` or `{}`.
+    /// One of these keywords. The keyword of an object is its `type`, else its `role`, else empty; that of a number or
+    /// a boolean is its text; that of an empty array or object is `[]` or `{}`.
     Is(&'static [&'static str]),
-    /// Any but these words, which mean as much as nothing.
+    /// Any value except these keywords, which are equivalent to leaving the field out.
     Unless(&'static [&'static str]),
     /// An object without this member.
     Without(&'static str),
 }
 
-/// What becomes of one field of one client protocol.
+/// The treatment of one field of one client protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The protocol that the client speaks.
+    /// The client's protocol.
     pub client: Protocol,
-    /// The field, as `tools[].strict`. What is inside it goes the same way, unless there are rows for that.
+    /// The path of the field, such as `tools[].strict`. Nested fields are treated alike unless they have rows.
     pub field: &'static str,
-    /// For which of its values. Of several rows for a field the first that fits is the one.
+    /// The values that the row applies to. Of several rows for a field the first match counts.
     pub when: When,
-    /// Its fate towards the two other protocols.
-    pub towards: [(Protocol, Disposition); 2],
+    /// The disposition for each of the two other protocols.
+    pub dispositions: [(Protocol, Disposition); 2],
 }
 
 impl Row {
-    /// The fate of the field towards `upstream`. Towards the client's own protocol it is that of a request which is not
-    /// relayed but said anew: what has no place in either of the others has no neutral word, but for a few.
+    /// Returns the disposition of the field for `upstream`.
+    ///
+    /// For the client's own protocol it applies to a request that is decoded and encoded again instead of being
+    /// relayed: apart from a few, a field without a counterpart in either other protocol is not in the neutral form.
     #[must_use]
-    pub fn fate(&self, upstream: Protocol) -> Disposition {
-        let stated = self.towards.iter().find(|(protocol, _)| *protocol == upstream);
-        stated.map_or_else(|| self.said_anew(), |(_, fate)| *fate)
+    pub fn disposition(&self, upstream: Protocol) -> Disposition {
+        let listed = self.dispositions.iter().find(|(protocol, _)| *protocol == upstream);
+        listed.map_or_else(|| self.same_protocol(), |(_, disposition)| *disposition)
     }
 
-    fn said_anew(&self) -> Disposition {
-        let [(_, one), (_, other)] = self.towards;
+    fn same_protocol(&self) -> Disposition {
+        let [(_, one), (_, other)] = self.dispositions;
         match (one, other) {
-            _ if OWN_WORDS.contains(&(self.client, self.field)) => Disposition::Mapped("the same"),
+            _ if SINGLE_PROTOCOL_FIELDS.contains(&(self.client, self.field)) => Disposition::Mapped("the same"),
             (Disposition::Refused, Disposition::Refused) => Disposition::Refused,
             (Disposition::Mapped(_), _) | (_, Disposition::Mapped(_)) => Disposition::Mapped("the same"),
             _ => Disposition::Dropped,
         }
     }
 
-    fn fits(&self, value: &Value) -> bool {
+    fn matches(&self, value: &Value) -> bool {
         match self.when {
             When::Given => true,
-            When::Is(words) => word(value).is_some_and(|word| words.contains(&&*word)),
-            When::Unless(words) => !word(value).is_some_and(|word| words.contains(&&*word)),
+            When::Is(keywords) => keyword(value).is_some_and(|keyword| keywords.contains(&&*keyword)),
+            When::Unless(keywords) => !keyword(value).is_some_and(|keyword| keywords.contains(&&*keyword)),
             When::Without(member) => value.as_object().is_some_and(|members| !has(members, member)),
         }
     }
 
-    /// A row for any value; towards the other protocols in the order of [`Protocol::ALL`].
+    /// A row for any value, with the dispositions of the other protocols in the order of [`Protocol::ALL`].
     const fn new(client: Protocol, field: &'static str, first: Disposition, second: Disposition) -> Self {
         use Protocol::{Chat, Messages, Responses};
         let (one, other) = match client {
@@ -95,15 +96,15 @@ impl Row {
             Chat => (Responses, Messages),
             Messages => (Responses, Chat),
         };
-        Self { client, field, when: When::Given, towards: [(one, first), (other, second)] }
+        Self { client, field, when: When::Given, dispositions: [(one, first), (other, second)] }
     }
 
-    const fn is(self, words: &'static [&'static str]) -> Self {
-        Self { when: When::Is(words), ..self }
+    const fn is(self, keywords: &'static [&'static str]) -> Self {
+        Self { when: When::Is(keywords), ..self }
     }
 
-    const fn unless(self, words: &'static [&'static str]) -> Self {
-        Self { when: When::Unless(words), ..self }
+    const fn unless(self, keywords: &'static [&'static str]) -> Self {
+        Self { when: When::Unless(keywords), ..self }
     }
 
     const fn without(self, member: &'static str) -> Self {
@@ -111,37 +112,37 @@ impl Row {
     }
 }
 
-/// The whole table: by client protocol, in the order of its documents.
+/// Returns the complete table, by client protocol and in the field order of each request.
 #[must_use]
 pub fn rows() -> &'static [Row] {
     &TABLE.rows
 }
 
-/// Whether there are rows for what is inside the field, each of which then has one.
+/// Returns true if fields nested in `field` have rows. In that case each of its known members has one.
 #[must_use]
-pub fn is_open(client: Protocol, field: &str) -> bool {
-    TABLE.open.contains(&(client, field))
+pub fn has_nested_rows(client: Protocol, field: &str) -> bool {
+    TABLE.with_nested.contains(&(client, field))
 }
 
-/// What of a client's request is lost towards `upstream`: the names of the fields that are dropped, each once.
+/// Returns the names of the fields that a translation of `request` for `upstream` drops, each once.
 ///
-/// A field that is in no table is dropped too, and told when it has a plain name and is among the first 16.
+/// Unknown fields are dropped too; the first 16 of them with a plain name are reported.
 ///
 /// # Errors
 /// 400 `unsupported_value` for the first field that is refused.
-pub fn losses(client: Protocol, upstream: Protocol, request: &Value) -> Result<Vec<String>, ApiError> {
+pub fn dropped_fields(client: Protocol, upstream: Protocol, request: &Value) -> Result<Vec<String>, ApiError> {
     let mut walk = Walk { client, upstream, field: String::new(), dropped: Vec::new(), unknown: 0 };
-    walk.inside(request, &Path::ROOT)?;
+    walk.children(request, &Path::ROOT)?;
     Ok(walk.dropped)
 }
 
-/// A walk through a request. `field` is where it is, in the words of the table.
+/// A walk through a request. `field` is the path of the current value, as in the table.
 struct Walk {
     client: Protocol,
     upstream: Protocol,
     field: String,
     dropped: Vec<String>,
-    /// How many of the dropped are in no table.
+    /// The number of dropped fields that are not in the table.
     unknown: usize,
 }
 
@@ -150,23 +151,23 @@ impl Walk {
         if value.is_null() {
             return Ok(());
         }
-        match self.fate(value) {
+        match self.disposition(value) {
             Some(Disposition::Refused) => Err(refusal(value, path)),
             Some(Disposition::Dropped) => {
                 self.drop();
                 Ok(())
             }
-            Some(Disposition::Mapped(_)) | None => self.inside(value, path),
+            Some(Disposition::Mapped(_)) | None => self.children(value, path),
         }
     }
 
-    fn inside(&mut self, value: &Value, path: &Path<'_>) -> Result<(), ApiError> {
+    fn children(&mut self, value: &Value, path: &Path<'_>) -> Result<(), ApiError> {
         match value {
-            Value::Array(entries) => self.step(["[", "]"], |walk| {
+            Value::Array(entries) => self.descend(["[", "]"], |walk| {
                 let mut entries = entries.iter().enumerate();
                 entries.try_for_each(|(i, entry)| walk.value(entry, &path.index(i)))
             }),
-            Value::Object(members) if self.is_open() => {
+            Value::Object(members) if self.has_nested_rows() => {
                 members.iter().try_for_each(|(name, member)| self.member(name, member, &path.key(name)))
             }
             _ => Ok(()),
@@ -174,12 +175,12 @@ impl Walk {
     }
 
     fn member(&mut self, name: &str, value: &Value, path: &Path<'_>) -> Result<(), ApiError> {
-        // Others are no field's name, and no header's word.
+        // Other names are never field names, and could not be put into a header.
         if !is_plain(name) {
             return Ok(());
         }
         let dot = if self.field.is_empty() { "" } else { "." };
-        self.step([dot, name], |walk| {
+        self.descend([dot, name], |walk| {
             if walk.is_known() {
                 return walk.value(value, path);
             }
@@ -190,29 +191,29 @@ impl Walk {
         })
     }
 
-    /// Does something one step further down.
-    fn step<T>(&mut self, step: [&str; 2], work: impl FnOnce(&mut Self) -> T) -> T {
+    /// Calls `visit` with `field` extended by `segment`.
+    fn descend<T>(&mut self, segment: [&str; 2], visit: impl FnOnce(&mut Self) -> T) -> T {
         let length = self.field.len();
-        self.field.extend(step);
-        let done = work(self);
+        self.field.extend(segment);
+        let result = visit(self);
         self.field.truncate(length);
-        done
+        result
     }
 
-    fn fate(&self, value: &Value) -> Option<Disposition> {
-        let rows = TABLE.of.get(&(self.client, self.field.as_str()))?;
-        Some(rows.iter().find(|row| row.fits(value))?.fate(self.upstream))
+    fn disposition(&self, value: &Value) -> Option<Disposition> {
+        let rows = TABLE.by_field.get(&(self.client, self.field.as_str()))?;
+        Some(rows.iter().find(|row| row.matches(value))?.disposition(self.upstream))
     }
 
-    fn is_open(&self) -> bool {
-        self.field.is_empty() || is_open(self.client, &self.field)
+    fn has_nested_rows(&self) -> bool {
+        self.field.is_empty() || has_nested_rows(self.client, &self.field)
     }
 
     fn is_known(&self) -> bool {
-        self.is_open() || TABLE.of.contains_key(&(self.client, self.field.as_str()))
+        self.has_nested_rows() || TABLE.by_field.contains_key(&(self.client, self.field.as_str()))
     }
 
-    /// Tells that the field is lost, when that was not told.
+    /// Records that the field is dropped. Returns false if it was recorded before.
     fn drop(&mut self) -> bool {
         let new = !self.dropped.contains(&self.field);
         if new {
@@ -223,18 +224,18 @@ impl Walk {
 }
 
 fn refusal(value: &Value, path: &Path<'_>) -> ApiError {
-    // Of an object it is the kind that is not supported.
+    // For an object, the unsupported part is its kind.
     let kind = value.as_object().and_then(|members| TAGS.into_iter().find(|tag| members.contains_key(*tag)));
     let param = kind.map_or_else(|| path.to_string(), |tag| path.key(tag).to_string());
     let sentence = format!("'{param}' as it was sent is not supported by this model.");
     ApiError::new(ErrorKind::InvalidRequest, Code::UnsupportedValue.as_str(), sentence).with_param(param)
 }
 
-/// The word by which a row knows a value; nothing for an array of something.
-fn word(value: &Value) -> Option<Cow<'_, str>> {
+/// Returns the keyword that rows match a value by; `None` for an array with entries.
+fn keyword(value: &Value) -> Option<Cow<'_, str>> {
     match value {
         Value::String(text) => Some(Cow::Borrowed(text)),
-        // The same number may be written as 1 and as 1.0.
+        // Normalized, because the same number may be written as 1 and as 1.0.
         Value::Number(number) => number.as_f64().map(|number| Cow::Owned(number.to_string())),
         Value::Bool(_) => Some(Cow::Owned(value.to_string())),
         Value::Array(entries) => entries.is_empty().then_some(Cow::Borrowed("[]")),
@@ -251,40 +252,40 @@ fn has(members: &serde_json::Map<String, Value>, name: &str) -> bool {
     members.get(name).is_some_and(|member| !member.is_null())
 }
 
-/// Whether a name is one as the protocols have them.
+/// Returns true if `name` has the form of a field name.
 fn is_plain(name: &str) -> bool {
     (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// The rows, and where to find them.
+/// The rows, with lookup indices.
 struct Table {
     rows: Vec<Row>,
-    of: HashMap<(Protocol, &'static str), Vec<Row>>,
-    /// The fields inside of which there are rows.
-    open: HashSet<(Protocol, &'static str)>,
+    by_field: HashMap<(Protocol, &'static str), Vec<Row>>,
+    /// The fields that have rows for nested fields.
+    with_nested: HashSet<(Protocol, &'static str)>,
 }
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let rows = [responses::ROWS, chat::ROWS, messages::ROWS].concat();
-    let (mut of, mut open) = (HashMap::<_, Vec<_>>::new(), HashSet::new());
+    let (mut by_field, mut with_nested) = (HashMap::<_, Vec<_>>::new(), HashSet::new());
     for row in &rows {
-        of.entry((row.client, row.field)).or_default().push(*row);
-        let steps = row.field.match_indices(['.', '[']).map(|(end, _)| &row.field[..end]);
-        open.extend(steps.map(|above| (row.client, above)));
+        by_field.entry((row.client, row.field)).or_default().push(*row);
+        let parents = row.field.match_indices(['.', '[']).map(|(end, _)| &row.field[..end]);
+        with_nested.extend(parents.map(|parent| (row.client, parent)));
     }
-    Table { rows, of, open }
+    Table { rows, by_field, with_nested }
 });
 
-/// Fields with a neutral word that only their own protocol has.
-const OWN_WORDS: [(Protocol, &str); 3] =
+/// Fields of a single protocol that the neutral form can represent.
+const SINGLE_PROTOCOL_FIELDS: [(Protocol, &str); 3] =
     [(Protocol::Chat, "seed"), (Protocol::Messages, "top_k"), (Protocol::Messages, "messages[].content[].signature")];
-/// The members that tell the kind of an object.
+/// The members that hold the kind of an object.
 const TAGS: [&str; 2] = ["type", "role"];
 const MAX_NAME: usize = 64;
-/// How many fields that are in no table are told.
+/// The number of unknown fields that are reported.
 const MAX_UNKNOWN: usize = 16;
 
-/// What the gateway does itself.
-const HERE: Disposition = Disposition::Mapped("(by the gateway)");
-/// What is only about the reply that it came in.
-const SPENT: Disposition = Disposition::Mapped("(not needed)");
+/// Handled by the gateway itself.
+const BY_GATEWAY: Disposition = Disposition::Mapped("(by the gateway)");
+/// Redundant in the upstream's protocol, or only meaningful in the reply that it came from.
+const NOT_NEEDED: Disposition = Disposition::Mapped("(not needed)");

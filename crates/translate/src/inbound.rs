@@ -1,4 +1,4 @@
-//! The side of the client: its request to neutral, and neutral events to its own.
+//! The client side: decodes requests into the neutral form and encodes neutral events for the client.
 
 mod chat;
 mod images;
@@ -16,90 +16,90 @@ pub use self::messages::Messages;
 pub use self::responses::Responses;
 use crate::error::in_stream;
 
-/// A request in neutral words.
+/// A request in the neutral form.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inbound {
     /// The request.
     pub request: TextRequest,
-    /// Fields that have no neutral word and were left out, as paths.
+    /// Paths of the fields that have no neutral form and were left out.
     pub dropped: Vec<String>,
 }
 
-/// What one answer is about, beyond what the model does.
+/// The id and time of one answer.
 #[derive(Clone, Debug)]
 pub struct Stamp {
-    /// 128 random bits, from which the ids of the answer are made.
+    /// 128 random bits, from which the ids in the answer are derived.
     pub bits: u128,
-    /// When the answer was begun, in Unix seconds.
+    /// The time at which the answer was started, in Unix seconds.
     pub created_at: i64,
 }
 
-/// A protocol in which clients talk about text.
+/// A client protocol for text generation.
 pub trait ClientProtocol: Sized {
-    /// A request that keeps every rule.
+    /// A validated request.
     type Request;
-    /// What turns the doings of a model into events.
+    /// Encodes neutral events as events of this protocol.
     type Encoder: Send;
     /// One event of a stream.
     type Event: Send;
-    /// What gathers events into a reply.
+    /// Collects events into a reply.
     type Fold: Default + Send;
-    /// The reply to a request that was not streamed.
+    /// The reply to a request without streaming.
     type Reply: Serialize;
 
-    /// Says a request in neutral words.
+    /// Converts a request to the neutral form.
     ///
     /// # Errors
-    /// When something in it has no neutral word and cannot be left out.
+    /// When part of it has no neutral form and cannot be left out.
     fn request(request: Self::Request) -> Result<Inbound, ApiError>;
 
-    /// The encoder of the answer to `request`.
+    /// Creates the encoder of the answer to `request`.
     fn encoder(request: &Self::Request, stamp: &Stamp) -> Self::Encoder;
 
-    /// The events that open a stream.
+    /// Appends the opening events of a stream.
     fn open(encoder: &mut Self::Encoder, out: &mut Vec<Self::Event>);
 
-    /// The events of one thing that the model does; `now` is in Unix seconds.
+    /// Appends the events that encode `event`; `now` is in Unix seconds.
     fn encode(encoder: &mut Self::Encoder, event: TextEvent, now: i64, out: &mut Vec<Self::Event>);
 
-    /// The events of a failure.
+    /// Appends the events that report a failure.
     fn fail(encoder: &mut Self::Encoder, error: &ApiError, out: &mut Vec<Self::Event>);
 
-    /// The bytes of an event.
+    /// Serializes an event.
     fn write(event: &Self::Event, out: &mut Vec<u8>);
 
-    /// The bytes that keep a silent stream open.
+    /// Writes a keep-alive event or comment.
     fn keep_alive(encoder: &Self::Encoder, out: &mut Vec<u8>);
 
-    /// Takes an event into the fold. An event of our own encoder is never refused.
+    /// Adds an event to the fold. Returns false if it violates the grammar, which events of [`Self::Encoder`] never do.
     fn gather(fold: &mut Self::Fold, event: &Self::Event) -> bool;
 
-    /// The reply, when the events amount to one.
+    /// Returns the reply, if the events form a complete one.
     fn reply(fold: Self::Fold) -> Option<Self::Reply>;
 }
 
-/// One answer in the client's protocol, as it grows.
+/// One streamed answer in the client's protocol.
 ///
-/// A stream and a plain reply come from the same events: a stream writes them out, a reply is their fold.
+/// A stream and a plain reply are made from the same events: a stream writes them out, a [`Reply`] folds them.
 pub struct Answer<D: ClientProtocol> {
     encoder: D::Encoder,
     scratch: Vec<D::Event>,
 }
 
 impl<D: ClientProtocol> Answer<D> {
-    /// The answer to `request`, before anything was said.
+    /// Creates the answer to `request`, before its first event.
     #[must_use]
     pub fn new(request: &D::Request, stamp: &Stamp) -> Self {
         Self { encoder: D::encoder(request, stamp), scratch: Vec::new() }
     }
 
-    /// Writes what opens the stream.
+    /// Writes the opening events of the stream.
     pub fn open(&mut self, out: &mut Vec<u8>) {
         D::open(&mut self.encoder, &mut self.scratch);
         self.drain(out);
     }
 
-    /// Writes what the model does; `now` is in Unix seconds.
+    /// Writes one event; `now` is in Unix seconds.
     pub fn event(&mut self, event: TextEvent, now: i64, out: &mut Vec<u8>) {
         D::encode(&mut self.encoder, event, now, &mut self.scratch);
         self.drain(out);
@@ -111,7 +111,7 @@ impl<D: ClientProtocol> Answer<D> {
         self.drain(out);
     }
 
-    /// Writes what keeps a silent stream open.
+    /// Writes a keep-alive event or comment.
     pub fn keep_alive(&self, out: &mut Vec<u8>) {
         D::keep_alive(&self.encoder, out);
     }
@@ -121,32 +121,32 @@ impl<D: ClientProtocol> Answer<D> {
     }
 }
 
-/// The plain reply as the fold of the stream that would have been.
+/// A plain reply, built by folding the events that a stream would contain.
 pub struct Reply<D: ClientProtocol> {
     encoder: D::Encoder,
     scratch: Vec<D::Event>,
     fold: D::Fold,
-    whole: bool,
+    valid: bool,
 }
 
 impl<D: ClientProtocol> Reply<D> {
-    /// The reply to `request`, before anything was said.
+    /// Creates the reply to `request`, before its first event.
     #[must_use]
     pub fn new(request: &D::Request, stamp: &Stamp) -> Self {
-        Self { encoder: D::encoder(request, stamp), scratch: Vec::new(), fold: D::Fold::default(), whole: true }
+        Self { encoder: D::encoder(request, stamp), scratch: Vec::new(), fold: D::Fold::default(), valid: true }
     }
 
-    /// Takes what the model does; `now` is in Unix seconds.
+    /// Adds one event; `now` is in Unix seconds.
     pub fn event(&mut self, event: TextEvent, now: i64) {
         D::encode(&mut self.encoder, event, now, &mut self.scratch);
         for event in self.scratch.drain(..) {
-            self.whole &= D::gather(&mut self.fold, &event);
+            self.valid &= D::gather(&mut self.fold, &event);
         }
     }
 
-    /// The reply, once the model has finished; nothing when it has not.
+    /// Returns the reply, or `None` if the model has not finished.
     #[must_use]
     pub fn finish(self) -> Option<D::Reply> {
-        if self.whole { D::reply(self.fold) } else { None }
+        if self.valid { D::reply(self.fold) } else { None }
     }
 }

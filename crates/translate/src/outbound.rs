@@ -1,15 +1,15 @@
-//! The side of the upstream: a neutral request to its own protocol, and what it says to neutral events.
+//! The upstream side: encodes neutral requests in the upstream's protocol and parses its answers into neutral events.
 
 pub mod encode;
 mod failure;
 mod parse;
 
 pub use self::failure::failure;
-pub(crate) use self::failure::told;
+pub(crate) use self::failure::reported;
 pub use self::parse::{Reader, reply};
 pub(crate) use self::parse::{check, check_finish};
 
-/// A protocol that an upstream for text speaks.
+/// A text generation protocol of an upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Protocol {
     /// Responses.
@@ -21,10 +21,10 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// All of them.
+    /// All protocols.
     pub const ALL: [Self; 3] = [Self::Responses, Self::Chat, Self::Messages];
 
-    /// Its name, for people.
+    /// Returns the display name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,4 +1,5 @@
-//! What kind of an answer there is, told by its bytes: servers are not always right about the type of a body.
+//! Decides by its first bytes whether a response is JSON or an event stream: servers do not always send the right
+//! content type.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -12,41 +13,42 @@ use translate::outbound::failure;
 
 use crate::{Incoming, IncomingBody, MediaKind, Upstream};
 
-/// An answer of success.
+/// A successful response.
 #[derive(Debug)]
 pub enum Answer {
-    /// One JSON document, whatever its type says (spec §4.2).
+    /// One complete JSON document, whatever its content type.
     Json(Bytes),
-    /// An event stream: what came first of it, and the rest.
+    /// An event stream: its first bytes, and the rest of the body.
     Events(Bytes, IncomingBody),
 }
 
 impl Answer {
-    /// Reads as much of an answer as tells what it is: all of a JSON document of at most `limit` bytes, the first piece of
-    /// a stream.
+    /// Reads as much of a response as is needed to classify it: all of a JSON document of at most `limit` bytes, or the
+    /// first chunk of a stream.
     ///
     /// # Errors
-    /// What a status other than success means, and when the answer is neither.
+    /// The error that an unsuccessful status stands for, and `Upstream` if the body is neither JSON nor an event
+    /// stream.
     pub async fn read(incoming: Incoming, upstream: &Upstream, limit: usize) -> Result<Self, EngineError> {
         let Incoming { status, kind, retry_after, mut body } = incoming;
         if !status.is_success() {
-            return Err(failure(status.as_u16(), &said_of_failure(body, upstream).await, retry_after));
+            return Err(failure(status.as_u16(), &read_error_body(body, upstream).await, retry_after));
         }
-        let mut begun = Vec::new();
-        while let Some(piece) = next(&mut body).await? {
-            let first = begun.iter().chain(&piece).find(|byte| !byte.is_ascii_whitespace()).copied();
+        let mut buffered = Vec::new();
+        while let Some(chunk) = next(&mut body).await? {
+            let first = buffered.iter().chain(&chunk).find(|byte| !byte.is_ascii_whitespace()).copied();
             match first {
-                // A stream whose first line is blank is still one.
-                None if begun.len() < MAX_BLANK => begun.extend_from_slice(&piece),
-                Some(b'{') => return Self::document(begun, piece, body, limit).await,
-                Some(_) if kind == MediaKind::EventStream => return Ok(Self::Events(join(begun, piece), body)),
+                // An event stream may start with blank lines.
+                None if buffered.len() < MAX_LEADING_WHITESPACE => buffered.extend_from_slice(&chunk),
+                Some(b'{') => return Self::document(buffered, chunk, body, limit).await,
+                Some(_) if kind == MediaKind::EventStream => return Ok(Self::Events(join(buffered, chunk), body)),
                 _ => break,
             }
         }
-        Err(EngineError::Upstream("an answer that is neither JSON nor an event stream".to_owned()))
+        Err(EngineError::Upstream("response is neither JSON nor an event stream".to_owned()))
     }
 
-    /// The same, of which a stream fails with `Upstream` once it has more than `limit` bytes: for who keeps what it tells.
+    /// Limits a stream to `limit` bytes, for callers that buffer it: beyond that it fails with `Upstream`.
     #[must_use]
     pub fn at_most(self, limit: usize) -> Self {
         match self {
@@ -58,47 +60,49 @@ impl Answer {
         }
     }
 
-    async fn document(begun: Vec<u8>, piece: Bytes, body: IncomingBody, limit: usize) -> Result<Self, EngineError> {
-        let first = join(begun, piece);
+    async fn document(buffered: Vec<u8>, chunk: Bytes, body: IncomingBody, limit: usize) -> Result<Self, EngineError> {
+        let first = join(buffered, chunk);
         let rest = body.collect(limit.saturating_sub(first.len())).await?;
-        let whole = if rest.is_empty() { first } else { Bytes::from([first, rest].concat()) };
-        Ok(Self::Json(whole))
+        let document = if rest.is_empty() { first } else { Bytes::from([first, rest].concat()) };
+        Ok(Self::Json(document))
     }
 }
 
-/// What the body of an error says. Without it an error still has its status, so it is not waited for long.
-pub(crate) async fn said_of_failure(body: IncomingBody, upstream: &Upstream) -> Bytes {
-    let said = timeout(ERROR_BODY, body.collect(upstream.error_body())).await;
-    said.map_or_else(|_| Bytes::new(), Result::unwrap_or_default)
+/// Reads the body of an error response. The status alone is enough to report an error, so the timeout is short, and a
+/// body that fails or is too large counts as empty.
+pub(crate) async fn read_error_body(body: IncomingBody, upstream: &Upstream) -> Bytes {
+    let read = timeout(ERROR_BODY_TIMEOUT, body.collect(upstream.max_error_body())).await;
+    read.map_or_else(|_| Bytes::new(), Result::unwrap_or_default)
 }
 
-/// The next piece of a body.
+/// Returns the next data chunk of a body, or `None` at its end.
 pub(crate) async fn next(body: &mut IncomingBody) -> Result<Option<Bytes>, EngineError> {
     loop {
         match poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await.transpose()? {
             None => return Ok(None),
             Some(frame) => {
-                if let Ok(piece) = frame.into_data() {
-                    return Ok(Some(piece));
+                if let Ok(chunk) = frame.into_data() {
+                    return Ok(Some(chunk));
                 }
             }
         }
     }
 }
 
-/// What `work` comes to within `patience`.
-pub(crate) async fn within<T>(
-    patience: Duration,
-    work: impl Future<Output = Result<T, EngineError>>,
+/// Runs `read`, and fails with `Timeout` if it takes longer than `idle_timeout`.
+pub(crate) async fn or_timeout<T>(
+    idle_timeout: Duration,
+    read: impl Future<Output = Result<T, EngineError>>,
 ) -> Result<T, EngineError> {
-    timeout(patience, work).await.unwrap_or_else(|_| Err(EngineError::Timeout("no first event".to_owned())))
+    let timed_out = |_| Err(EngineError::Timeout("idle timeout while waiting for an event".to_owned()));
+    timeout(idle_timeout, read).await.unwrap_or_else(timed_out)
 }
 
-fn join(begun: Vec<u8>, piece: Bytes) -> Bytes {
-    if begun.is_empty() { piece } else { Bytes::from([&begun[..], &piece].concat()) }
+fn join(buffered: Vec<u8>, chunk: Bytes) -> Bytes {
+    if buffered.is_empty() { chunk } else { Bytes::from([&buffered[..], &chunk].concat()) }
 }
 
-/// So much white space before the first byte that tells something.
-const MAX_BLANK: usize = 1024;
-/// The body of an error is waited for so long.
-const ERROR_BODY: Duration = Duration::from_secs(2);
+/// The maximum whitespace before the first significant byte, in bytes.
+const MAX_LEADING_WHITESPACE: usize = 1024;
+/// The timeout for reading the body of an error response.
+const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(2);

@@ -1,33 +1,33 @@
-//! The circuit breaker: a host that fails again and again is left alone for a while.
+//! The circuit breaker: a host that fails repeatedly gets no requests for some time.
 //!
-//! A state machine without a clock. Closed, it lets everybody through and counts failures in a row. Open, it lets
-//! nobody through. When that time is over it is half open: one request goes through as a probe, and its outcome decides.
+//! A state machine without a clock. Closed, it admits every request and counts consecutive failures. Open, it admits
+//! none. After the open time it is half-open: it admits one request as a probe, whose outcome closes or reopens it.
 
 use std::time::{Duration, Instant};
 
-/// When a breaker opens, and for how long.
+/// The settings of a breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// So many failures in a row open it; at least one.
+    /// The number of consecutive failures that open it; at least 1.
     pub failures: u32,
-    /// After this time a probe is let through.
+    /// The time for which it stays open before it admits a probe.
     pub open: Duration,
 }
 
-/// How a request that was let through ended.
+/// The outcome of an admitted request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The host does its work. That it refused a request is no failure of its.
+    /// The host works. A request that it rejected with a 4xx status counts as a success.
     Success,
-    /// No connection, no answer in time, half an answer, or one that says that the host has failed.
+    /// No connection, a timeout, a truncated response, or a 5xx status.
     Failure,
-    /// Nobody waited for the end.
+    /// The request was cancelled before its end.
     Unknown,
 }
 
-/// HostAttempt to ask, for one request. It is given back by [`Breaker::settle`].
+/// The permission to send one request. It is returned by [`Breaker::settle`].
 #[derive(Debug)]
-#[must_use = "a probe that is never settled keeps everybody out"]
+#[must_use = "a probe that is never settled keeps the breaker half-open"]
 pub struct Ticket {
     era: u64,
     is_probe: bool,
@@ -38,7 +38,7 @@ pub struct Ticket {
 pub struct Breaker {
     options: Options,
     state: State,
-    /// One more with each change of state, so that what began before it is not counted after it.
+    /// Incremented with each change of state, so that requests admitted before a change do not count after it.
     era: u64,
 }
 
@@ -56,13 +56,13 @@ impl Default for Options {
 }
 
 impl Breaker {
-    /// A closed breaker.
+    /// Creates a closed breaker.
     #[must_use]
     pub const fn new(options: Options) -> Self {
         Self { options, state: State::Closed { failures: 0 }, era: 0 }
     }
 
-    /// HostAttempt to ask the host at `now`, if there is any.
+    /// Admits a request at `now`, or returns `None`.
     pub fn admit(&mut self, now: Instant) -> Option<Ticket> {
         let is_probe = match self.state {
             State::Closed { .. } => false,
@@ -79,7 +79,7 @@ impl Breaker {
         Some(Ticket { era: self.era, is_probe })
     }
 
-    /// Takes note of how a request ended.
+    /// Records the outcome of an admitted request.
     pub fn settle(&mut self, ticket: Ticket, outcome: Outcome, now: Instant) {
         if ticket.era != self.era {
             return;
@@ -95,7 +95,7 @@ impl Breaker {
         }
     }
 
-    /// Whether a request at `now` would be turned away.
+    /// Returns true if a request at `now` would not be admitted.
     #[must_use]
     pub fn is_open(&self, now: Instant) -> bool {
         match self.state {
@@ -116,7 +116,7 @@ impl Breaker {
 }
 
 impl Ticket {
-    /// Whether everybody else waits for the outcome of this request.
+    /// Returns true if this request is the probe of a half-open breaker.
     #[must_use]
     pub const fn is_probe(&self) -> bool {
         self.is_probe
@@ -130,12 +130,12 @@ mod tests {
 
     use super::*;
 
-    #[allow(clippy::disallowed_methods, reason = "time has to begin somewhere")]
-    fn begin() -> Instant {
+    #[allow(clippy::disallowed_methods, reason = "the tests need some first instant")]
+    fn start() -> Instant {
         Instant::now()
     }
 
-    /// Lets requests through at `now` that all end in this way.
+    /// Admits one request for each outcome at `now`, and settles it.
     fn run(breaker: &mut Breaker, now: Instant, outcomes: &[Outcome]) {
         for outcome in outcomes {
             let ticket = breaker.admit(now).unwrap();
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn failures_in_a_row_open_it() {
-        let now = begin();
+        let now = start();
         let mut breaker = Breaker::new(Options::default());
         run(&mut breaker, now, &[Outcome::Failure; 4]);
         run(&mut breaker, now, &[Outcome::Success]);
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn after_its_time_one_probe_decides() {
-        let now = begin();
+        let now = start();
         for outcome in [Outcome::Success, Outcome::Failure, Outcome::Unknown] {
             let mut breaker = Breaker::new(Options::default());
             run(&mut breaker, now, &[Outcome::Failure; 5]);
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn what_began_before_a_change_does_not_count_after_it() {
-        let now = begin();
+        let now = start();
         let mut breaker = Breaker::new(Options::default());
         let (good, bad) = (breaker.admit(now).unwrap(), breaker.admit(now).unwrap());
         run(&mut breaker, now, &[Outcome::Failure; 5]);
@@ -190,11 +190,11 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happens, and whenever: it is never shut for longer than its time once all tickets are settled,
-        /// never opened by less than it takes, and half open it has one request under way at most.
+        /// For any sequence of outcomes: once all tickets are settled it stays open no longer than its open time, it
+        /// does not open below the limit of failures, and half-open it has at most one request in flight.
         #[test]
         fn it_is_never_wedged(steps in vec((0..4u8, 0..6_000u64), 0..200)) {
-            let mut now = begin();
+            let mut now = start();
             let mut breaker = Breaker::new(Options::default());
             let mut tickets: Vec<Ticket> = Vec::new();
             let mut failures = 0;

@@ -1,6 +1,6 @@
-//! The retry budget: retries are a share of the requests, so that they cannot make an overload worse.
+//! The retry budget: retries are limited to a share of the requests, so that they cannot make an overload worse.
 
-/// A bucket of tokens. Every request puts a tenth of one in, every retry takes a whole one out.
+/// A token bucket. Every request adds a tenth of a token, every retry takes one token.
 #[derive(Debug)]
 pub struct Budget {
     /// In tenths of a token.
@@ -8,25 +8,25 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// A full bucket: the first failures of a quiet hour are retried, too.
+    /// Creates a full bucket, so that the first failures are retried too.
     #[must_use]
     pub const fn new() -> Self {
         Self { level: CAPACITY }
     }
 
-    /// A request was made.
+    /// Adds the share of one request.
     pub fn deposit(&mut self) {
         self.level = (self.level + 1).min(CAPACITY);
     }
 
-    /// Takes the token for a retry, if there is one.
+    /// Takes the token for a retry. Returns false if there is none.
     #[must_use]
     pub fn withdraw(&mut self) -> bool {
-        let has_one = self.level >= TOKEN;
-        if has_one {
+        let has_token = self.level >= TOKEN;
+        if has_token {
             self.level -= TOKEN;
         }
-        has_one
+        has_token
     }
 }
 
@@ -36,9 +36,9 @@ impl Default for Budget {
     }
 }
 
-/// One retry for so many requests.
+/// The number of requests that pay for one retry.
 const TOKEN: u32 = 10;
-/// Ten retries can be saved up.
+/// The maximum level: ten retries.
 const CAPACITY: u32 = 10 * TOKEN;
 
 #[cfg(test)]
@@ -60,15 +60,15 @@ mod tests {
     }
 
     proptest! {
-        /// In any stretch of time there are at most ten retries more than a tenth of its requests.
+        /// Any sequence of requests has at most ten retries more than a tenth of its requests.
         #[test]
         fn retries_are_a_tenth(retries in vec(any::<bool>(), 0..2_000), from in 0..2_000usize) {
             let mut budget = Budget::new();
             let mut taken = 0;
-            for (at, wants) in retries.iter().enumerate() {
+            for (at, needs_retry) in retries.iter().enumerate() {
                 budget.deposit();
-                let has = *wants && budget.withdraw();
-                taken += u32::from(has && at >= from);
+                let is_retried = *needs_retry && budget.withdraw();
+                taken += u32::from(is_retried && at >= from);
             }
             let requests = retries.len().saturating_sub(from) as u32;
             prop_assert!(taken <= 10 + requests / 10);

@@ -1,4 +1,4 @@
-//! An upstream: its hosts, and when the second one is asked.
+//! The client of an upstream: host selection, the one retry, and failover.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::host_attempt::{Answer, HostAttempt};
 use crate::origin::Origin;
 use crate::{Failure, Incoming, Network, Options, OptionsError, Outgoing, Stage};
 
-/// A model server. Clones share its connections, its breakers and its retry budget.
+/// The client of a model server. Clones share connections, circuit breakers and the retry budget.
 #[derive(Clone)]
 pub struct Upstream {
     inner: Arc<Inner>,
@@ -21,36 +21,36 @@ pub struct Upstream {
 
 struct Inner {
     name: String,
-    error_body: usize,
-    /// Its key.
+    max_error_body: usize,
+    /// The API key, for redaction.
     key: Option<Box<str>>,
-    /// In the order in which they are asked.
+    /// In order of preference.
     hosts: Vec<Arc<Host>>,
     budget: Mutex<Budget>,
 }
 
-/// What one try came to, and which host it asked.
+/// The result of one attempt, and the index of its host.
 struct Attempted {
     outcome: Result<Answer, Failure>,
     host: usize,
 }
 
 impl Upstream {
-    /// Asks over the network.
+    /// Creates a client that uses the system's resolver and TCP.
     ///
     /// # Errors
-    /// When something in `options` cannot be.
+    /// When an option is invalid.
     pub fn new(options: Options) -> Result<Self, OptionsError> {
-        Self::over(&Network::default(), options)
+        Self::with_network(&Network::default(), options)
     }
 
-    /// Asks over another network than the system's.
+    /// Creates a client that uses the resolver and the dialer of `network`.
     ///
     /// # Errors
-    /// When something in `options` cannot be.
-    pub fn over(network: &Network, options: Options) -> Result<Self, OptionsError> {
+    /// When an option is invalid.
+    pub fn with_network(network: &Network, options: Options) -> Result<Self, OptionsError> {
         options.check()?;
-        let connector = Arc::new(Connector::new(network, options.trusted()?));
+        let connector = Arc::new(Connector::new(network, options.trusted_roots()?));
         let mut origins = vec![Origin::new(&options.base_url, "base_url")?];
         if let Some(url) = &options.fallback_base_url {
             origins.push(Origin::new(url, "fallback_base_url")?);
@@ -58,65 +58,71 @@ impl Upstream {
         let host = |origin| Arc::new(Host::new(origin, &options, Arc::clone(&connector)));
         let hosts = origins.into_iter().map(host).collect();
         let budget = Mutex::new(Budget::new());
-        let Options { name, error_body, credential, .. } = options;
+        let Options { name, max_error_body, credential, .. } = options;
         let key = credential.map(|credential| credential.key);
-        Ok(Self { inner: Arc::new(Inner { name, error_body, key, hosts, budget }) })
+        Ok(Self { inner: Arc::new(Inner { name, max_error_body, key, hosts, budget }) })
     }
 
-    /// Its name.
+    /// The name of the upstream.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.inner.name
     }
 
-    /// How much of the body of an error is worth reading, in bytes.
+    /// The maximum size of an error response body that is read, in bytes.
     #[must_use]
-    pub fn error_body(&self) -> usize {
-        self.inner.error_body
+    pub fn max_error_body(&self) -> usize {
+        self.inner.max_error_body
     }
 
-    /// Takes the upstream's own key out of a text that it had a say in: servers repeat what they were shown. The text may
-    /// have been cut in the middle of it.
+    /// Redacts the upstream's API key in a text that comes from the upstream: servers may echo their request headers. A
+    /// prefix of the key at the end of the text is redacted too, because the text may have been truncated there.
     pub fn redact(&self, text: &mut String) {
         let Some(key) = &self.inner.key else { return };
         if text.contains(&**key) {
             *text = text.replace(&**key, REDACTED);
         }
-        if let Some(begun) = (TELLING..key.len()).rev().find(|length| text.ends_with(&key[..*length])) {
-            text.truncate(text.len() - begun);
+        if let Some(partial) = (MIN_REDACTED_LEN..key.len()).rev().find(|length| text.ends_with(&key[..*length])) {
+            text.truncate(text.len() - partial);
             text.push_str(REDACTED);
         }
     }
 
-    /// Whether no host of it would be asked at `now`.
+    /// Returns true if the circuit breakers of all hosts are open at `now`.
     #[must_use]
     pub fn is_open(&self, now: Instant) -> bool {
         self.inner.hosts.iter().all(|host| host.is_open(now))
     }
 
-    /// Asks once: the first host that its breaker lets be asked. Resolves when the head of the answer is there,
+    /// Sends a request once, to the first host whose circuit breaker admits it. Resolves with the head of the response,
     /// whatever its status. Dropping the future closes the connection.
     ///
     /// # Errors
-    /// When there is no answer that could be read.
+    /// When there is no readable response.
     pub async fn send(&self, request: &Outgoing) -> Result<Incoming, Failure> {
-        let one = self.inner.first(request, Instant::now() + FAR).await;
-        one.outcome.map(|answer| answer.incoming)
+        let attempt = self.inner.first(request, Instant::now() + NO_DEADLINE).await;
+        attempt.outcome.map(|answer| answer.incoming)
     }
 
-    /// Asks, and asks once more if `may_retry` and that can do no harm: when the request did not reach the host, or the
-    /// host says by its status that it has failed or is overloaded. Then the other host is asked, if there is one. A
-    /// retry needs time until `deadline`, a token of the budget, and a `Retry-After` of at most a second, if any.
+    /// Sends a request, and retries it once if `may_retry` is set and a retry is safe: when the request did not reach
+    /// the host, or the status says that the host has failed or is overloaded. The retry goes to the other host, if
+    /// there is one. It needs time before `deadline`, a token of the retry budget, and a `Retry-After` of at most one
+    /// second, if any.
     ///
     /// # Errors
-    /// When there is no answer that could be read, until `deadline` at the latest.
-    pub async fn ask(&self, request: &Outgoing, deadline: Instant, may_retry: bool) -> Result<Incoming, Failure> {
+    /// When there is no readable response, at `deadline` at the latest.
+    pub async fn send_with_retry(
+        &self,
+        request: &Outgoing,
+        deadline: Instant,
+        may_retry: bool,
+    ) -> Result<Incoming, Failure> {
         self.inner.budget(Budget::deposit);
         let first = self.inner.first(request, deadline).await;
-        let pause = first.pause().filter(|pause| may_retry && Instant::now() + *pause < deadline);
-        let last = match pause {
-            // Boxed, because it is rare: every request would have room for it.
-            Some(pause) => Box::pin(self.inner.again(first, request, deadline, pause)).await,
+        let delay = first.delay().filter(|delay| may_retry && Instant::now() + *delay < deadline);
+        let last = match delay {
+            // Boxed, because retries are rare: unboxed, the future of every request would be larger.
+            Some(delay) => Box::pin(self.inner.retry(first, request, deadline, delay)).await,
             None => first,
         };
         last.outcome.map(|answer| answer.incoming)
@@ -126,72 +132,72 @@ impl Upstream {
 impl Inner {
     async fn first(&self, request: &Outgoing, deadline: Instant) -> Attempted {
         match self.admit(0..self.hosts.len()) {
-            Some((host, leave)) => Attempted { outcome: leave.ask(request, deadline).await, host },
-            None => Attempted { outcome: Err(left_alone()), host: 0 },
+            Some((host, attempt)) => Attempted { outcome: attempt.send(request, deadline).await, host },
+            None => Attempted { outcome: Err(breaker_open()), host: 0 },
         }
     }
 
-    /// The one retry, if a host and the budget let it be.
-    async fn again(&self, first: Attempted, request: &Outgoing, deadline: Instant, pause: Duration) -> Attempted {
+    /// Retries once, if a circuit breaker and the budget allow it; otherwise returns the first result.
+    async fn retry(&self, first: Attempted, request: &Outgoing, deadline: Instant, delay: Duration) -> Attempted {
         let count = self.hosts.len();
         let others = first.host + 1..first.host + count;
-        // Where nobody came to the door in time, nobody would come now.
-        let itself = (!first.was_late()).then_some(first.host);
+        // A host that timed out is not retried.
+        let itself = (!first.timed_out()).then_some(first.host);
         let order = others.map(|at| at % count).chain(itself);
-        let Some((host, leave)) = self.admit(order) else { return first };
+        let Some((host, attempt)) = self.admit(order) else { return first };
         if !self.budget(Budget::withdraw) {
             return first;
         }
         if let Ok(answer) = first.outcome {
             answer.incoming.body.drain();
         }
-        sleep(pause).await;
-        Attempted { outcome: leave.ask(request, deadline).await, host }
+        sleep(delay).await;
+        Attempted { outcome: attempt.send(request, deadline).await, host }
     }
 
+    /// Returns an attempt against the first host of `order` whose circuit breaker admits one.
     fn admit(&self, order: impl IntoIterator<Item = usize>) -> Option<(usize, HostAttempt)> {
         order.into_iter().find_map(|at| Some((at, self.hosts[at].admit()?)))
     }
 
     fn budget<T>(&self, act: impl FnOnce(&mut Budget) -> T) -> T {
-        // No panic leaves the budget half changed.
+        // A panic cannot leave the budget in an inconsistent state.
         act(&mut self.budget.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Attempted {
-    fn was_late(&self) -> bool {
+    fn timed_out(&self) -> bool {
         matches!(&self.outcome, Err(Failure { error: EngineError::Timeout(_), .. }))
     }
 
-    /// For how long to wait before it is repeated, if it may be repeated.
-    fn pause(&self) -> Option<Duration> {
+    /// The delay before a retry, or `None` if the attempt must not be retried.
+    fn delay(&self) -> Option<Duration> {
         match &self.outcome {
-            Ok(answer) if RETRIED.contains(&answer.incoming.status.as_u16()) => {
-                let pause = answer.pause.unwrap_or_default();
-                (pause <= LONGEST_PAUSE).then_some(pause)
+            Ok(answer) if RETRIED_STATUSES.contains(&answer.incoming.status.as_u16()) => {
+                let delay = answer.delay.unwrap_or_default();
+                (delay <= MAX_RETRY_DELAY).then_some(delay)
             }
             Ok(_) => None,
             Err(failure) => {
-                let was_asked = failure.stage != Stage::Breaker;
-                (was_asked && failure.may_fail_over).then_some(Duration::ZERO)
+                let was_attempted = failure.stage != Stage::Breaker;
+                (was_attempted && failure.may_fail_over).then_some(Duration::ZERO)
             }
         }
     }
 }
 
-fn left_alone() -> Failure {
-    let error = EngineError::Unavailable("it has failed too often, and is left alone for a while".to_owned());
-    Failure::unsent(Stage::Breaker, error)
+fn breaker_open() -> Failure {
+    Failure::unsent(Stage::Breaker, EngineError::Unavailable("circuit breaker open".to_owned()))
 }
 
-/// Statuses after which a request is repeated.
-const RETRIED: [u16; 4] = [500, 502, 503, 529];
-/// The longest wait before a retry.
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// A deadline for who has none; the limits of the upstream end everything long before.
-const FAR: Duration = Duration::from_secs(24 * 60 * 60);
-/// What stands in the place of a key.
+/// Response statuses after which a request is retried.
+const RETRIED_STATUSES: [u16; 4] = [500, 502, 503, 529];
+/// The longest delay before a retry.
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(1);
+/// The deadline of requests without one; the timeouts of the host end them long before.
+const NO_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
+/// The replacement of a key.
 const REDACTED: &str = "[key]";
-/// So many characters of a key tell something of it.
-const TELLING: usize = 4;
+/// The shortest prefix of a key that is redacted: anything shorter reveals nothing.
+const MIN_REDACTED_LEN: usize = 4;

@@ -1,7 +1,8 @@
-//! A waker that is silent while its task is at work anyway.
+//! A waker that coalesces wake-ups raised while its task is being polled.
 //!
-//! The halves of a connection tell each other of news by waking the tasks that poll them. Here one task polls them all:
-//! woken while it runs, it would be scheduled once more for nothing, and another thread woken to look for it.
+//! The two halves of a connection notify each other by waking the tasks that poll them. Here one task polls both
+//! halves: a wake-up during its own poll would schedule it again for nothing, and would make the runtime wake another
+//! worker thread to look for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +10,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use futures_util::task::AtomicWaker;
 
-/// What futures are polled with that talk to each other within one task.
+/// A waker for futures that notify each other within one task.
 #[derive(Debug)]
 pub struct CoalescingWaker {
     inner: Arc<Inner>,
@@ -19,34 +20,34 @@ pub struct CoalescingWaker {
 #[derive(Debug, Default)]
 struct Inner {
     task: AtomicWaker,
-    at_work: AtomicBool,
-    rung: AtomicBool,
+    polling: AtomicBool,
+    woken: AtomicBool,
 }
 
 impl CoalescingWaker {
-    /// A bell that nobody has heard yet.
+    /// Creates a waker without a task and without a pending wake-up.
     #[must_use]
     pub fn new() -> Self {
         let inner = Arc::<Inner>::default();
         Self { waker: Waker::from(Arc::clone(&inner)), inner }
     }
 
-    /// Does `work` until there is something, or nothing rings any more that it has polled. Rings that come later wake the
-    /// task of `cx`. When there is something, whatever else has rung is left for the next time, which has to come.
-    pub fn poll<T>(&self, cx: &mut Context<'_>, mut work: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Poll<T> {
-        let Inner { task, at_work, rung } = &*self.inner;
+    /// Calls `poll` until it is ready, or until it was not woken during the call. Later wake-ups wake the task of `cx`.
+    /// When it is ready, a wake-up raised meanwhile is left to the next call, which the caller has to make.
+    pub fn poll<T>(&self, cx: &mut Context<'_>, mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Poll<T> {
+        let Inner { task, polling, woken } = &*self.inner;
         task.register(cx.waker());
-        for _ in 0..ROUNDS {
-            rung.store(false, Ordering::SeqCst);
-            at_work.store(true, Ordering::SeqCst);
-            let polled = work(&mut Context::from_waker(&self.waker));
-            // In this order: who rings meanwhile is either seen here, or sees that the task is to be woken.
-            at_work.store(false, Ordering::SeqCst);
-            if polled.is_ready() || !rung.load(Ordering::SeqCst) {
+        for _ in 0..MAX_POLLS {
+            woken.store(false, Ordering::SeqCst);
+            polling.store(true, Ordering::SeqCst);
+            let polled = poll(&mut Context::from_waker(&self.waker));
+            // In this order: a concurrent wake-up is either seen below, or sees that it has to wake the task.
+            polling.store(false, Ordering::SeqCst);
+            if polled.is_ready() || !woken.load(Ordering::SeqCst) {
                 return polled;
             }
         }
-        // It rings on and on, as when the task's share of time is used up: others are next.
+        // Woken in every poll, for example because the task's cooperative budget is used up: yield to other tasks.
         cx.waker().wake_by_ref();
         Poll::Pending
     }
@@ -64,15 +65,15 @@ impl Wake for Inner {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.rung.store(true, Ordering::SeqCst);
-        if !self.at_work.load(Ordering::SeqCst) {
+        self.woken.store(true, Ordering::SeqCst);
+        if !self.polling.load(Ordering::SeqCst) {
             self.task.wake();
         }
     }
 }
 
-/// How often news are followed before other tasks have their turn.
-const ROUNDS: usize = 4;
+/// The number of polls in a row before yielding to other tasks.
+const MAX_POLLS: usize = 4;
 
 #[cfg(test)]
 mod tests {
@@ -84,7 +85,7 @@ mod tests {
     struct Task(AtomicUsize);
 
     impl Task {
-        fn woken(&self) -> usize {
+        fn wakes(&self) -> usize {
             self.0.load(Ordering::SeqCst)
         }
     }
@@ -95,18 +96,19 @@ mod tests {
         }
     }
 
-    /// What a bell that rings in the first `rings` polls comes to, in how many polls, and how often the task was woken.
-    fn polled(rings: usize) -> (Poll<()>, usize, usize) {
-        let (bell, task) = (CoalescingWaker::new(), Arc::<Task>::default());
+    /// Polls a future that wakes itself in its first `wakes` polls. Returns its result, the number of polls, and how
+    /// often the task was woken.
+    fn polled(wakes: usize) -> (Poll<()>, usize, usize) {
+        let (waker, task) = (CoalescingWaker::new(), Arc::<Task>::default());
         let mut polls = 0;
-        let polled = bell.poll(&mut Context::from_waker(&Waker::from(Arc::clone(&task))), |cx| {
+        let polled = waker.poll(&mut Context::from_waker(&Waker::from(Arc::clone(&task))), |cx| {
             polls += 1;
-            if polls <= rings {
+            if polls <= wakes {
                 cx.waker().wake_by_ref();
             }
             Poll::Pending
         });
-        (polled, polls, task.woken())
+        (polled, polls, task.wakes())
     }
 
     #[test]
@@ -117,28 +119,28 @@ mod tests {
 
     #[test]
     fn what_rings_on_and_on_is_left_to_the_tasks_next_turn() {
-        assert_eq!(polled(usize::MAX), (Poll::Pending, ROUNDS, 1));
+        assert_eq!(polled(usize::MAX), (Poll::Pending, MAX_POLLS, 1));
     }
 
     #[test]
     fn what_rings_later_wakes_the_task_that_polled_last() {
-        let (bell, [first, last]) = (CoalescingWaker::new(), [Arc::<Task>::default(), Arc::default()]);
+        let (waker, [first, last]) = (CoalescingWaker::new(), [Arc::<Task>::default(), Arc::default()]);
         let mut kept = None;
         for task in [&first, &last] {
-            let waker = Waker::from(Arc::clone(task));
-            let polled = bell.poll(&mut Context::from_waker(&waker), |cx| {
+            let task_waker = Waker::from(Arc::clone(task));
+            let polled = waker.poll(&mut Context::from_waker(&task_waker), |cx| {
                 kept = Some(cx.waker().clone());
                 Poll::<()>::Pending
             });
             assert_eq!(polled, Poll::Pending);
         }
         kept.unwrap().wake();
-        assert_eq!((first.woken(), last.woken()), (0, 1));
+        assert_eq!((first.wakes(), last.wakes()), (0, 1));
     }
 
     #[test]
     fn what_is_there_is_handed_out() {
-        let bell = CoalescingWaker::new();
-        assert_eq!(bell.poll(&mut Context::from_waker(Waker::noop()), |_| Poll::Ready(7)), Poll::Ready(7));
+        let waker = CoalescingWaker::new();
+        assert_eq!(waker.poll(&mut Context::from_waker(Waker::noop()), |_| Poll::Ready(7)), Poll::Ready(7));
     }
 }

@@ -1,4 +1,4 @@
-//! From an origin to a connection that can be trusted, within one deadline.
+//! DNS lookup, TCP connect and TLS handshake to an origin, within one deadline.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -20,49 +20,50 @@ pub(crate) struct Connector {
 }
 
 impl Connector {
-    pub(crate) fn new(network: &Network, trusted: RootCertStore) -> Self {
-        Self { network: network.clone(), tls: TlsConnector::from(Arc::new(tls(trusted))) }
+    pub(crate) fn new(network: &Network, roots: RootCertStore) -> Self {
+        Self { network: network.clone(), tls: TlsConnector::from(Arc::new(tls(roots))) }
     }
 
-    /// Connects to `origin`, with TLS where it says so, until `deadline`.
+    /// Connects to `origin`, with TLS if its scheme is https, until `deadline` at the latest.
     pub(crate) async fn connect(&self, origin: &Origin, deadline: Instant) -> Result<Box<dyn Connection>, Failure> {
         let addresses = self.resolve(origin, deadline).await?;
-        let dialled = timeout_at(deadline, dial_any(&*self.network.dialer, addresses)).await;
-        let connection = dialled
-            .map_err(|_| late(Stage::Connect, "no connection"))?
-            .map_err(|error| failed(Stage::Connect, "no connection", &error))?;
+        let dialed = timeout_at(deadline, dial_any(&*self.network.dialer, addresses)).await;
+        let connection = dialed
+            .map_err(|_| timed_out(Stage::Connect, "connect timeout"))?
+            .map_err(|error| failed(Stage::Connect, "connect failed", &error))?;
         let Some(name) = &origin.tls else { return Ok(connection) };
         let secured = timeout_at(deadline, self.tls.connect(name.clone(), connection)).await;
         let connection = secured
-            .map_err(|_| late(Stage::Tls, "no end of the TLS handshake"))?
-            .map_err(|error| failed(Stage::Tls, "no TLS", &error))?;
+            .map_err(|_| timed_out(Stage::Tls, "TLS handshake timeout"))?
+            .map_err(|error| failed(Stage::Tls, "TLS handshake failed", &error))?;
         Ok(Box::new(connection))
     }
 
+    /// Resolves the host of `origin`.
     async fn resolve(&self, origin: &Origin, deadline: Instant) -> Result<Vec<SocketAddr>, Failure> {
         if let Ok(address) = origin.host.parse::<IpAddr>() {
             return Ok(vec![(address, origin.port).into()]);
         }
-        let deadline = deadline.min(Instant::now() + RESOLVE);
+        let deadline = deadline.min(Instant::now() + RESOLVE_TIMEOUT);
         timeout_at(deadline, self.network.resolver.resolve(&origin.host, origin.port))
             .await
-            .map_err(|_| late(Stage::Connect, "no answer about its name"))?
-            .map_err(|error| failed(Stage::Connect, "no such name", &error))
+            .map_err(|_| timed_out(Stage::Connect, "DNS lookup timeout"))?
+            .map_err(|error| failed(Stage::Connect, "DNS lookup failed", &error))
     }
 }
 
-/// Without a certificate of ours, and for HTTP/1.1 alone.
-fn tls(trusted: RootCertStore) -> ClientConfig {
+/// The TLS configuration: no client certificate, and only HTTP/1.1 in ALPN.
+fn tls(roots: RootCertStore) -> ClientConfig {
     let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
-        .expect("ring speaks the versions of TLS that are safe")
-        .with_root_certificates(trusted)
+        .expect("ring supports the default TLS versions")
+        .with_root_certificates(roots)
         .with_no_client_auth();
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     config
 }
 
-fn late(stage: Stage, what: &str) -> Failure {
+fn timed_out(stage: Stage, what: &str) -> Failure {
     Failure::unsent(stage, EngineError::Timeout(what.to_owned()))
 }
 
@@ -70,5 +71,5 @@ fn failed(stage: Stage, what: &str, error: &std::io::Error) -> Failure {
     Failure::unsent(stage, EngineError::Upstream(format!("{what}: {error}")))
 }
 
-/// For looking a name up.
-const RESOLVE: Duration = Duration::from_secs(2);
+/// The timeout of a DNS lookup.
+const RESOLVE_TIMEOUT: Duration = Duration::from_secs(2);

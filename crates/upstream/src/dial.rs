@@ -1,4 +1,4 @@
-//! From addresses to a connection: the one place that opens connections to upstreams.
+//! TCP dialing: the only place that opens connections to upstreams.
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use tokio::time::sleep;
 
 use crate::resolve::BoxFuture;
 
-/// Opens connections.
+/// A dialer, which opens connections.
 pub trait Dial: Send + Sync {
     /// Connects to this address.
     fn dial(&self, address: SocketAddr) -> BoxFuture<'_, io::Result<Box<dyn Connection>>>;
@@ -23,11 +23,11 @@ pub trait Connection: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Connection for T {}
 
-/// Plain TCP: no proxy, whatever the environment says.
+/// Plain TCP. Proxy settings of the environment are ignored.
 pub(crate) struct Tcp;
 
 impl Dial for Tcp {
-    #[allow(clippy::disallowed_methods, reason = "upstreams are the operator's, and dialled here alone")]
+    #[allow(clippy::disallowed_methods, reason = "upstreams are the operator's, and dialed only here")]
     fn dial(&self, address: SocketAddr) -> BoxFuture<'_, io::Result<Box<dyn Connection>>> {
         Box::pin(async move {
             let stream = TcpStream::connect(address).await?;
@@ -37,38 +37,39 @@ impl Dial for Tcp {
     }
 }
 
-/// The first connection that stands, to any of `addresses`: each has a head start before the next is tried beside it,
-/// and one that fails makes room at once (RFC 8305 §5).
+/// Connects to the first of `addresses` that accepts a connection. Attempts are staggered: the next address is tried in
+/// parallel after a delay, or at once if an attempt fails (Happy Eyeballs, RFC 8305 §5).
 pub(crate) async fn dial_any(dialer: &dyn Dial, addresses: Vec<SocketAddr>) -> io::Result<Box<dyn Connection>> {
-    let mut waiting = interleave(addresses).into_iter().take(MAX_ADDRESSES);
+    let mut pending = interleave(addresses).into_iter().take(MAX_ADDRESSES);
     let mut dials = FuturesUnordered::new();
-    let mut why = io::Error::other("the name has no address");
+    let mut last_error = io::Error::other("the name has no address");
     loop {
-        match waiting.next() {
+        match pending.next() {
             Some(address) => dials.push(dialer.dial(address)),
-            None if dials.is_empty() => return Err(why),
+            None if dials.is_empty() => return Err(last_error),
             None => {}
         }
         tokio::select! {
-            Some(dialled) = dials.next() => match dialled {
+            Some(dialed) = dials.next() => match dialed {
                 Ok(connection) => return Ok(connection),
-                Err(error) => why = error,
+                Err(error) => last_error = error,
             },
-            () = sleep(HEAD_START), if waiting.len() > 0 => {}
+            () = sleep(ATTEMPT_DELAY), if pending.len() > 0 => {}
         }
     }
 }
 
-/// The families of addresses by turns, beginning with the first one's: one family may be broken as a whole.
+/// Alternates between IPv6 and IPv4 addresses, starting with the family of the first one: one family may be unreachable
+/// altogether.
 fn interleave(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
     let first_is_v6 = addresses.first().is_some_and(SocketAddr::is_ipv6);
-    let (one, other): (Vec<_>, Vec<_>) = addresses.into_iter().partition(|address| address.is_ipv6() == first_is_v6);
-    let longest = one.len().max(other.len());
-    let turn = |at: usize| one.get(at).into_iter().chain(other.get(at)).copied();
-    (0..longest).flat_map(turn).collect()
+    let (first, second): (Vec<_>, Vec<_>) = addresses.into_iter().partition(|address| address.is_ipv6() == first_is_v6);
+    let longest = first.len().max(second.len());
+    let pair = |at: usize| first.get(at).into_iter().chain(second.get(at)).copied();
+    (0..longest).flat_map(pair).collect()
 }
 
-/// The "Connection Attempt Delay" of RFC 8305.
-const HEAD_START: Duration = Duration::from_millis(250);
-/// The most addresses of a name that are tried.
+/// The "Connection Attempt Delay" of RFC 8305 §5.
+const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
+/// The maximum number of addresses of a name that are tried.
 const MAX_ADDRESSES: usize = 16;

@@ -1,4 +1,4 @@
-//! Another protocol than the client's: what an upstream says, in neutral words.
+//! Decodes an upstream's reply into events of the neutral model, for clients of another protocol.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -13,50 +13,54 @@ use http_body::Body as _;
 use sse::{Decoder, Limits};
 use translate::outbound::{self, Protocol, Reader};
 
-use crate::answer::within;
+use crate::answer::or_timeout;
 use crate::{Answer, IncomingBody};
 
-/// Reads an answer up to the first thing that the model does, and hands out all that it does.
+/// Reads a response up to its first neutral event, and returns the stream of all its events.
 ///
 /// # Errors
-/// When the upstream failed before anything was said, or says nothing for as long as `patience`.
-pub async fn listen(answer: Answer, protocol: Protocol, patience: Duration) -> Result<TextStream, EngineError> {
-    let mut hearing = match answer {
-        Answer::Json(body) => return Ok(said(outbound::reply(protocol, &body)?)),
+/// When the upstream fails before its first event, or sends none within `idle_timeout`.
+pub async fn read_stream(
+    answer: Answer,
+    protocol: Protocol,
+    idle_timeout: Duration,
+) -> Result<TextStream, EngineError> {
+    let mut stream = match answer {
+        Answer::Json(body) => return Ok(from_events(outbound::reply(protocol, &body)?)),
         Answer::Events(first, body) => EventStream::new(protocol, first, body),
     };
-    within(patience, poll_fn(|cx| hearing.poll_heard(cx))).await?;
-    Ok(Box::pin(hearing))
+    or_timeout(idle_timeout, poll_fn(|cx| stream.poll_ready(cx))).await?;
+    Ok(Box::pin(stream))
 }
 
-/// Events that are all there.
+/// Returns a stream of buffered events.
 #[must_use]
-pub fn said(events: Vec<TextEvent>) -> TextStream {
+pub fn from_events(events: Vec<TextEvent>) -> TextStream {
     Box::pin(BufferedEvents(events.into()))
 }
 
-/// Reads a stream to its end.
+/// Reads a stream to its end and returns all its events.
 ///
 /// # Errors
-/// When it fails, or says nothing for as long as `patience`.
-pub(crate) async fn gather(
+/// When it fails, or sends no event within `idle_timeout`.
+pub(crate) async fn collect_events(
     protocol: Protocol,
     first: Bytes,
     body: IncomingBody,
-    patience: Duration,
+    idle_timeout: Duration,
 ) -> Result<Vec<TextEvent>, EngineError> {
-    let mut hearing = EventStream::new(protocol, first, body);
+    let mut stream = EventStream::new(protocol, first, body);
     let mut events = Vec::new();
     loop {
-        within(patience, poll_fn(|cx| hearing.poll_heard(cx))).await?;
-        events.extend(hearing.heard.drain(..));
-        if hearing.body.is_none() {
-            return hearing.failure.map_or(Ok(events), Err);
+        or_timeout(idle_timeout, poll_fn(|cx| stream.poll_ready(cx))).await?;
+        events.extend(stream.ready.drain(..));
+        if stream.body.is_none() {
+            return stream.failure.map_or(Ok(events), Err);
         }
     }
 }
 
-/// Events that are all there.
+/// A stream of buffered events.
 struct BufferedEvents(VecDeque<TextEvent>);
 
 impl Stream for BufferedEvents {
@@ -67,15 +71,16 @@ impl Stream for BufferedEvents {
     }
 }
 
-/// An event stream that is being read.
+/// An event stream that is decoded as it is read.
 struct EventStream {
     decoder: Decoder,
     reader: Reader,
-    /// What was heard and not yet handed out, and the failure that comes after it.
-    heard: VecDeque<TextEvent>,
+    /// Events that were decoded and not yet returned.
+    ready: VecDeque<TextEvent>,
+    /// The failure that follows the events in `ready`.
     failure: Option<EngineError>,
     scratch: Vec<TextEvent>,
-    /// None when there is nothing more to read.
+    /// `None` once the stream has ended or failed.
     body: Option<IncomingBody>,
 }
 
@@ -86,35 +91,35 @@ impl EventStream {
         Self {
             decoder,
             reader: Reader::new(protocol),
-            heard: VecDeque::new(),
+            ready: VecDeque::new(),
             failure: None,
             scratch: Vec::new(),
             body: Some(body),
         }
     }
 
-    /// Reads on until something was heard, or there is nothing more to hear.
+    /// Reads on until an event is ready or the stream has ended.
     ///
     /// # Errors
-    /// When it failed and nothing was heard before that.
-    fn poll_heard(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), EngineError>> {
+    /// When the stream fails with no event before the failure.
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), EngineError>> {
         loop {
-            if self.heard.is_empty() && self.body.is_some() {
+            if self.ready.is_empty() && self.body.is_some() {
                 let decoded = self.decode();
-                self.note(decoded);
+                self.record(decoded);
             }
-            if !self.heard.is_empty() {
+            if !self.ready.is_empty() {
                 return Poll::Ready(Ok(()));
             }
             if self.body.is_none() {
                 return Poll::Ready(self.failure.take().map_or(Ok(()), Err));
             }
             let polled = ready!(self.poll_body(cx));
-            self.note(polled);
+            self.record(polled);
         }
     }
 
-    /// Takes in every event that is whole.
+    /// Decodes every complete event that was received.
     fn decode(&mut self) -> Result<(), EngineError> {
         while let Some(event) = self.decoder.poll() {
             let event = event.map_err(|error| EngineError::Upstream(format!("malformed event: {error}")))?;
@@ -132,13 +137,13 @@ impl EventStream {
         Ok(())
     }
 
-    /// Takes in the next piece, or the end.
+    /// Feeds the next chunk of the body, or its end, to the decoder.
     fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), EngineError>> {
         let Some(body) = &mut self.body else { return Poll::Ready(Ok(())) };
         Poll::Ready(match ready!(Pin::new(body).poll_frame(cx)).transpose() {
             Ok(Some(frame)) => {
-                if let Ok(piece) = frame.into_data() {
-                    self.decoder.feed(piece);
+                if let Ok(chunk) = frame.into_data() {
+                    self.decoder.feed(chunk);
                 }
                 Ok(())
             }
@@ -150,9 +155,9 @@ impl EventStream {
         })
     }
 
-    /// Keeps what was heard, and the failure after it.
-    fn note(&mut self, outcome: Result<(), EngineError>) {
-        self.heard.extend(self.scratch.drain(..));
+    /// Queues the decoded events, and the failure that follows them, if any.
+    fn record(&mut self, outcome: Result<(), EngineError>) {
+        self.ready.extend(self.scratch.drain(..));
         if let Err(error) = outcome {
             self.failure = Some(error);
             self.body = None;
@@ -165,12 +170,12 @@ impl Stream for EventStream {
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
-        match ready!(this.poll_heard(cx)) {
-            Ok(()) => Poll::Ready(this.heard.pop_front().map(Ok)),
+        match ready!(this.poll_ready(cx)) {
+            Ok(()) => Poll::Ready(this.ready.pop_front().map(Ok)),
             Err(error) => Poll::Ready(Some(Err(error))),
         }
     }
 }
 
-/// The longest event that is taken, in bytes.
+/// The maximum size of an event, in bytes.
 const MAX_EVENT: usize = 4 << 20;

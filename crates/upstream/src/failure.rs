@@ -1,44 +1,44 @@
-//! Why there is no answer, and what may be done about it.
+//! Request failures, the stage at which they happened, and whether failing over is safe.
 
 use engine::EngineError;
 use thiserror::Error;
 
-/// Why there is no answer. Its text is for the log alone.
+/// A request that has no usable response. Its `Display` is for logs only.
 #[derive(Debug, Error)]
 #[error("{error}")]
 pub struct Failure {
-    /// What to say of it.
+    /// The error.
     pub error: EngineError,
-    /// Whether another try or another target may be asked: the request was not begun here, so far as can be known.
+    /// True if another attempt or another target is safe: as far as is known, this one did not start the work.
     pub may_fail_over: bool,
-    /// How far it came.
+    /// The stage at which the request failed.
     pub stage: Stage,
 }
 
-/// The way of a request to its answer.
+/// The stages of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// The breaker lets nobody through.
+    /// The circuit breaker is open: nothing was sent.
     Breaker,
-    /// Finding the host and connecting to it.
+    /// DNS lookup and TCP connect.
     Connect,
-    /// ImageGeneration the connection a safe one.
+    /// The TLS handshake.
     Tls,
-    /// Sending the request, and waiting for the head of its answer.
+    /// Sending the request and waiting for the head of the response.
     Head,
-    /// The status that was answered.
+    /// The status of the response.
     Status,
-    /// The body of the answer.
+    /// The body of the response.
     Body,
 }
 
 impl Failure {
-    /// The request did not reach anybody.
+    /// A failure before any byte of the request reached a server.
     pub(crate) const fn unsent(stage: Stage, error: EngineError) -> Self {
         Self { error, may_fail_over: true, stage }
     }
 
-    /// The request is out; what became of it is not known.
+    /// A failure after the request was sent: the server may have worked on it.
     pub(crate) const fn unanswered(error: EngineError) -> Self {
         Self { error, may_fail_over: false, stage: Stage::Head }
     }

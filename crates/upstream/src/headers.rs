@@ -1,4 +1,4 @@
-//! Which headers a request carries, and no others.
+//! Selects the headers of a request to an upstream.
 
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST,
@@ -10,8 +10,8 @@ use crate::Outgoing;
 use crate::options::Options;
 use crate::origin::Origin;
 
-/// What every request to `origin` has: what the operator has set, and our own over it.
-pub(crate) fn of_all(origin: &Origin, options: &Options) -> HeaderMap {
+/// Returns the headers of every request to `origin`: the operator's, overridden by the gateway's own.
+pub(crate) fn for_host(origin: &Origin, options: &Options) -> HeaderMap {
     let mut headers = options.headers.clone();
     headers.insert(HOST, origin.authority.clone());
     headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
@@ -24,9 +24,10 @@ pub(crate) fn of_all(origin: &Origin, options: &Options) -> HeaderMap {
     headers
 }
 
-/// What one request has: of its own only what is neither the gateway's to say nor a credential.
-pub(crate) fn of_one(of_all: &HeaderMap, outgoing: &Outgoing) -> HeaderMap {
-    let mut headers = of_all.clone();
+/// Returns the headers of one request: those of the host, and its own except for credentials and headers that only the
+/// gateway sets.
+pub(crate) fn for_request(host_headers: &HeaderMap, outgoing: &Outgoing) -> HeaderMap {
+    let mut headers = host_headers.clone();
     headers.insert(CONTENT_TYPE, outgoing.content_type.clone());
     if outgoing.accept_stream {
         headers.insert(ACCEPT, HeaderValue::from_static(EVENT_STREAM));
@@ -41,12 +42,13 @@ pub(crate) fn of_one(of_all: &HeaderMap, outgoing: &Outgoing) -> HeaderMap {
     headers
 }
 
-/// Whether a header is written by the gateway alone: it is about the connection, the framing or the form of the answer.
+/// Returns true if only the gateway sets this header: it concerns the connection, the framing, or the content type of
+/// the request or of the response.
 pub(crate) fn is_ours(name: &HeaderName) -> bool {
     OURS.contains(name)
 }
 
-/// The coding that is none.
+/// The content coding that stands for no encoding.
 pub(crate) const IDENTITY: &str = "identity";
 pub(crate) const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
@@ -70,5 +72,5 @@ const OURS: [HeaderName; 15] = [
     UPGRADE,
     USER_AGENT,
 ];
-/// Who we are is the operator's to say.
+/// Headers that carry credentials: only the operator sets them.
 const CREDENTIALS: [HeaderName; 3] = [AUTHORIZATION, COOKIE, X_API_KEY];

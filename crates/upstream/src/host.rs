@@ -1,4 +1,4 @@
-//! One host: what it is asked over, and whether it is asked at all.
+//! One host: its connection pool, its circuit breaker and its timeouts.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,45 +13,45 @@ use crate::connect::Connector;
 use crate::host_attempt::HostAttempt;
 use crate::http1::{Http1Connection, describe};
 use crate::origin::Origin;
-use crate::outgoing::{Outgoing, Sending};
+use crate::outgoing::{Outgoing, RequestBody};
 use crate::pool::Pool;
 use crate::{Failure, Options, Stage, headers};
 
 pub(crate) struct Host {
     origin: Origin,
-    /// What every request has.
+    /// The headers of every request.
     headers: HeaderMap,
     connector: Arc<Connector>,
     pool: Arc<Pool>,
     breaker: Mutex<Breaker>,
-    connect: Duration,
-    head: Duration,
-    idle: Duration,
+    connect_timeout: Duration,
+    head_timeout: Duration,
+    idle_timeout: Duration,
 }
 
-/// Why there is no answer over a connection.
-enum Unanswered {
-    /// The connection ended before it brought a single byte.
-    Silent(Failure),
-    /// Something else.
+/// A request that got no response over its connection.
+enum SendError {
+    /// The connection closed before a single byte of a response arrived.
+    ClosedSilently(Failure),
+    /// Any other failure.
     Failed(Failure),
 }
 
 impl Host {
     pub(crate) fn new(origin: Origin, options: &Options, connector: Arc<Connector>) -> Self {
         Self {
-            headers: headers::of_all(&origin, options),
+            headers: headers::for_host(&origin, options),
             origin,
             connector,
             pool: Arc::default(),
             breaker: Mutex::new(Breaker::new(options.breaker)),
-            connect: options.connect,
-            head: options.head,
-            idle: options.idle,
+            connect_timeout: options.connect,
+            head_timeout: options.head,
+            idle_timeout: options.idle,
         }
     }
 
-    /// HostAttempt to ask, if the breaker gives it.
+    /// Returns an attempt, if the circuit breaker admits one.
     pub(crate) fn admit(self: &Arc<Self>) -> Option<HostAttempt> {
         Some(HostAttempt::new(Arc::clone(self), self.breaker(Breaker::admit)?))
     }
@@ -61,87 +61,87 @@ impl Host {
     }
 
     pub(crate) fn breaker<T>(&self, act: impl FnOnce(&mut Breaker, std::time::Instant) -> T) -> T {
-        // No panic leaves the breaker half changed.
+        // A panic cannot leave the breaker in an inconsistent state.
         let mut breaker = self.breaker.lock().unwrap_or_else(PoisonError::into_inner);
         act(&mut breaker, Instant::now().into_std())
     }
 
-    /// The longest pause between two pieces of a body.
-    pub(crate) fn idle(&self) -> Duration {
-        self.idle
+    /// The timeout between two chunks of a body.
+    pub(crate) fn idle_timeout(&self) -> Duration {
+        self.idle_timeout
     }
 
-    /// Keeps a connection for the next request.
-    pub(crate) fn keep(&self, link: Http1Connection) {
-        self.pool.put(link);
+    /// Returns a connection to the pool.
+    pub(crate) fn release(&self, connection: Http1Connection) {
+        self.pool.put(connection);
     }
 
-    /// Sends over a connection that waits, or else over a new one.
+    /// Sends a request over an idle connection, or over a new one.
     ///
-    /// A host may close a connection that waits just as a request is sent over it. When nothing at all comes back, that
-    /// is what has happened, if it ends soon: the request is sent again, over a new connection. Later the host may have
-    /// worked on it.
+    /// A host may close an idle connection just as a request is sent over it. If the connection closes soon after
+    /// sending, without a single byte of a response, that is what happened: the request is sent again, over a new
+    /// connection. If it closes later, the host may have worked on the request.
     pub(crate) async fn exchange(
         &self,
         outgoing: &Outgoing,
         deadline: Instant,
     ) -> Result<(Http1Connection, Response<Incoming>), Failure> {
-        if let Some(link) = self.pool.take() {
-            match self.send(link, outgoing, deadline).await {
-                Ok(answer) => return Ok(answer),
-                Err(Unanswered::Silent(_)) => {}
-                Err(Unanswered::Failed(failure)) => return Err(failure),
+        if let Some(connection) = self.pool.take() {
+            match self.send(connection, outgoing, deadline).await {
+                Ok(sent) => return Ok(sent),
+                Err(SendError::ClosedSilently(_)) => {}
+                Err(SendError::Failed(failure)) => return Err(failure),
             }
         }
-        // Boxed, because it is rare, and large with TLS in it: every request would have room for it.
-        let link = Box::pin(self.connect(deadline)).await?;
-        self.send(link, outgoing, deadline).await.map_err(|unanswered| match unanswered {
-            Unanswered::Silent(failure) | Unanswered::Failed(failure) => failure,
+        // Boxed, because it is rare, and large because of TLS: unboxed, the future of every request would be larger.
+        let connection = Box::pin(self.connect(deadline)).await?;
+        self.send(connection, outgoing, deadline).await.map_err(|error| match error {
+            SendError::ClosedSilently(failure) | SendError::Failed(failure) => failure,
         })
     }
 
     async fn connect(&self, deadline: Instant) -> Result<Http1Connection, Failure> {
-        let deadline = deadline.min(Instant::now() + self.connect);
+        let deadline = deadline.min(Instant::now() + self.connect_timeout);
         let io = self.connector.connect(&self.origin, deadline).await?;
-        let no_http = |error| Failure::unsent(Stage::Connect, EngineError::Upstream(describe(&error)));
-        Http1Connection::open(io).await.map_err(no_http)
+        let failed = |error| Failure::unsent(Stage::Connect, EngineError::Upstream(describe(&error)));
+        Http1Connection::open(io).await.map_err(failed)
     }
 
     async fn send(
         &self,
-        mut link: Http1Connection,
+        mut connection: Http1Connection,
         outgoing: &Outgoing,
         deadline: Instant,
-    ) -> Result<(Http1Connection, Response<Incoming>), Unanswered> {
-        let request = self.request(outgoing).map_err(Unanswered::Failed)?;
-        let begun = Instant::now();
-        let deadline = deadline.min(begun + self.head);
-        let Ok(sent) = timeout_at(deadline, link.send(request)).await else {
-            let late = EngineError::Timeout("no head of an answer".to_owned());
-            return Err(Unanswered::Failed(Failure::unanswered(late)));
+    ) -> Result<(Http1Connection, Response<Incoming>), SendError> {
+        let request = self.request(outgoing).map_err(SendError::Failed)?;
+        let started = Instant::now();
+        let deadline = deadline.min(started + self.head_timeout);
+        let Ok(sent) = timeout_at(deadline, connection.send(request)).await else {
+            let timeout = EngineError::Timeout("response head timeout".to_owned());
+            return Err(SendError::Failed(Failure::unanswered(timeout)));
         };
         match sent {
-            Ok(response) => Ok((link, response)),
+            Ok(response) => Ok((connection, response)),
             Err(ended) => {
                 let error = EngineError::Upstream(describe(&ended.error));
-                Err(match (ended.was_written, link.was_heard()) {
-                    (false, _) => Unanswered::Silent(Failure::unsent(Stage::Head, error)),
-                    (true, false) if begun.elapsed() < STALE => Unanswered::Silent(Failure::unanswered(error)),
-                    (true, _) => Unanswered::Failed(Failure::unanswered(error)),
+                Err(match (ended.was_written, connection.has_received()) {
+                    (false, _) => SendError::ClosedSilently(Failure::unsent(Stage::Head, error)),
+                    (true, false) if started.elapsed() < STALE => SendError::ClosedSilently(Failure::unanswered(error)),
+                    (true, _) => SendError::Failed(Failure::unanswered(error)),
                 })
             }
         }
     }
 
-    fn request(&self, outgoing: &Outgoing) -> Result<Request<Sending>, Failure> {
-        let no_target = |error: http::Error| Failure::unanswered(EngineError::Internal(error.to_string()));
-        let mut request = Request::new(Sending::new(&outgoing.body));
+    fn request(&self, outgoing: &Outgoing) -> Result<Request<RequestBody>, Failure> {
+        let invalid_target = |error: http::Error| Failure::unanswered(EngineError::Internal(error.to_string()));
+        let mut request = Request::new(RequestBody::new(&outgoing.body));
         *request.method_mut() = Method::POST;
-        *request.uri_mut() = self.origin.target(outgoing.path).map_err(no_target)?;
-        *request.headers_mut() = headers::of_one(&self.headers, outgoing);
+        *request.uri_mut() = self.origin.target(outgoing.path).map_err(invalid_target)?;
+        *request.headers_mut() = headers::for_request(&self.headers, outgoing);
         Ok(request)
     }
 }
 
-/// A connection that had gone stale ends so soon after a request was sent over it.
+/// A request fails within this time if the connection it was sent over was already closed by the host.
 const STALE: Duration = Duration::from_secs(1);

@@ -1,4 +1,4 @@
-//! From the leave to ask a host to its answer. What became of it is told to the breaker, once.
+//! One admitted attempt against a host; reports its result to the circuit breaker exactly once.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -16,16 +16,16 @@ use crate::incoming::{Incoming, IncomingBody, MediaKind};
 use crate::outgoing::Outgoing;
 use crate::{Failure, retry_after};
 
-/// HostAttempt to ask a host once. Dropped, it tells the breaker that nobody waited.
+/// One admitted attempt. Dropped before it was settled, it reports an unknown outcome to the circuit breaker.
 pub(crate) struct HostAttempt {
     host: Arc<Host>,
     ticket: Option<Ticket>,
 }
 
-/// An answer, and for how long the host asks to be left alone.
+/// A response, and the delay of its `Retry-After`.
 pub(crate) struct Answer {
     pub(crate) incoming: Incoming,
-    pub(crate) pause: Option<Duration>,
+    pub(crate) delay: Option<Duration>,
 }
 
 impl HostAttempt {
@@ -33,39 +33,39 @@ impl HostAttempt {
         Self { host, ticket: Some(ticket) }
     }
 
-    /// Asks, until `deadline` at the latest.
-    pub(crate) async fn ask(mut self, outgoing: &Outgoing, deadline: Instant) -> Result<Answer, Failure> {
+    /// Sends the request and waits for the head of the response, until `deadline` at the latest.
+    pub(crate) async fn send(mut self, outgoing: &Outgoing, deadline: Instant) -> Result<Answer, Failure> {
         let exchanged = self.host.exchange(outgoing, deadline).await;
-        match exchanged.and_then(|(link, response)| check(&response).map(|()| (link, response))) {
-            Ok((link, response)) => Ok(self.answered(link, response)),
+        match exchanged.and_then(|(connection, response)| check(&response).map(|()| (connection, response))) {
+            Ok((connection, response)) => Ok(self.into_answer(connection, response)),
             Err(failure) => {
-                // Whose deadline was shorter than the host's limits cannot say that the host has failed.
-                let was_cut = Instant::now() >= deadline;
-                self.settle(if was_cut { Outcome::Unknown } else { Outcome::Failure });
+                // A caller's deadline that is shorter than the host's timeouts does not show that the host has failed.
+                let is_past_deadline = Instant::now() >= deadline;
+                self.settle(if is_past_deadline { Outcome::Unknown } else { Outcome::Failure });
                 Err(failure)
             }
         }
     }
 
-    fn answered(mut self, link: Http1Connection, response: Response<hyper::body::Incoming>) -> Answer {
+    fn into_answer(mut self, connection: Http1Connection, response: Response<hyper::body::Incoming>) -> Answer {
         let (head, body) = response.into_parts();
-        self.judge(head.status);
-        // Two framings are one too many to know where a next answer would begin.
+        self.settle_by_status(head.status);
+        // With both framings it is ambiguous where the next response starts: the connection is not reused.
         let framings = [CONTENT_LENGTH, TRANSFER_ENCODING];
-        let is_clear = !framings.iter().all(|framing| head.headers.contains_key(framing));
-        let pause = pause(&head.headers);
+        let may_reuse = !framings.iter().all(|framing| head.headers.contains_key(framing));
+        let delay = retry_delay(&head.headers);
         let incoming = Incoming {
             status: head.status,
             kind: MediaKind::of(&head.headers),
-            retry_after: pause.map(retry_after::clamp),
-            body: IncomingBody::new(body, link, is_clear, self),
+            retry_after: delay.map(retry_after::clamp),
+            body: IncomingBody::new(body, connection, may_reuse, self),
         };
-        Answer { incoming, pause }
+        Answer { incoming, delay }
     }
 
-    /// What a status says of the host. A success is known at the end of its body only; but a probe need not wait for
-    /// that, which may be minutes away.
-    fn judge(&mut self, status: StatusCode) {
+    /// Settles the attempt if the status is decisive. A success is otherwise known only at the end of the body; a probe
+    /// does not wait for that, because it may be minutes away.
+    fn settle_by_status(&mut self, status: StatusCode) {
         if status.is_server_error() {
             self.settle(Outcome::Failure);
         } else if !status.is_success() {
@@ -76,7 +76,7 @@ impl HostAttempt {
         }
     }
 
-    /// Tells the breaker, if it was not told.
+    /// Reports the outcome to the circuit breaker, unless one was reported before.
     pub(crate) fn settle(&mut self, outcome: Outcome) {
         if let Some(ticket) = self.ticket.take() {
             self.host.breaker(|breaker, now| breaker.settle(ticket, outcome, now));
@@ -94,20 +94,20 @@ impl Drop for HostAttempt {
     }
 }
 
-/// Refuses answers that nobody could read.
+/// Rejects responses that cannot be decoded.
 fn check(response: &Response<hyper::body::Incoming>) -> Result<(), Failure> {
-    let refused = |why: String| Err(Failure::unanswered(EngineError::Upstream(why)));
+    let rejected = |why: String| Err(Failure::unanswered(EngineError::Upstream(why)));
     if response.status().is_informational() {
-        return refused(format!("it answered {}", response.status()));
+        return rejected(format!("unexpected status {}", response.status()));
     }
     if response.headers().get_all(CONTENT_ENCODING).iter().any(|coding| coding != IDENTITY) {
-        return refused("its answer has a content encoding".to_owned());
+        return rejected("unsupported content encoding".to_owned());
     }
     Ok(())
 }
 
-fn pause(headers: &HeaderMap) -> Option<Duration> {
+fn retry_delay(headers: &HeaderMap) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?;
-    #[allow(clippy::disallowed_methods, reason = "a date in an answer is a date on the wall")]
+    #[allow(clippy::disallowed_methods, reason = "Retry-After may be a date of the wall clock")]
     retry_after::parse(value, SystemTime::now())
 }

@@ -1,4 +1,5 @@
-//! One HTTP connection. Whoever asks or reads drives it: there is no task beside, so dropping it closes it.
+//! One HTTP/1.1 connection. The caller that sends or reads drives it: there is no separate task, so dropping it closes
+//! it.
 
 use std::error::Error;
 use std::future::poll_fn;
@@ -16,69 +17,72 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::coalescing_waker::CoalescingWaker;
 use crate::dial::Connection;
-use crate::outgoing::Sending;
+use crate::outgoing::RequestBody;
 
 pub(crate) struct Http1Connection {
-    sender: SendRequest<Sending>,
-    /// None when it is over. Only by dropping it do those learn of it who wait.
+    sender: SendRequest<RequestBody>,
+    /// `None` once it has ended: hyper notifies the waiting futures only when it is dropped.
     connection: Option<Http>,
-    bell: CoalescingWaker,
-    heard: Arc<AtomicBool>,
+    waker: CoalescingWaker,
+    received: Arc<AtomicBool>,
 }
 
-type Http = Pin<Box<http1::Connection<TokioIo<CountingIo>, Sending>>>;
+type Http = Pin<Box<http1::Connection<TokioIo<CountingIo>, RequestBody>>>;
 
-/// The connection ended where an answer should have been.
-pub(crate) struct Ended {
+/// A connection that ended before the head of a response.
+pub(crate) struct ConnectionEnded {
     pub(crate) error: hyper::Error,
-    /// Whether the host may have seen something of the request.
+    /// True if the host may have received a part of the request.
     pub(crate) was_written: bool,
 }
 
 impl Http1Connection {
     pub(crate) async fn open(io: Box<dyn Connection>) -> hyper::Result<Self> {
-        let heard = Arc::default();
-        let wire = CountingIo { io, heard: Arc::clone(&heard) };
-        // More than 100 headers are refused by default.
+        let received = Arc::default();
+        let io = CountingIo { io, received: Arc::clone(&received) };
+        // hyper rejects more than 100 headers by default.
         let mut builder = http1::Builder::new();
         builder.max_header_size(MAX_HEAD).max_buf_size(MAX_HEAD);
-        let (sender, connection) = builder.handshake(TokioIo::new(wire)).await?;
-        Ok(Self { sender, connection: Some(Box::pin(connection)), bell: CoalescingWaker::new(), heard })
+        let (sender, connection) = builder.handshake(TokioIo::new(io)).await?;
+        Ok(Self { sender, connection: Some(Box::pin(connection)), waker: CoalescingWaker::new(), received })
     }
 
-    /// Sends a request; is there when the head of the answer is.
-    pub(crate) async fn send(&mut self, request: Request<Sending>) -> Result<Response<Incoming>, Ended> {
-        self.heard.store(false, Ordering::Relaxed);
+    /// Sends a request and returns the head of its response.
+    pub(crate) async fn send(&mut self, request: Request<RequestBody>) -> Result<Response<Incoming>, ConnectionEnded> {
+        self.received.store(false, Ordering::Relaxed);
         let mut response = pin!(self.sender.try_send_request(request));
-        let Self { connection, bell, .. } = self;
-        let sent = poll_fn(|cx| bell.poll(cx, |cx| drive(connection, cx, |cx| response.as_mut().poll(cx))));
-        sent.await.map_err(|mut ended| Ended { was_written: ended.take_message().is_none(), error: ended.into_error() })
+        let Self { connection, waker, .. } = self;
+        let sent = poll_fn(|cx| waker.poll(cx, |cx| drive(connection, cx, |cx| response.as_mut().poll(cx))));
+        sent.await.map_err(|mut unsent| ConnectionEnded {
+            was_written: unsent.take_message().is_none(),
+            error: unsent.into_error(),
+        })
     }
 
-    /// Whether a single byte came since the last request was sent.
-    pub(crate) fn was_heard(&self) -> bool {
-        self.heard.load(Ordering::Relaxed)
+    /// Returns true if at least one byte was received since the last request was sent.
+    pub(crate) fn has_received(&self) -> bool {
+        self.received.load(Ordering::Relaxed)
     }
 
-    /// Polls for something of an answer, and reads and writes what can be at once as long as that is not there.
+    /// Polls `response`, and drives the connection while it is pending.
     pub(crate) fn poll<T>(
         &mut self,
         cx: &mut Context<'_>,
-        mut answer: impl FnMut(&mut Context<'_>) -> Poll<T>,
+        mut response: impl FnMut(&mut Context<'_>) -> Poll<T>,
     ) -> Poll<T> {
-        let Self { connection, bell, .. } = self;
-        bell.poll(cx, |cx| drive(connection, cx, &mut answer))
+        let Self { connection, waker, .. } = self;
+        waker.poll(cx, |cx| drive(connection, cx, &mut response))
     }
 
-    /// Whether a next request can be sent: the last answer was read to its end, nothing came after it, and the other
-    /// side has not closed.
+    /// Returns true if another request can be sent: the last response was read to its end, no byte came after it, and
+    /// the host has not closed the connection.
     pub(crate) fn is_idle(&mut self) -> bool {
         let nothing = self.poll(&mut Context::from_waker(Waker::noop()), |_| Poll::<()>::Pending);
         nothing.is_pending() && self.connection.is_some() && self.sender.is_ready()
     }
 }
 
-/// What went wrong on a connection, for the log: nothing of what was sent over it.
+/// Describes a connection error for logs, without any of the data that was sent over the connection.
 pub(crate) fn describe(error: &hyper::Error) -> String {
     match error.source() {
         Some(source) => format!("{error}: {source}"),
@@ -86,25 +90,26 @@ pub(crate) fn describe(error: &hyper::Error) -> String {
     }
 }
 
+/// Polls `response`; if it is pending, reads and writes on the connection and polls `response` once more.
 fn drive<T>(
     connection: &mut Option<Http>,
     cx: &mut Context<'_>,
-    mut answer: impl FnMut(&mut Context<'_>) -> Poll<T>,
+    mut response: impl FnMut(&mut Context<'_>) -> Poll<T>,
 ) -> Poll<T> {
-    let polled = answer(cx);
+    let polled = response(cx);
     if polled.is_ready() {
         return polled;
     }
     if connection.as_mut().is_some_and(|connection| connection.as_mut().poll(cx).is_ready()) {
         *connection = None;
     }
-    answer(cx)
+    response(cx)
 }
 
-/// A connection that notes that it was read from.
+/// An I/O wrapper that records that bytes were received.
 struct CountingIo {
     io: Box<dyn Connection>,
-    heard: Arc<AtomicBool>,
+    received: Arc<AtomicBool>,
 }
 
 impl AsyncRead for CountingIo {
@@ -112,7 +117,7 @@ impl AsyncRead for CountingIo {
         let before = buf.filled().len();
         let read = Pin::new(&mut self.io).poll_read(cx, buf);
         if buf.filled().len() > before {
-            self.heard.store(true, Ordering::Relaxed);
+            self.received.store(true, Ordering::Relaxed);
         }
         read
     }
@@ -134,9 +139,9 @@ impl AsyncWrite for CountingIo {
     fn poll_write_vectored(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        pieces: &[io::IoSlice<'_>],
+        bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write_vectored(cx, pieces)
+        Pin::new(&mut self.io).poll_write_vectored(cx, bufs)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -144,7 +149,7 @@ impl AsyncWrite for CountingIo {
     }
 }
 
-/// The largest head of an answer, in bytes.
+/// The maximum size of a response head, in bytes.
 const MAX_HEAD: usize = 64 << 10;
 
 #[cfg(test)]
@@ -159,13 +164,13 @@ mod tests {
     use super::*;
     use crate::Payload;
 
-    /// What there is to be read; an empty piece is the end.
+    /// Chunks to be read; an empty one is the end of the stream.
     type Inbox = Arc<Mutex<VecDeque<&'static [u8]>>>;
 
-    /// A connection whose other side says the next of these when it is written to.
+    /// A connection whose peer sends the next of its responses at each write.
     struct Script {
         inbox: Inbox,
-        answers: VecDeque<&'static [u8]>,
+        responses: VecDeque<&'static [u8]>,
     }
 
     impl AsyncRead for Script {
@@ -185,8 +190,8 @@ mod tests {
 
     impl AsyncWrite for Script {
         fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-            let answer = self.answers.pop_front();
-            self.inbox.lock().unwrap().extend(answer);
+            let response = self.responses.pop_front();
+            self.inbox.lock().unwrap().extend(response);
             Poll::Ready(Ok(buf.len()))
         }
 
@@ -199,37 +204,37 @@ mod tests {
         }
     }
 
-    fn request() -> Request<Sending> {
-        Request::post("/").body(Sending::new(&Payload::from(Bytes::from_static(b"{}")))).unwrap()
+    fn request() -> Request<RequestBody> {
+        Request::post("/").body(RequestBody::new(&Payload::from(Bytes::from_static(b"{}")))).unwrap()
     }
 
-    /// How the second request over a link ends, to which `before` is said as it is sent, and `after` when it was
-    /// written; and whether anything was heard.
-    async fn second(before: Option<&'static [u8]>, after: &'static [u8]) -> (Ended, bool) {
+    /// Sends a second request over a connection. The peer sends `before` ahead of it, and `after` once it was written.
+    /// Returns how it failed, and whether any byte was received.
+    async fn second(before: Option<&'static [u8]>, after: &'static [u8]) -> (ConnectionEnded, bool) {
         let inbox = Inbox::default();
-        let script = Script { inbox: Arc::clone(&inbox), answers: VecDeque::from([ANSWER, after]) };
-        let mut link = Http1Connection::open(Box::new(script)).await.unwrap();
-        assert_eq!(link.send(request()).await.ok().unwrap().status(), 200);
-        assert!(link.is_idle());
+        let script = Script { inbox: Arc::clone(&inbox), responses: VecDeque::from([RESPONSE, after]) };
+        let mut connection = Http1Connection::open(Box::new(script)).await.unwrap();
+        assert_eq!(connection.send(request()).await.ok().unwrap().status(), 200);
+        assert!(connection.is_idle());
         inbox.lock().unwrap().extend(before);
-        let sent = timeout(Duration::from_secs(20), link.send(request())).await;
-        let ended = sent.expect("an end is told at once").err().unwrap();
-        (ended, link.was_heard())
+        let sent = timeout(Duration::from_secs(20), connection.send(request())).await;
+        let ended = sent.expect("the end is reported at once").err().unwrap();
+        (ended, connection.has_received())
     }
 
     #[tokio::test]
     async fn a_connection_that_closed_before_it_was_written_to_is_told_apart() {
-        let (ended, was_heard) = second(Some(b""), ANSWER).await;
-        assert!(!ended.was_written && !was_heard, "{}", ended.error);
-        let (ended, was_heard) = second(None, b"").await;
-        assert!(ended.was_written && !was_heard, "{}", ended.error);
+        let (ended, has_received) = second(Some(b""), RESPONSE).await;
+        assert!(!ended.was_written && !has_received, "{}", ended.error);
+        let (ended, has_received) = second(None, b"").await;
+        assert!(ended.was_written && !has_received, "{}", ended.error);
     }
 
     #[tokio::test]
     async fn bytes_that_come_before_a_request_are_no_answer_to_it() {
-        let (ended, was_heard) = second(Some(ANSWER), b"").await;
-        assert!(!ended.was_written && was_heard, "{}", ended.error);
+        let (ended, has_received) = second(Some(RESPONSE), b"").await;
+        assert!(!ended.was_written && has_received, "{}", ended.error);
     }
 
-    const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 }

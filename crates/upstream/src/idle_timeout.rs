@@ -1,4 +1,4 @@
-//! How long the next piece of a body may take.
+//! The timeout for the next chunk of a body.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// A limit on each wait for a piece. Only time in which a piece was waited for counts: a slow reader is not the
-/// upstream's fault.
+/// A timeout for each wait for a chunk. Only time spent waiting counts: a slow reader is not the upstream's fault.
 ///
-/// The timer is set once and looks at the deadline when it fires, because pieces are many and timeouts are few.
+/// The timer is not reset for every chunk: it checks the deadline when it fires, because chunks are frequent and
+/// timeouts are rare.
 pub(crate) struct IdleTimeout {
     limit: Duration,
     deadline: Option<Instant>,
@@ -21,12 +21,12 @@ impl IdleTimeout {
         Self { limit, deadline: None, timer: None }
     }
 
-    /// A piece is there.
-    pub(crate) fn renew(&mut self) {
+    /// Restarts the timeout: a chunk has arrived.
+    pub(crate) fn reset(&mut self) {
         self.deadline = None;
     }
 
-    /// Waits. Ready when it is over.
+    /// Ready once the timeout has expired.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + self.limit);
         let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(deadline)));

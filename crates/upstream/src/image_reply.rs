@@ -1,4 +1,4 @@
-//! Whole replies with pictures, which are many megabytes: they pass without being held.
+//! Complete replies with images. They can be many megabytes, so long ones are streamed without being buffered.
 
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -10,91 +10,91 @@ use http_body::{Body, Frame, SizeHint};
 use translate::outbound::failure;
 use translate::relay::{self, End, Images};
 
-use crate::answer::{next, said_of_failure};
+use crate::answer::{next, read_error_body};
 use crate::top_level::TopLevelScanner;
 use crate::{Incoming, IncomingBody, Upstream};
 
-/// A whole reply with pictures.
+/// A complete reply with images.
 #[derive(Debug)]
 pub enum ImageReply {
-    /// A short one, which was read.
+    /// A short reply, buffered.
     Whole(Bytes, End),
-    /// A long one, which is on its way.
+    /// A long reply, which is still being read.
     StreamingReply(StreamingReply),
 }
 
-/// A long reply on its way. It fails when it breaks off, also where its framing does not tell, when an `error` comes
-/// after its pictures, and when it ends without any.
+/// A long reply that is being read. It fails when it is truncated, even if the framing of the body does not show it,
+/// when it has an `error` after its images, and when it ends without images.
 #[derive(Debug)]
 pub struct StreamingReply {
-    /// What came first, in reverse.
-    begun: Vec<Bytes>,
+    /// The chunks that were read to classify the reply, in reverse order.
+    buffered: Vec<Bytes>,
     body: IncomingBody,
-    left: Option<u64>,
-    members: TopLevelScanner,
+    remaining: Option<u64>,
+    scanner: TopLevelScanner,
     usage: Arc<OnceLock<Usage>>,
 }
 
 impl ImageReply {
-    /// Reads as much of an answer as tells whether it is one of success: a long one as far as its pictures, if these
-    /// begin within what is read of an error.
+    /// Reads as much of a response as is needed to know that it is a success: a long one up to its images, if these
+    /// start within the maximum size of an error body.
     ///
     /// # Errors
-    /// What an error means, by its status or within a reply of status 200.
+    /// The error that the status stands for, or the one in a reply with status 200.
     pub async fn read(incoming: Incoming, upstream: &Upstream) -> Result<Self, EngineError> {
         let Incoming { status, retry_after, mut body, .. } = incoming;
         if !status.is_success() {
-            return Err(failure(status.as_u16(), &said_of_failure(body, upstream).await, retry_after));
+            return Err(failure(status.as_u16(), &read_error_body(body, upstream).await, retry_after));
         }
         let length = body.size_hint().exact();
-        let (mut begun, mut read, mut members) = (Vec::new(), 0, TopLevelScanner::default());
-        let is_success = |members: &TopLevelScanner| members.has_pictures() && !members.has_error();
-        let most = upstream.error_body() as u64;
-        // One that is here to its last byte is judged as a whole, however long.
-        while read < SHORT || length == Some(read) || (read < most && !is_success(&members)) {
-            let Some(piece) = next(&mut body).await? else {
-                let whole = Bytes::from(begun.concat());
-                let (_, end) = relay::reply::<Images>(&whole, "")?;
-                return Ok(Self::Whole(whole, end));
+        let (mut buffered, mut read, mut scanner) = (Vec::new(), 0, TopLevelScanner::default());
+        let is_success = |scanner: &TopLevelScanner| scanner.has_images() && !scanner.has_error();
+        let max_error_body = upstream.max_error_body() as u64;
+        // A reply that was received to its last byte is parsed as a whole, however long it is.
+        while read < MAX_SHORT_REPLY || length == Some(read) || (read < max_error_body && !is_success(&scanner)) {
+            let Some(chunk) = next(&mut body).await? else {
+                let reply = Bytes::from(buffered.concat());
+                let (_, end) = relay::reply::<Images>(&reply, "")?;
+                return Ok(Self::Whole(reply, end));
             };
-            read += piece.len() as u64;
-            members.read(&piece);
-            begun.push(piece);
+            read += chunk.len() as u64;
+            scanner.read(&chunk);
+            buffered.push(chunk);
         }
-        if members.has_error() {
-            return Err(EngineError::Upstream("a long error in a reply with status 200".to_owned()));
+        if scanner.has_error() {
+            return Err(EngineError::Upstream("long error in a reply with status 200".to_owned()));
         }
-        if begun.iter().flatten().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
-            return Err(EngineError::Upstream("a reply that is no JSON object".to_owned()));
+        if buffered.iter().flatten().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
+            return Err(EngineError::Upstream("image reply is not a JSON object".to_owned()));
         }
-        begun.reverse();
-        let (members, usage) = (TopLevelScanner::default(), Arc::default());
-        Ok(Self::StreamingReply(StreamingReply { begun, body, left: length, members, usage }))
+        buffered.reverse();
+        let (scanner, usage) = (TopLevelScanner::default(), Arc::default());
+        Ok(Self::StreamingReply(StreamingReply { buffered, body, remaining: length, scanner, usage }))
     }
 }
 
 impl StreamingReply {
-    /// Whether all of it was handed out.
+    /// Returns true once all of a reply of known length was returned.
     #[must_use]
     pub fn is_at_end(&self) -> bool {
-        self.left == Some(0)
+        self.remaining == Some(0)
     }
 
-    /// The token usage, which is set once the whole reply was handed out and if it has any.
+    /// The token usage, set once the complete reply was returned, if it has any.
     #[must_use]
     pub fn usage(&self) -> Arc<OnceLock<Usage>> {
         Arc::clone(&self.usage)
     }
 
-    /// What is wrong with what was read.
+    /// Returns the error that the bytes read so far show, if any.
     fn fault(&self) -> Option<EngineError> {
-        let is_broken = self.is_at_end() && !self.members.is_closed();
-        if is_broken {
-            Some(broken())
-        } else if self.members.has_error() {
-            Some(EngineError::Upstream("an error after the pictures of a reply with status 200".to_owned()))
-        } else if self.members.is_closed() && !self.members.has_pictures() {
-            Some(EngineError::Upstream("a long reply without pictures".to_owned()))
+        let is_truncated = self.is_at_end() && !self.scanner.is_closed();
+        if is_truncated {
+            Some(truncated())
+        } else if self.scanner.has_error() {
+            Some(EngineError::Upstream("error after the images of a reply with status 200".to_owned()))
+        } else if self.scanner.is_closed() && !self.scanner.has_images() {
+            Some(EngineError::Upstream("long reply without images".to_owned()))
         } else {
             None
         }
@@ -107,26 +107,26 @@ impl Body for StreamingReply {
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, EngineError>>> {
         loop {
-            let piece = match self.begun.pop() {
-                Some(piece) => piece,
+            let chunk = match self.buffered.pop() {
+                Some(chunk) => chunk,
                 None => match ready!(Pin::new(&mut self.body).poll_frame(cx)).transpose()? {
                     Some(frame) => match frame.into_data() {
-                        Ok(piece) => piece,
+                        Ok(chunk) => chunk,
                         Err(_) => continue,
                     },
-                    None if self.members.is_closed() => return Poll::Ready(None),
-                    None => return Poll::Ready(Some(Err(broken()))),
+                    None if self.scanner.is_closed() => return Poll::Ready(None),
+                    None => return Poll::Ready(Some(Err(truncated()))),
                 },
             };
-            self.left = self.left.map(|left| left.saturating_sub(piece.len() as u64));
-            self.members.read(&piece);
-            if self.members.is_closed()
-                && let Some(usage) = relay::usage(self.members.usage())
+            self.remaining = self.remaining.map(|remaining| remaining.saturating_sub(chunk.len() as u64));
+            self.scanner.read(&chunk);
+            if self.scanner.is_closed()
+                && let Some(usage) = relay::usage(self.scanner.usage())
             {
                 self.usage.get_or_init(|| usage);
             }
-            // With its last byte a reply would count as whole.
-            return Poll::Ready(Some(self.fault().map_or_else(|| Ok(Frame::data(piece)), Err)));
+            // A faulty reply must not reach its last byte, or the client would take it for complete.
+            return Poll::Ready(Some(self.fault().map_or_else(|| Ok(Frame::data(chunk)), Err)));
         }
     }
 
@@ -135,13 +135,13 @@ impl Body for StreamingReply {
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.left.map(SizeHint::with_exact).unwrap_or_default()
+        self.remaining.map(SizeHint::with_exact).unwrap_or_default()
     }
 }
 
-fn broken() -> EngineError {
-    EngineError::Truncated("a reply that ends before its JSON does".to_owned())
+fn truncated() -> EngineError {
+    EngineError::Truncated("reply ends before the end of its JSON".to_owned())
 }
 
-/// So much is read before a reply counts as a long one: errors are short.
-const SHORT: u64 = 16 << 10;
+/// The size up to which every reply is buffered, in bytes: errors are short.
+const MAX_SHORT_REPLY: u64 = 16 << 10;

@@ -1,4 +1,4 @@
-//! What is answered.
+//! A response from an upstream.
 
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker, ready};
@@ -17,43 +17,43 @@ use crate::host_attempt::HostAttempt;
 use crate::http1::{Http1Connection, describe};
 use crate::idle_timeout::IdleTimeout;
 
-/// An answer, of which the head is there.
+/// A response whose head was received.
 #[derive(Debug)]
 pub struct Incoming {
-    /// What became of the request. Redirects are not followed.
+    /// The status. Redirects are not followed.
     pub status: StatusCode,
-    /// What the body is said to be.
+    /// The declared content type.
     pub kind: MediaKind,
-    /// Seconds to wait, as the upstream advises, within 1 to 30.
+    /// `Retry-After` in seconds, clamped to 1 to 30.
     pub retry_after: Option<u32>,
-    /// The rest.
+    /// The body.
     pub body: IncomingBody,
 }
 
-/// What a body is said to be. Servers are not always right about it.
+/// The declared content type of a body. Servers do not always send the right one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MediaKind {
-    /// `application/json` and its kin.
+    /// `application/json`, or any type with the suffix `+json`.
     Json,
     /// `text/event-stream`.
     EventStream,
-    /// Everything else, and nothing.
+    /// Any other type, or none.
     Other,
 }
 
-/// The body of an answer, read as it is polled.
+/// The body of a response, read as it is polled.
 ///
-/// It fails with `Timeout` when the next piece does not come in time, and with `Truncated` when it ends too early or
-/// cannot be read. Dropped before its end, it closes the connection at once.
+/// It fails with `Timeout` when the next chunk does not arrive within the idle timeout, and with `Truncated` when it
+/// ends too early or has invalid framing. Dropped before its end, it closes the connection at once.
 pub struct IncomingBody {
     body: hyper::body::Incoming,
-    /// None when the end was seen.
-    link: Option<Http1Connection>,
-    may_keep: bool,
-    leave: HostAttempt,
-    patience: IdleTimeout,
-    /// How many bytes may still come.
-    left: usize,
+    /// `None` once the body has ended or failed.
+    connection: Option<Http1Connection>,
+    may_reuse: bool,
+    attempt: HostAttempt,
+    idle_timeout: IdleTimeout,
+    /// The number of bytes that may still be received.
+    remaining: usize,
 }
 
 impl MediaKind {
@@ -70,64 +70,70 @@ impl MediaKind {
 }
 
 impl IncomingBody {
-    pub(crate) fn new(body: hyper::body::Incoming, link: Http1Connection, may_keep: bool, leave: HostAttempt) -> Self {
-        let patience = IdleTimeout::new(leave.host().idle());
-        let mut this = Self { body, link: Some(link), may_keep, leave, patience, left: usize::MAX };
+    pub(crate) fn new(
+        body: hyper::body::Incoming,
+        connection: Http1Connection,
+        may_reuse: bool,
+        attempt: HostAttempt,
+    ) -> Self {
+        let idle_timeout = IdleTimeout::new(attempt.host().idle_timeout());
+        let connection = Some(connection);
+        let mut this = Self { body, connection, may_reuse, attempt, idle_timeout, remaining: usize::MAX };
         if this.body.is_end_stream() {
             this.finish();
         }
         this
     }
 
-    /// The same, failing with `Upstream` once more than `limit` bytes have come.
+    /// Limits the body to `limit` bytes: beyond that it fails with `Upstream`.
     pub(crate) fn at_most(self, limit: usize) -> Self {
-        Self { left: limit, ..self }
+        Self { remaining: limit, ..self }
     }
 
-    /// The whole of it, if it has at most `limit` bytes.
+    /// Buffers the complete body.
     ///
     /// # Errors
-    /// As the body fails, and `Upstream` when it is larger.
+    /// When the body fails, and `Upstream` when it is larger than `limit` bytes.
     pub async fn collect(self, limit: usize) -> Result<Bytes, EngineError> {
         let announced = self.size_hint().lower();
         let mut body = pin!(self);
         if announced > limit as u64 {
             return Err(too_large(limit));
         }
-        // A body that comes in one piece is not copied.
+        // A body of a single chunk is not copied.
         let Some(first) = next(&mut body).await? else { return Ok(Bytes::new()) };
-        let mut whole = Whole::One(first);
+        let mut collected = Collected::One(first);
         loop {
-            if whole.len() > limit {
+            if collected.len() > limit {
                 return Err(too_large(limit));
             }
             match next(&mut body).await? {
-                Some(piece) => whole.push(piece, announced as usize),
-                None => return Ok(whole.into_bytes()),
+                Some(chunk) => collected.push(chunk, announced as usize),
+                None => return Ok(collected.into_bytes()),
             }
         }
     }
 
-    /// Gives up what is left, when all that matters was read: the end is read in the background, if it is near, so
-    /// that the connection can be used again; else the connection is closed.
+    /// Discards the rest of a body of which everything relevant was read. If the end is near, it is read in the
+    /// background, so that the connection can be reused; otherwise the connection is closed.
     pub fn drain(mut self) {
-        self.leave.settle(Outcome::Success);
-        let mut left = DRAIN;
-        // Most often the end is there already.
-        let at_once = self.poll_drain(&mut Context::from_waker(Waker::noop()), &mut left);
-        if at_once.is_pending()
+        self.attempt.settle(Outcome::Success);
+        let mut left = MAX_DRAIN;
+        // The end has usually been received already.
+        let drained = self.poll_drain(&mut Context::from_waker(Waker::noop()), &mut left);
+        if drained.is_pending()
             && let Ok(runtime) = Handle::try_current()
         {
-            runtime.spawn(timeout(DRAIN_TIME, async move {
+            runtime.spawn(timeout(DRAIN_TIMEOUT, async move {
                 std::future::poll_fn(|cx| self.poll_drain(cx, &mut left)).await;
             }));
         }
     }
 
-    /// Reads on until the end, a failure, or more than `left`.
+    /// Discards chunks until the end, a failure, or more than `left` bytes.
     fn poll_drain(&mut self, cx: &mut Context<'_>, left: &mut usize) -> Poll<()> {
-        while let Some(Ok(piece)) = ready!(self.poll_piece(cx)) {
-            match left.checked_sub(piece.len()) {
+        while let Some(Ok(chunk)) = ready!(self.poll_chunk(cx)) {
+            match left.checked_sub(chunk.len()) {
                 Some(rest) => *left = rest,
                 None => break,
             }
@@ -135,23 +141,23 @@ impl IncomingBody {
         Poll::Ready(())
     }
 
-    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, EngineError>>> {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, EngineError>>> {
         loop {
-            let Some(link) = &mut self.link else { return Poll::Ready(None) };
+            let Some(connection) = &mut self.connection else { return Poll::Ready(None) };
             let body = &mut self.body;
-            match link.poll(cx, |cx| Pin::new(&mut *body).poll_frame(cx)) {
+            match connection.poll(cx, |cx| Pin::new(&mut *body).poll_frame(cx)) {
                 Poll::Ready(Some(Ok(frame))) => {
-                    self.patience.renew();
-                    // Trailers are nobody's business.
-                    let Ok(piece) = frame.into_data() else { continue };
-                    match self.left.checked_sub(piece.len()) {
-                        Some(left) => self.left = left,
-                        None => return Poll::Ready(Some(Err(self.fail(endless())))),
+                    self.idle_timeout.reset();
+                    // Trailers are ignored.
+                    let Ok(chunk) = frame.into_data() else { continue };
+                    match self.remaining.checked_sub(chunk.len()) {
+                        Some(remaining) => self.remaining = remaining,
+                        None => return Poll::Ready(Some(Err(self.fail(stream_too_large())))),
                     }
                     if self.body.is_end_stream() {
                         self.finish();
                     }
-                    return Poll::Ready(Some(Ok(piece)));
+                    return Poll::Ready(Some(Ok(chunk)));
                 }
                 Poll::Ready(Some(Err(error))) => {
                     return Poll::Ready(Some(Err(self.fail(EngineError::Truncated(describe(&error))))));
@@ -161,27 +167,28 @@ impl IncomingBody {
                     return Poll::Ready(None);
                 }
                 Poll::Pending => {
-                    ready!(self.patience.poll(cx));
-                    let late = EngineError::Timeout("no next piece of an answer".to_owned());
-                    return Poll::Ready(Some(Err(self.fail(late))));
+                    ready!(self.idle_timeout.poll(cx));
+                    let timeout = EngineError::Timeout("idle timeout while reading the response body".to_owned());
+                    return Poll::Ready(Some(Err(self.fail(timeout))));
                 }
             }
         }
     }
 
-    /// The end was read: the connection is free for the next request.
+    /// Ends the body: settles the attempt and returns the connection to the pool.
     fn finish(&mut self) {
-        self.leave.settle(Outcome::Success);
-        if let Some(link) = self.link.take()
-            && self.may_keep
+        self.attempt.settle(Outcome::Success);
+        if let Some(connection) = self.connection.take()
+            && self.may_reuse
         {
-            self.leave.host().keep(link);
+            self.attempt.host().release(connection);
         }
     }
 
+    /// Fails the body: settles the attempt and closes the connection.
     fn fail(&mut self, error: EngineError) -> EngineError {
-        self.leave.settle(Outcome::Failure);
-        self.link = None;
+        self.attempt.settle(Outcome::Failure);
+        self.connection = None;
         error
     }
 }
@@ -191,15 +198,15 @@ impl Body for IncomingBody {
     type Error = EngineError;
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, EngineError>>> {
-        self.get_mut().poll_piece(cx).map(|piece| piece.map(|piece| piece.map(Frame::data)))
+        self.get_mut().poll_chunk(cx).map(|chunk| chunk.map(|chunk| chunk.map(Frame::data)))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.link.is_none()
+        self.connection.is_none()
     }
 
     fn size_hint(&self) -> SizeHint {
-        if self.link.is_none() { SizeHint::with_exact(0) } else { self.body.size_hint() }
+        if self.connection.is_none() { SizeHint::with_exact(0) } else { self.body.size_hint() }
     }
 }
 
@@ -209,52 +216,52 @@ impl std::fmt::Debug for IncomingBody {
     }
 }
 
-/// A body that grows.
-enum Whole {
+/// The received part of a body that is being buffered.
+enum Collected {
     One(Bytes),
     Many(BytesMut),
 }
 
-impl Whole {
+impl Collected {
     fn len(&self) -> usize {
         match self {
-            Self::One(piece) => piece.len(),
-            Self::Many(pieces) => pieces.len(),
+            Self::One(chunk) => chunk.len(),
+            Self::Many(buffer) => buffer.len(),
         }
     }
 
-    fn push(&mut self, piece: Bytes, announced: usize) {
+    fn push(&mut self, chunk: Bytes, announced: usize) {
         if let Self::One(first) = self {
-            let mut pieces = BytesMut::with_capacity(announced.max(first.len() + piece.len()));
-            pieces.extend_from_slice(first);
-            *self = Self::Many(pieces);
+            let mut buffer = BytesMut::with_capacity(announced.max(first.len() + chunk.len()));
+            buffer.extend_from_slice(first);
+            *self = Self::Many(buffer);
         }
-        if let Self::Many(pieces) = self {
-            pieces.extend_from_slice(&piece);
+        if let Self::Many(buffer) = self {
+            buffer.extend_from_slice(&chunk);
         }
     }
 
     fn into_bytes(self) -> Bytes {
         match self {
-            Self::One(piece) => piece,
-            Self::Many(pieces) => pieces.freeze(),
+            Self::One(chunk) => chunk,
+            Self::Many(buffer) => buffer.freeze(),
         }
     }
 }
 
 async fn next(body: &mut Pin<&mut IncomingBody>) -> Result<Option<Bytes>, EngineError> {
-    std::future::poll_fn(|cx| body.poll_piece(cx)).await.transpose()
+    std::future::poll_fn(|cx| body.poll_chunk(cx)).await.transpose()
 }
 
 fn too_large(limit: usize) -> EngineError {
-    EngineError::Upstream(format!("its answer is larger than {limit} bytes"))
+    EngineError::Upstream(format!("response body exceeds {limit} bytes"))
 }
 
-fn endless() -> EngineError {
-    EngineError::Upstream("its stream is longer than is taken".to_owned())
+fn stream_too_large() -> EngineError {
+    EngineError::Upstream("upstream stream exceeds the size limit".to_owned())
 }
 
-/// So much is read on after the last piece that matters, in bytes.
-const DRAIN: usize = 64 << 10;
-/// For so long.
-const DRAIN_TIME: Duration = Duration::from_millis(50);
+/// The maximum number of bytes that are discarded after the last relevant chunk.
+const MAX_DRAIN: usize = 64 << 10;
+/// The timeout for reading them.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(50);

@@ -1,4 +1,4 @@
-//! What upstreams are reached over.
+//! The resolver and the dialer that connect to upstreams.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,12 +6,12 @@ use std::sync::Arc;
 use crate::dial::{Dial, Tcp};
 use crate::resolve::{Resolve, System};
 
-/// Names and connections: those of the system by default, others for tests and for gateways inside another process.
+/// A resolver and a dialer: the system's by default, others for tests and for embedded gateways.
 #[derive(Clone)]
 pub struct Network {
-    /// Looks names up.
+    /// The DNS resolver.
     pub resolver: Arc<dyn Resolve>,
-    /// Opens connections.
+    /// The dialer.
     pub dialer: Arc<dyn Dial>,
 }
 

@@ -1,4 +1,4 @@
-//! What an operator says of an upstream.
+//! The settings of an upstream.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,47 +14,47 @@ use url::Url;
 use crate::breaker;
 use crate::headers::{X_API_KEY, is_ours};
 
-/// What an operator says of an upstream. Its `Debug` shows no secrets.
+/// The settings of an upstream. Its `Debug` shows no secrets.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Its name, for logs and metrics.
+    /// The name, for logs and metrics.
     pub name: String,
-    /// What the paths of requests are appended to: http or https, of any host. A query is kept behind the path.
+    /// The URL that request paths are appended to: http or https, any host. Its query is kept after the path.
     pub base_url: Url,
-    /// The same at another host, which is asked when the first one fails.
+    /// The base URL of the fallback host, which is used when the first host fails.
     pub fallback_base_url: Option<Url>,
-    /// Who we are. Without it no request has a credential at all.
+    /// The credential of every request. Without it requests carry none.
     pub credential: Option<Credential>,
-    /// Headers of every request that does not bring its own of the same name.
+    /// Default headers: a request's own header of the same name replaces them.
     pub headers: HeaderMap,
-    /// For a connection to stand: looking the name up, TCP and TLS.
+    /// The connect timeout: DNS lookup, TCP and TLS.
     pub connect: Duration,
-    /// From a connection to the head of the answer; sending the request is in it.
+    /// The timeout for sending the request and receiving the head of the response.
     pub head: Duration,
-    /// Between two pieces of a body.
+    /// The timeout between two chunks of a response body.
     pub idle: Duration,
-    /// How much of the body of an error is worth reading, in bytes.
-    pub error_body: usize,
-    /// When its hosts are left alone. Each has a breaker of its own.
+    /// The maximum size of an error response body that is read, in bytes.
+    pub max_error_body: usize,
+    /// The settings of the circuit breakers. Each host has its own breaker.
     pub breaker: breaker::Options,
-    /// Certificates, in PEM, of who may vouch for a host beside the public authorities.
+    /// Certificates of trusted CAs in PEM, in addition to the public CAs.
     pub roots: Option<Vec<u8>>,
 }
 
-/// What shows an upstream who we are. Never printed.
+/// An API key and the header that carries it. Its `Debug` shows neither.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credential {
     pub(crate) name: HeaderName,
     pub(crate) value: HeaderValue,
-    /// The key alone.
+    /// The key without a prefix such as `Bearer`.
     pub(crate) key: Box<str>,
 }
 
-/// What is wrong with [`Options`], in sentences for the operator.
+/// An invalid setting in [`Options`]. Its `Display` is a sentence for the operator.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum OptionsError {
-    /// Neither http nor https.
+    /// A URL scheme other than http and https.
     #[error("`{field}` has the scheme `{found}`; `http` and `https` are accepted.")]
     Scheme {
         /// The setting.
@@ -62,50 +62,50 @@ pub enum OptionsError {
         /// The scheme.
         found: String,
     },
-    /// A part of a URL that does not belong into a base URL.
+    /// A URL component that a base URL must not have.
     #[error("`{field}` has a {part}; it must not have one.")]
     Part {
         /// The setting.
         field: &'static str,
-        /// What should not be there.
+        /// The component.
         part: &'static str,
     },
-    /// Nobody to connect to.
+    /// A base URL without a usable host.
     #[error("`{field}` has no host that can be connected to.")]
     Host {
         /// The setting.
         field: &'static str,
     },
-    /// A time that lets nothing through, or has no end.
+    /// A duration of zero, or of more than a day.
     #[error("`{field}` is {found:?}; a time above 0 and of a day at most is accepted.")]
     Time {
         /// The setting.
         field: &'static str,
-        /// The time.
+        /// The duration.
         found: Duration,
     },
-    /// A breaker that nothing could open or close.
+    /// A circuit breaker that opens after zero failures.
     #[error("`breaker.failures` is 0; 1 and more are accepted.")]
     Failures,
-    /// A header that is not the operator's to set.
+    /// A header that only the gateway sets.
     #[error("`headers` has `{found}`, which the gateway sets itself.")]
     Header {
         /// The name of the header.
         found: String,
     },
-    /// A key that cannot be sent in a header.
+    /// A key that is not a valid header value.
     #[error("`api_key` is empty or has characters that a header cannot carry; visible ASCII characters are accepted.")]
     Credential,
-    /// Certificates that cannot be read.
+    /// CA certificates that cannot be parsed.
     #[error("`roots` has {found}; certificates in PEM are accepted.")]
     Roots {
-        /// What is there instead.
+        /// A description of the problem.
         found: &'static str,
     },
 }
 
 impl Options {
-    /// The defaults for an upstream at `base_url`.
+    /// Returns the default settings for an upstream at `base_url`.
     #[must_use]
     pub fn new(name: impl Into<String>, base_url: Url) -> Self {
         Self {
@@ -117,13 +117,13 @@ impl Options {
             connect: Duration::from_secs(5),
             head: Duration::from_secs(120),
             idle: Duration::from_secs(120),
-            error_body: 64 << 10,
+            max_error_body: 64 << 10,
             breaker: breaker::Options::default(),
             roots: None,
         }
     }
 
-    /// Checks all but the URLs and the roots, which are checked as they are read.
+    /// Validates all settings but the URLs and the CA certificates, which are validated when they are parsed.
     pub(crate) fn check(&self) -> Result<(), OptionsError> {
         let times =
             [("connect", self.connect), ("head", self.head), ("idle", self.idle), ("breaker.open", self.breaker.open)];
@@ -140,19 +140,19 @@ impl Options {
         }
     }
 
-    /// Who may vouch for a host.
-    pub(crate) fn trusted(&self) -> Result<RootCertStore, OptionsError> {
-        let mut trusted = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
-        let Some(pem) = &self.roots else { return Ok(trusted) };
-        let public = trusted.len();
+    /// Returns the trusted CAs: the public ones and those of the operator.
+    pub(crate) fn trusted_roots(&self) -> Result<RootCertStore, OptionsError> {
+        let mut store = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+        let Some(pem) = &self.roots else { return Ok(store) };
+        let public = store.len();
         for certificate in CertificateDer::pem_slice_iter(pem) {
             let certificate = certificate.map_err(|_| OptionsError::Roots { found: "PEM that cannot be read" })?;
-            trusted.add(certificate).map_err(|_| OptionsError::Roots { found: "a certificate that cannot be read" })?;
+            store.add(certificate).map_err(|_| OptionsError::Roots { found: "a certificate that cannot be read" })?;
         }
-        if trusted.len() == public {
+        if store.len() == public {
             return Err(OptionsError::Roots { found: "no certificate" });
         }
-        Ok(trusted)
+        Ok(store)
     }
 }
 
@@ -166,18 +166,18 @@ impl fmt::Debug for Options {
 }
 
 impl Credential {
-    /// Shown as `Authorization: Bearer …`.
+    /// A credential that is sent as `Authorization: Bearer …`.
     ///
     /// # Errors
-    /// When the key cannot be sent in a header.
+    /// When the key is not a valid header value.
     pub fn bearer(key: &str) -> Result<Self, OptionsError> {
         Self::new(AUTHORIZATION, key, format!("Bearer {key}"))
     }
 
-    /// Shown as `x-api-key: …`.
+    /// A credential that is sent as `x-api-key: …`.
     ///
     /// # Errors
-    /// When the key cannot be sent in a header.
+    /// When the key is not a valid header value.
     pub fn x_api_key(key: &str) -> Result<Self, OptionsError> {
         Self::new(X_API_KEY, key, key.to_owned())
     }

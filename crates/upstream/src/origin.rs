@@ -1,4 +1,4 @@
-//! What a base URL says: whom to connect to, and what to ask there.
+//! A parsed base URL: the host to connect to, and the base path of request targets.
 
 use http::uri::PathAndQuery;
 use http::{HeaderValue, Uri};
@@ -7,21 +7,21 @@ use url::{Host, Url};
 
 use crate::OptionsError;
 
-/// A host with the path under which its model server is.
+/// The host of an upstream, and the base path on it.
 pub(crate) struct Origin {
-    /// A name, or an address without brackets.
+    /// A DNS name, or an IP address without brackets.
     pub(crate) host: String,
     pub(crate) port: u16,
-    /// Who the certificate must name, where there is TLS.
+    /// The name that the certificate must have; `None` without TLS.
     pub(crate) tls: Option<ServerName<'static>>,
-    /// The header `Host`.
+    /// The value of the `Host` header.
     pub(crate) authority: HeaderValue,
     path: String,
     query: String,
 }
 
 impl Origin {
-    /// Reads the base URL that is the setting `field`.
+    /// Parses the base URL of the setting `field`.
     pub(crate) fn new(url: &Url, field: &'static str) -> Result<Self, OptionsError> {
         let is_tls = match url.scheme() {
             "https" => true,
@@ -52,14 +52,14 @@ impl Origin {
         })
     }
 
-    /// The target of a request for `path`.
+    /// Returns the request target for `path`.
     pub(crate) fn target(&self, path: &str) -> Result<Uri, http::Error> {
         let target = [self.path.as_str(), path, self.query.as_str()].concat();
         Ok(PathAndQuery::try_from(target)?.into())
     }
 }
 
-/// The host as the URL writes it, and the port when it is not the scheme's own.
+/// Returns the host as the URL writes it, with the port unless it is the default of the scheme.
 fn authority(url: &Url) -> Option<HeaderValue> {
     let host = url.host_str()?;
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();

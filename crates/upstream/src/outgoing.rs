@@ -1,4 +1,4 @@
-//! What is asked.
+//! A request to an upstream.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -9,105 +9,105 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
 use http_body::{Body, Frame, SizeHint};
 
-/// A request: always a POST. It can be sent any number of times.
+/// A POST request. It can be sent any number of times.
 #[derive(Clone, Debug)]
 pub struct Outgoing {
-    /// What is appended to the base URL, from its slash on: `/responses`.
+    /// The path that is appended to the base URL, with its leading slash: `/responses`.
     pub path: &'static str,
-    /// The type of the body.
+    /// The content type of the body.
     pub content_type: HeaderValue,
-    /// Headers of this request alone. Those that the gateway writes itself are left out, whoever put them here.
+    /// Additional headers. Credentials and headers that only the gateway sets are ignored.
     pub headers: HeaderMap,
     /// The body.
     pub body: Payload,
-    /// Whether an event stream is wanted for an answer, rather than JSON.
+    /// True to request an event stream, false for JSON.
     pub accept_stream: bool,
 }
 
-/// The body of a request: bytes that are shared, not copied, however often they are sent.
+/// The body of a request. Its bytes are shared, not copied, however often they are sent.
 #[derive(Clone)]
 pub struct Payload(Kind);
 
 #[derive(Clone)]
 enum Kind {
-    Whole(Bytes),
-    Pieces(Arc<[Bytes]>),
+    Single(Bytes),
+    Chunks(Arc<[Bytes]>),
 }
 
 impl Payload {
-    /// How many bytes it has.
+    /// The length in bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         match &self.0 {
-            Kind::Whole(bytes) => bytes.len(),
-            Kind::Pieces(pieces) => pieces.iter().map(Bytes::len).sum(),
+            Kind::Single(bytes) => bytes.len(),
+            Kind::Chunks(chunks) => chunks.iter().map(Bytes::len).sum(),
         }
     }
 
-    /// Whether it has none.
+    /// Returns true if the length is zero.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    fn piece(&self, at: usize) -> Option<&Bytes> {
+    fn chunk(&self, index: usize) -> Option<&Bytes> {
         match &self.0 {
-            Kind::Whole(bytes) => (at == 0).then_some(bytes),
-            Kind::Pieces(pieces) => pieces.get(at),
+            Kind::Single(bytes) => (index == 0).then_some(bytes),
+            Kind::Chunks(chunks) => chunks.get(index),
         }
     }
 }
 
 impl From<Bytes> for Payload {
     fn from(bytes: Bytes) -> Self {
-        Self(Kind::Whole(bytes))
+        Self(Kind::Single(bytes))
     }
 }
 
-/// Pieces that are one body, one after the other.
+/// A body from consecutive chunks, which are sent without being concatenated.
 impl From<Vec<Bytes>> for Payload {
-    fn from(pieces: Vec<Bytes>) -> Self {
-        Self(Kind::Pieces(pieces.into()))
+    fn from(chunks: Vec<Bytes>) -> Self {
+        Self(Kind::Chunks(chunks.into()))
     }
 }
 
-/// How long it is, and nothing that is in it.
+/// Shows the length and none of the contents.
 impl std::fmt::Debug for Payload {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Payload({} bytes)", self.len())
     }
 }
 
-/// One sending of a payload.
-pub(crate) struct Sending {
+/// A payload that is being sent, as a body for hyper.
+pub(crate) struct RequestBody {
     payload: Payload,
     next: usize,
-    left: u64,
+    remaining: u64,
 }
 
-impl Sending {
+impl RequestBody {
     pub(crate) fn new(payload: &Payload) -> Self {
-        Self { payload: payload.clone(), next: 0, left: payload.len() as u64 }
+        Self { payload: payload.clone(), next: 0, remaining: payload.len() as u64 }
     }
 }
 
-impl Body for Sending {
+impl Body for RequestBody {
     type Data = Bytes;
     type Error = Infallible;
 
     fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let Some(piece) = self.payload.piece(self.next).cloned() else { return Poll::Ready(None) };
+        let Some(chunk) = self.payload.chunk(self.next).cloned() else { return Poll::Ready(None) };
         self.next += 1;
-        self.left -= piece.len() as u64;
-        Poll::Ready(Some(Ok(Frame::data(piece))))
+        self.remaining -= chunk.len() as u64;
+        Poll::Ready(Some(Ok(Frame::data(chunk))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.left == 0
+        self.remaining == 0
     }
 
     /// Exact, so that it is sent with its `Content-Length`.
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.left)
+        SizeHint::with_exact(self.remaining)
     }
 }

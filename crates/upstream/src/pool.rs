@@ -1,6 +1,6 @@
-//! Connections that wait for a next request.
+//! The pool of idle connections.
 //!
-//! What is in here has been read to the end of its last answer, and nothing has come after it.
+//! On a pooled connection the last response was read to its end, and no byte came after it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -14,78 +14,79 @@ use crate::http1::Http1Connection;
 /// The idle connections to one host.
 #[derive(Default)]
 pub(crate) struct Pool {
-    shelf: Mutex<HostConnections>,
+    connections: Mutex<HostConnections>,
 }
 
 #[derive(Default)]
 struct HostConnections {
-    /// The one that waits longest is the first.
+    /// Ordered by idle time, longest first.
     idle: VecDeque<Idle>,
     has_sweeper: bool,
 }
 
 struct Idle {
-    link: Http1Connection,
+    connection: Http1Connection,
     since: Instant,
 }
 
 impl Pool {
-    /// The connection that was used last, if it still stands.
+    /// Takes the most recently used connection that is still open.
     pub(crate) fn take(&self) -> Option<Http1Connection> {
         loop {
-            let mut idle = self.shelf().idle.pop_back()?;
-            if idle.since.elapsed() < MAX_AGE && idle.link.is_idle() {
-                return Some(idle.link);
+            let mut idle = self.connections().idle.pop_back()?;
+            if idle.since.elapsed() < MAX_AGE && idle.connection.is_idle() {
+                return Some(idle.connection);
             }
         }
     }
 
-    /// Keeps a connection, if a next request can be sent over it.
-    pub(crate) fn put(self: &Arc<Self>, mut link: Http1Connection) {
-        if !link.is_idle() {
+    /// Adds a connection, if another request can be sent over it.
+    pub(crate) fn put(self: &Arc<Self>, mut connection: Http1Connection) {
+        if !connection.is_idle() {
             return;
         }
-        let mut shelf = self.shelf();
-        if shelf.idle.len() == MAX_IDLE {
-            shelf.idle.pop_front();
+        let mut connections = self.connections();
+        if connections.idle.len() == MAX_IDLE {
+            connections.idle.pop_front();
         }
-        shelf.idle.push_back(Idle { link, since: Instant::now() });
-        if !shelf.has_sweeper
+        connections.idle.push_back(Idle { connection, since: Instant::now() });
+        if !connections.has_sweeper
             && let Ok(runtime) = Handle::try_current()
         {
-            shelf.has_sweeper = true;
+            connections.has_sweeper = true;
             runtime.spawn(sweep(Arc::downgrade(self)));
         }
     }
 
-    /// Drops what nobody will take any more. Says whether something is left.
-    fn tidy(&self) -> bool {
-        let mut shelf = self.shelf();
-        shelf.idle.retain_mut(|idle| idle.since.elapsed() < MAX_AGE && idle.link.is_idle());
-        shelf.has_sweeper = !shelf.idle.is_empty();
-        shelf.has_sweeper
+    /// Drops connections that are too old or closed. Returns true if any are left.
+    fn evict_idle(&self) -> bool {
+        let mut connections = self.connections();
+        connections.idle.retain_mut(|idle| idle.since.elapsed() < MAX_AGE && idle.connection.is_idle());
+        connections.has_sweeper = !connections.idle.is_empty();
+        connections.has_sweeper
     }
 
-    /// No panic leaves the shelf half changed.
-    fn shelf(&self) -> MutexGuard<'_, HostConnections> {
-        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Locks the pool. A panic cannot leave it in an inconsistent state.
+    fn connections(&self) -> MutexGuard<'_, HostConnections> {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Idle connections are driven by nobody, so somebody must see that their other side has closed them.
+/// Evicts connections periodically: no task drives an idle connection, so nothing else notices that its host has closed
+/// it.
 async fn sweep(pool: Weak<Pool>) {
     loop {
-        sleep(SWEEP).await;
+        sleep(SWEEP_INTERVAL).await;
         match pool.upgrade() {
-            Some(pool) if pool.tidy() => {}
+            Some(pool) if pool.evict_idle() => {}
             _ => return,
         }
     }
 }
 
-/// The longest that a connection waits for its next request.
+/// The maximum time that a connection may be idle.
 const MAX_AGE: Duration = Duration::from_secs(90);
-/// The most connections that wait.
+/// The maximum number of idle connections.
 const MAX_IDLE: usize = 256;
-/// How often they are looked after.
-const SWEEP: Duration = Duration::from_secs(1);
+/// The interval between evictions.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);

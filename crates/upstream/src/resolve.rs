@@ -1,4 +1,4 @@
-//! From a name to addresses.
+//! DNS resolution.
 
 use std::collections::HashMap;
 use std::io;
@@ -9,19 +9,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
-/// A future on the heap.
+/// A boxed future.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Looks names up.
+/// A DNS resolver.
 pub trait Resolve: Send + Sync {
-    /// All addresses of `host`, with `port`.
+    /// Returns all addresses of `host`, with `port`.
     fn resolve<'a>(&'a self, host: &'a str, port: u16) -> BoxFuture<'a, io::Result<Vec<SocketAddr>>>;
 }
 
-/// The resolver of the system, its hosts file and search list included.
+/// The system's resolver, including its hosts file and search list.
 #[derive(Default)]
 pub(crate) struct System {
-    /// The threads of each name, so that one which hangs keeps no other waiting. The names are the operator's, and few.
+    /// Limits the threads per name, so that a lookup that hangs does not block other names. The names are the
+    /// operator's, and few.
     threads: Mutex<HashMap<String, Arc<Semaphore>>>,
 }
 
@@ -38,11 +39,11 @@ impl System {
 impl Resolve for System {
     fn resolve<'a>(&'a self, host: &'a str, port: u16) -> BoxFuture<'a, io::Result<Vec<SocketAddr>>> {
         Box::pin(async move {
-            let thread = self.threads(host).acquire_owned().await.map_err(io::Error::other)?;
+            let permit = self.threads(host).acquire_owned().await.map_err(io::Error::other)?;
             let host = host.to_owned();
             let look_up = move || {
-                // The system cannot be told to stop. A thread is free when it is done, not when nobody waits.
-                let _thread = thread;
+                // A lookup cannot be cancelled: its thread is free when it returns, not when the caller gives up.
+                let _permit = permit;
                 addresses(&host, port)
             };
             spawn_blocking(look_up).await?
@@ -50,10 +51,10 @@ impl Resolve for System {
     }
 }
 
-#[allow(clippy::disallowed_methods, reason = "names of upstreams are the operator's, and looked up here alone")]
+#[allow(clippy::disallowed_methods, reason = "names of upstreams are the operator's, and resolved only here")]
 fn addresses(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     Ok((host, port).to_socket_addrs()?.collect())
 }
 
-/// The most threads that wait for the system, for each name.
+/// The maximum number of blocking lookup threads per name.
 const MAX_THREADS: usize = 16;

@@ -1,9 +1,9 @@
-//! `Retry-After`, as servers write it (RFC 9110 §10.2.3) and a little beyond.
+//! Parses `Retry-After` (RFC 9110 §10.2.3), including decimal fractions, which some servers send.
 
 use std::time::{Duration, SystemTime};
 
-/// How long a `Retry-After` of `value` asks to wait: seconds, a decimal fraction of them too, or a date, which is
-/// compared with `now`; a date that has passed is no wait at all. Everything else says nothing.
+/// Parses the value of a `Retry-After` header: seconds, with an optional decimal fraction, or a date, which is compared
+/// with `now`; a date in the past is a delay of zero. Returns `None` for anything else.
 #[must_use]
 pub fn parse(value: &str, now: SystemTime) -> Option<Duration> {
     let value = value.trim_matches([' ', '\t']);
@@ -14,23 +14,23 @@ pub fn parse(value: &str, now: SystemTime) -> Option<Duration> {
     Some(date.duration_since(now).unwrap_or_default())
 }
 
-/// What a client of ours is told: whole seconds, at least 1 and at most 30.
+/// Converts a delay to the `Retry-After` that clients get: whole seconds, rounded up, at least 1 and at most 30.
 ///
-/// Client libraries stop retrying altogether when they are told to wait for long.
+/// Client libraries do not retry at all after a long delay.
 #[must_use]
 pub fn clamp(wait: Duration) -> u32 {
     let whole = wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0));
     whole.clamp(1, 30) as u32
 }
 
-/// Digits, and perhaps a point and digits after it: no sign, no exponent.
+/// Parses digits with an optional decimal fraction: no sign, no exponent.
 fn seconds(value: &str) -> Option<Duration> {
     let (whole, fraction) = value.split_once('.').unwrap_or((value, "0"));
     let are_digits = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     if !are_digits(whole) || !are_digits(fraction) {
         return None;
     }
-    // More seconds than can be counted are as good as the most that can.
+    // A value that is too large for a `Duration` saturates.
     Some(Duration::try_from_secs_f64(value.parse().ok()?).unwrap_or(Duration::MAX))
 }
 
@@ -40,7 +40,7 @@ mod tests {
 
     use super::*;
 
-    /// 1994-11-06 08:49:37 UTC, the date that RFC 9110 writes in its three forms.
+    /// 1994-11-06 08:49:37 UTC, the example that RFC 9110 gives in three date formats.
     const DATE: Duration = Duration::from_secs(784_111_777);
 
     fn at(seconds_before: u64) -> SystemTime {
@@ -92,8 +92,8 @@ mod tests {
 
     #[test]
     fn what_is_told_is_within_bounds_and_whole() {
-        for (millis, told) in [(0, 1), (1, 1), (1_000, 1), (1_001, 2), (29_001, 30), (31_000, 30)] {
-            assert_eq!(clamp(Duration::from_millis(millis)), told, "{millis}");
+        for (millis, seconds) in [(0, 1), (1, 1), (1_000, 1), (1_001, 2), (29_001, 30), (31_000, 30)] {
+            assert_eq!(clamp(Duration::from_millis(millis)), seconds, "{millis}");
         }
         assert_eq!(clamp(Duration::MAX), 30);
     }

@@ -1,37 +1,37 @@
-//! What the outermost members of a reply with pictures tell, while it comes in pieces, and whether it came to its end.
+//! Scans the top-level members of an image reply chunk by chunk, and detects the end of its JSON.
 
 use memchr::memchr2;
 
-/// Reads along with a JSON object without holding it. Whether it is JSON at all is not judged.
+/// A scanner for a JSON object that does not buffer it. It does not validate the JSON.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TopLevelScanner {
     depth: u64,
-    within: Within,
-    /// Where in an outermost member.
-    place: Place,
-    /// The name of the outermost member, as it is written.
+    lexical: Lexical,
+    /// The position within a top-level member.
+    position: Position,
+    /// The name of the current top-level member, with its escapes.
     name: Vec<u8>,
-    /// Whether the outermost member is the list of pictures.
-    in_pictures: bool,
-    has_pictures: bool,
+    /// True within the top-level array of images.
+    in_images: bool,
+    has_images: bool,
     has_error: bool,
     closed: bool,
-    /// The outermost member is `usage`, and is kept.
+    /// True within a top-level `usage` object, which is being copied.
     in_usage: bool,
     usage: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-enum Within {
+enum Lexical {
     #[default]
     Structure,
-    Text,
-    /// A backslash in a text was the last byte.
+    String,
+    /// The last byte was a backslash in a string.
     Escape,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Place {
+enum Position {
     #[default]
     BeforeName,
     Name,
@@ -40,43 +40,43 @@ enum Place {
 }
 
 impl TopLevelScanner {
-    /// Reads on.
+    /// Scans the next chunk.
     pub(crate) fn read(&mut self, mut bytes: &[u8]) {
         while let Some((&first, rest)) = bytes.split_first() {
             let before = bytes;
-            bytes = match self.within {
-                Within::Structure => {
+            bytes = match self.lexical {
+                Lexical::Structure => {
                     self.structure(first);
                     rest
                 }
-                // Pictures are long texts: they are passed over at once.
-                Within::Text => match memchr2(b'"', b'\\', bytes) {
+                // Images are long strings, so string contents are skipped with memchr.
+                Lexical::String => match memchr2(b'"', b'\\', bytes) {
                     Some(at) => {
-                        self.note(&bytes[..at]);
-                        self.leave(bytes[at]);
+                        self.push_name(&bytes[..at]);
+                        self.quote_or_backslash(bytes[at]);
                         &bytes[at + 1..]
                     }
                     None => {
-                        self.note(bytes);
+                        self.push_name(bytes);
                         &[]
                     }
                 },
-                Within::Escape => {
-                    self.note(&[b'\\', first]);
-                    self.within = Within::Text;
+                Lexical::Escape => {
+                    self.push_name(&[b'\\', first]);
+                    self.lexical = Lexical::String;
                     rest
                 }
             };
-            self.keep(&before[..before.len() - bytes.len()]);
+            self.push_usage(&before[..before.len() - bytes.len()]);
         }
     }
 
-    /// Whether the list of pictures has one, at least begun.
-    pub(crate) fn has_pictures(&self) -> bool {
-        self.has_pictures
+    /// Returns true if the array of images has at least the start of one.
+    pub(crate) fn has_images(&self) -> bool {
+        self.has_images
     }
 
-    /// Whether an error was told: an `error` that is not `null`.
+    /// Returns true if the object has a member `error` that is not `null`.
     pub(crate) fn has_error(&self) -> bool {
         self.has_error
     }
@@ -86,7 +86,7 @@ impl TopLevelScanner {
         &self.usage
     }
 
-    /// Whether the outermost bracket was closed.
+    /// Returns true once the outermost bracket was closed.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed
     }
@@ -94,7 +94,7 @@ impl TopLevelScanner {
     fn structure(&mut self, byte: u8) {
         match self.depth {
             1 => self.member(byte),
-            2 => self.has_pictures |= self.in_pictures && byte == b'{',
+            2 => self.has_images |= self.in_images && byte == b'{',
             _ => {}
         }
         match byte {
@@ -105,27 +105,27 @@ impl TopLevelScanner {
                 }
                 self.depth = self.depth.saturating_sub(1);
             }
-            b'"' => self.within = Within::Text,
+            b'"' => self.lexical = Lexical::String,
             _ => {}
         }
     }
 
-    /// A byte of an outermost member that is within no text.
+    /// Handles a byte of a top-level member outside of strings.
     fn member(&mut self, byte: u8) {
-        match (self.place, byte) {
+        match (self.position, byte) {
             (_, b',') => {
-                self.place = Place::BeforeName;
-                (self.in_pictures, self.in_usage) = (false, false);
+                self.position = Position::BeforeName;
+                (self.in_images, self.in_usage) = (false, false);
             }
-            (Place::BeforeName, b'"') => {
-                self.place = Place::Name;
+            (Position::BeforeName, b'"') => {
+                self.position = Position::Name;
                 self.name.clear();
             }
-            (Place::BeforeValue, byte) if byte != b':' && !byte.is_ascii_whitespace() => {
-                self.place = Place::Value;
-                match name(&self.name).as_deref() {
-                    Some("data") => self.in_pictures = byte == b'[',
-                    // Nothing but `null` begins so.
+            (Position::BeforeValue, byte) if byte != b':' && !byte.is_ascii_whitespace() => {
+                self.position = Position::Value;
+                match unescape(&self.name).as_deref() {
+                    Some("data") => self.in_images = byte == b'[',
+                    // Only `null` starts with this byte.
                     Some("error") => self.has_error |= byte != b'n',
                     Some("usage") => {
                         self.in_usage = byte == b'{';
@@ -138,9 +138,9 @@ impl TopLevelScanner {
         }
     }
 
-    /// Keeps a piece of the usage. One that is too long is dropped.
-    fn keep(&mut self, part: &[u8]) {
-        if self.in_usage && self.usage.len() + part.len() <= LONGEST_USAGE {
+    /// Appends to the copy of the usage. A usage that is too long is discarded.
+    fn push_usage(&mut self, part: &[u8]) {
+        if self.in_usage && self.usage.len() + part.len() <= MAX_USAGE {
             self.usage.extend_from_slice(part);
         } else if self.in_usage {
             self.in_usage = false;
@@ -148,37 +148,38 @@ impl TopLevelScanner {
         }
     }
 
-    /// More of a text.
-    fn note(&mut self, part: &[u8]) {
-        if self.place == Place::Name {
-            let room = LONGEST_NAME.saturating_sub(self.name.len());
+    /// Appends the contents of a string to the name, if it is one.
+    fn push_name(&mut self, part: &[u8]) {
+        if self.position == Position::Name {
+            let room = MAX_NAME.saturating_sub(self.name.len());
             self.name.extend_from_slice(&part[..part.len().min(room)]);
         }
     }
 
-    /// The byte that ends a text, or a backslash.
-    fn leave(&mut self, byte: u8) {
+    /// Handles the quote that ends a string, or a backslash in it.
+    fn quote_or_backslash(&mut self, byte: u8) {
         if byte == b'\\' {
-            self.within = Within::Escape;
+            self.lexical = Lexical::Escape;
             return;
         }
-        self.within = Within::Structure;
-        if self.place == Place::Name {
-            self.place = Place::BeforeValue;
+        self.lexical = Lexical::Structure;
+        if self.position == Position::Name {
+            self.position = Position::BeforeValue;
         }
     }
 }
 
-/// What a name means that may be written with escapes.
-fn name(written: &[u8]) -> Option<String> {
+/// Decodes the escapes of a name.
+fn unescape(written: &[u8]) -> Option<String> {
     serde_json::from_slice(&[b"\"", written, b"\""].concat()).ok()
 }
 
-/// The longest usage that is kept; a few counts take far less.
-const LONGEST_USAGE: usize = 4 << 10;
+/// The maximum size of a usage object, in bytes; a few counts take far less.
+const MAX_USAGE: usize = 4 << 10;
 
-/// The longest name that matters: five letters, each of them escaped, and one more byte.
-const LONGEST_NAME: usize = 5 * 6 + 1;
+/// The maximum length of a name that is kept: five letters, all of them escaped, and one more byte, so that a longer
+/// name does not match.
+const MAX_NAME: usize = 5 * 6 + 1;
 
 #[cfg(test)]
 mod tests {
@@ -187,9 +188,9 @@ mod tests {
     use super::*;
 
     fn read(object: &str, size: usize) -> TopLevelScanner {
-        let mut members = TopLevelScanner::default();
-        object.as_bytes().chunks(size).for_each(|piece| members.read(piece));
-        members
+        let mut scanner = TopLevelScanner::default();
+        object.as_bytes().chunks(size).for_each(|chunk| scanner.read(chunk));
+        scanner
     }
 
     #[test]
@@ -205,7 +206,7 @@ mod tests {
 
     #[test]
     fn outermost_members_are_told_however_they_are_cut() {
-        for (object, has_pictures, has_error) in [
+        for (object, has_images, has_error) in [
             (r#"{"data":[]}"#, false, false),
             (r#"{"data":["{"],"a":[{}]}"#, false, false),
             (r#"{"data":[ {}]}"#, true, false),
@@ -222,16 +223,16 @@ mod tests {
             (r#"{"a long name that ends with error":1,"":1}"#, false, false),
         ] {
             for size in 1..=object.len() {
-                let members = read(object, size);
-                let told = (members.has_pictures(), members.has_error(), members.is_closed());
-                assert_eq!(told, (has_pictures, has_error, true), "{object} by {size}");
+                let scanner = read(object, size);
+                let found = (scanner.has_images(), scanner.has_error(), scanner.is_closed());
+                assert_eq!(found, (has_images, has_error, true), "{object} by {size}");
             }
         }
     }
 
     #[test]
     fn the_usage_is_kept_as_it_is_written_however_it_is_cut() {
-        let (fits, too_long) = ("x".repeat(LONGEST_USAGE - 8), "x".repeat(LONGEST_USAGE - 7));
+        let (fits, too_long) = ("x".repeat(MAX_USAGE - 8), "x".repeat(MAX_USAGE - 7));
         for (object, usage) in [
             (r#"{"usage":{"a":[1,{"b":"}\"}"}],"c":2},"data":[]}"#, r#"{"a":[1,{"b":"}\"}"}],"c":2}"#),
             (r#"{"data":[{"usage":{"a":1}}],"usage" : {"a":2}}"#, r#"{"a":2}"#),
@@ -251,11 +252,11 @@ mod tests {
         fn texts_of_any_kind_are_no_structure(text: String, key: String, at: prop::sample::Index) {
             let object = serde_json::json!({ key: [text] }).to_string();
             let (first, second) = object.as_bytes().split_at(at.index(object.len()));
-            let mut members = TopLevelScanner::default();
-            members.read(first);
-            prop_assert!(!members.is_closed());
-            members.read(second);
-            prop_assert!(members.is_closed());
+            let mut scanner = TopLevelScanner::default();
+            scanner.read(first);
+            prop_assert!(!scanner.is_closed());
+            scanner.read(second);
+            prop_assert!(scanner.is_closed());
         }
 
         #[test]
@@ -266,10 +267,10 @@ mod tests {
         ) {
             let object: std::collections::BTreeMap<_, serde_json::Value> =
                 names.into_iter().zip(values).map(|(name, value)| (name, serde_json::from_str(&value).unwrap())).collect();
-            let members = read(&serde_json::to_string(&object).unwrap(), size);
-            let is_first_picture = |data: &serde_json::Value| data.get(0).is_some_and(serde_json::Value::is_object);
-            prop_assert_eq!(members.has_pictures(), object.get("data").is_some_and(is_first_picture));
-            prop_assert_eq!(members.has_error(), object.get("error").is_some_and(|error| !error.is_null()));
+            let scanner = read(&serde_json::to_string(&object).unwrap(), size);
+            let is_first_image = |data: &serde_json::Value| data.get(0).is_some_and(serde_json::Value::is_object);
+            prop_assert_eq!(scanner.has_images(), object.get("data").is_some_and(is_first_image));
+            prop_assert_eq!(scanner.has_error(), object.get("error").is_some_and(|error| !error.is_null()));
         }
     }
 }

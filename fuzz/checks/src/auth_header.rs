@@ -18,7 +18,7 @@ pub fn check(header: &[u8]) {
     assert!(matches!(twice, Err(Denied::Malformed(Malformed::Repeated))));
 }
 
-/// The key of a header as the grammar reads: a scheme, white space, one visible word.
+/// The key of a header by the grammar: a scheme, white space, one visible word.
 fn reference(header: &[u8]) -> Option<&str> {
     let text = str::from_utf8(trim(header)).ok()?;
     let words: Vec<_> = text.split([' ', '\t']).filter(|word| !word.is_empty()).collect();

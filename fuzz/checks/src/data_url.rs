@@ -1,4 +1,4 @@
-//! Any text as a Data URL: what parses, what is checked and what is decoded agree, and it is written the same.
+//! Any text as a data URL: parsing, validation and decoding agree, and encoding gives the same text.
 
 use images::Source;
 use wire::DataUrl;
@@ -21,7 +21,7 @@ pub fn check(bytes: &[u8]) {
     match (source, bytes) {
         (Source::Inline { bytes: found, .. }, Some(bytes)) => {
             assert_eq!(found, bytes, "decoded the same");
-            // The scheme may come in capitals.
+            // The scheme may be in upper case.
             assert_eq!((&written[..5], &written[5..]), ("data:", &text[5..]), "written the same");
         }
         (Source::Url(_), None) => assert_eq!(written, text, "kept as it came"),

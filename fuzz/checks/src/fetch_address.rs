@@ -1,4 +1,4 @@
-//! Any bytes as an address, and as the URL of a picture: what is let through is public, in every form of it.
+//! Any bytes as an address, and as the URL of a picture: an accepted address is public, in every notation of it.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -25,7 +25,7 @@ pub fn check(bytes: &[u8]) {
     }
 }
 
-/// A wrapped address is refused when the address within is.
+/// An address that is embedded in another is refused in the same cases as the address itself.
 fn judge_v4(address: Ipv4Addr) {
     let plain = judge(address.into());
     assert_eq!(plain, judge(address.to_ipv6_mapped().into()), "mapped");

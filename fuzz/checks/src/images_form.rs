@@ -1,4 +1,4 @@
-//! Any bytes as the parts of a form: never a panic, and what is valid is the same request in JSON.
+//! Any bytes as the parts of a form: no panic, and a valid form is the same request as in JSON.
 //!
 //! A part is a byte for its name, a byte for its length, and so many bytes.
 
@@ -26,7 +26,7 @@ pub fn check(parts: &[u8]) {
 
 fn is_the_same_in_json(edit: Edit) {
     let written = serde_json::to_vec(&edit).expect("a request has a JSON form");
-    let read = Edit::read(&written).expect("what a form says can be said in JSON");
+    let read = Edit::read(&written).expect("a form can be expressed in JSON");
     assert_eq!(read, edit, "nothing is lost");
     let rules = Rules::default();
     assert_eq!(read.validate(&rules), edit.validate(&rules), "both are judged alike");

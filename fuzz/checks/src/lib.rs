@@ -1,7 +1,7 @@
-//! The checks of the fuzz targets, one module a target: any bytes go in, and a panic is a finding.
+//! The checks of the fuzz targets, one module per target: the input is any bytes, and a panic is a finding.
 //!
-//! They are apart from the targets, which need the fuzzer, so that an ordinary test (`tests/replay.rs`) puts the
-//! committed corpus to them with every assertion of a debug build.
+//! They are separate from the targets, which need the fuzzer, so that an ordinary test (`tests/replay.rs`) can run
+//! them on the committed corpus with every assertion of a debug build.
 
 pub mod auth_header;
 pub mod chat_events;
@@ -22,7 +22,7 @@ pub mod translate_relay;
 pub mod translate_request;
 pub mod translate_stream;
 
-/// What a target does with an input.
+/// The check of one input.
 pub type Check = fn(&[u8]);
 
 /// Every target by its name, which is also that of its folder in `fuzz/corpus`.
@@ -46,7 +46,7 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("translate_stream", translate_stream::check),
 ];
 
-/// The longest beginning of an input that is UTF-8: what targets take that read text.
+/// The longest prefix of an input that is UTF-8, for targets that read text.
 fn leading_text(bytes: &[u8]) -> &str {
     bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid())
 }

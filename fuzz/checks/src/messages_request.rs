@@ -1,4 +1,4 @@
-//! Any bytes as a Messages request, and as one whose tokens are to be counted.
+//! Any bytes as a Messages request, and as a token count request.
 
 use messages::{Request, refusal};
 

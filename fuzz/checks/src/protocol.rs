@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-/// Any lines as the events of a stream: what is read is written the same, the fold goes as far as the grammar, and
-/// only a stream that ended well (`$good`) is a reply.
+/// Any lines as the events of a stream: encoding a parsed event gives the same event, the fold goes as far as the
+/// grammar, and only a stream that ended well (`$good`) is a reply.
 macro_rules! read_events {
     ($protocol:ident, $lines:expr, $good:pat) => {{
         let (mut grammar, mut fold) = ($protocol::Grammar::new(), $protocol::Fold::new());
@@ -26,8 +26,8 @@ macro_rules! read_events {
     }};
 }
 
-/// Any bytes as a request: what is read is written and read again the same, and what is refused is told why.
-/// A request that keeps the rules is handed to `$check`.
+/// Any bytes as a request: a parsed request is encoded and parsed again to the same request, and a refused one has
+/// its problems reported. A valid request is passed to `$check`.
 macro_rules! read_request {
     ($protocol:ident, $body:expr, $check:expr) => {
         match $protocol::Request::read($body) {
@@ -45,7 +45,7 @@ macro_rules! read_request {
     };
 }
 
-/// Whether a document nests arrays and objects more than 64 deep.
+/// Returns true if a document nests arrays and objects more than 64 deep.
 pub(crate) fn is_too_deep(document: &[u8]) -> bool {
     serde_json::from_slice(document).is_ok_and(|value| nesting(&value) > 64)
 }

@@ -1,5 +1,5 @@
-//! Any bytes as an event stream, whole, byte by byte, and in pieces: the same events come out, no more than the limits
-//! allow is held, and what is decoded and encoded is decoded to the same.
+//! Any bytes as an event stream, complete, byte by byte, and in pieces: the same events result, buffers keep the
+//! limits, and decoding encoded events gives the same events.
 
 use bytes::Bytes;
 use sse::{Decoder, EventName, Limits, encode};
@@ -17,7 +17,7 @@ pub fn check(stream: &[u8]) {
     }
     let again = decode(std::iter::once(again.into()));
     let encodable = whole.events.iter().all(|(name, _)| EventName::new(name).is_ok());
-    // Encoding adds a field name to each line, so what just kept the limits can be over them.
+    // Encoding adds a field name to each line, so events that just keep the limits may exceed them afterwards.
     assert!(!encodable || again.failed || again.events == whole.events, "encoded and decoded");
 }
 
@@ -45,7 +45,7 @@ fn decode(pieces: impl Iterator<Item = Bytes>) -> Decoded {
     decoded
 }
 
-/// Cuts a stream into pieces, whose size is told by the first byte of each.
+/// Splits a stream into pieces, whose size is given by the first byte of each.
 fn pieces(mut stream: Bytes, size: impl Fn(u8) -> usize) -> impl Iterator<Item = Bytes> {
     std::iter::from_fn(move || {
         let first = *stream.first()?;

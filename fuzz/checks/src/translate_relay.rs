@@ -1,5 +1,5 @@
-//! Any bytes as the stream of an upstream of the client's own protocol: what is let through is within the grammar, ends
-//! once, and ends well only when the upstream did.
+//! Any bytes as the stream of an upstream of the client's own protocol: the relayed stream is within the grammar,
+//! ends once, and ends well only when the upstream's did.
 
 use bytes::Bytes;
 use sse::Decoder;
@@ -12,7 +12,7 @@ macro_rules! check {
         let (mut grammar, mut failures) = ($grammar, 0);
         let events = data(out);
         for data in &events {
-            let event = $protocol::Event::read(data).expect("what is let out is an event");
+            let event = $protocol::Event::read(data).expect("relayed data is an event");
             failures += usize::from(matches!(event, $failure));
             match grammar.push(&event) {
                 Ok(()) => {}
@@ -51,9 +51,9 @@ pub fn check(input: &[u8]) {
     }
 }
 
-/// What a client gets of a stream that comes in pieces of `size`, and whether it ended well.
-fn relayed<S: RelayProtocol>(speech: S, stream: &[u8], size: usize) -> (Vec<u8>, bool) {
-    let (mut guard, mut out) = (Guard::new(speech, "m".to_owned()), Vec::new());
+/// The client's stream for an upstream's that arrives in pieces of `size`, and whether it ended well.
+fn relayed<S: RelayProtocol>(protocol: S, stream: &[u8], size: usize) -> (Vec<u8>, bool) {
+    let (mut guard, mut out) = (Guard::new(protocol, "m".to_owned()), Vec::new());
     let fed = stream.chunks(size).find_map(|piece| guard.feed(Bytes::copy_from_slice(piece), &mut out).transpose());
     let ended = fed.unwrap_or_else(|| guard.finish(&mut out));
     if let Err(error) = &ended {
@@ -66,12 +66,12 @@ fn data(stream: Vec<u8>) -> Vec<String> {
     let (mut decoder, mut data) = (Decoder::new(), Vec::new());
     decoder.feed(stream.into());
     while let Some(event) = decoder.poll() {
-        data.push(event.expect("what is let out is an event").data().into_owned());
+        data.push(event.expect("relayed data is an event").data().into_owned());
     }
     data
 }
 
-/// Events of unknown types pass.
+/// Events of unknown types are relayed.
 fn is_unknown(offence: &str) -> bool {
     offence == "UnknownType"
 }

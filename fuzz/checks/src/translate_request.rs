@@ -1,4 +1,4 @@
-//! Any bytes as a client's request, said to an upstream of each protocol: it keeps the rules of who reads it.
+//! Any bytes as a client's request, encoded for an upstream of each protocol: the result is valid in that protocol.
 
 use engine::TextRequest;
 use translate::field_map;
@@ -11,13 +11,13 @@ pub fn check(body: &[u8]) {
     for client in Protocol::ALL {
         let Some(inbound) = neutral(client, body) else { continue };
         for upstream in Protocol::ALL {
-            say(upstream, &inbound.request);
+            check_encoding(upstream, &inbound.request);
         }
-        lose(client, body);
+        check_dropped(client, body);
     }
 }
 
-/// A client's request in neutral words, when it keeps the rules and has them.
+/// A client's request in neutral form, if it is valid and can be translated.
 fn neutral(client: Protocol, body: &[u8]) -> Option<Inbound> {
     match client {
         Protocol::Responses => {
@@ -35,32 +35,33 @@ fn neutral(client: Protocol, body: &[u8]) -> Option<Inbound> {
     }
 }
 
-fn say(upstream: Protocol, request: &TextRequest) {
+fn check_encoding(upstream: Protocol, request: &TextRequest) {
     let settings = Settings { stream: request.model.len().is_multiple_of(2), max_tokens: 1024, sampling: true };
-    let Ok(spoken) = encode::request(upstream, request, &settings) else { return };
-    let told = match upstream {
+    let Ok(encoded) = encode::request(upstream, request, &settings) else { return };
+    let problem = match upstream {
         Protocol::Responses => {
-            let request = responses::Request::read(&spoken.body);
+            let request = responses::Request::read(&encoded.body);
             request.and_then(|request| request.validate(&responses::Rules::default())).err()
         }
         Protocol::Chat => {
-            let request = chat::Request::read(&spoken.body);
+            let request = chat::Request::read(&encoded.body);
             request.and_then(|request| request.validate(&chat::Rules::default())).err()
         }
         Protocol::Messages => {
-            let request = messages::Request::read(&spoken.body);
+            let request = messages::Request::read(&encoded.body);
             request.and_then(|request| request.validate(&messages::Rules::default())).err()
         }
     };
-    assert!(told.is_none(), "{upstream:?} refuses what was said: {told:?}");
+    assert!(problem.is_none(), "{upstream:?} refuses the request: {problem:?}");
 }
 
-/// What is lost has plain names, each once, and what is lost towards the client's own protocol has no words in any.
-fn lose(client: Protocol, body: &[u8]) {
+/// Dropped fields have plain names, each once, and a field that is dropped for the client's own protocol cannot be
+/// expressed in any.
+fn check_dropped(client: Protocol, body: &[u8]) {
     let Ok(document) = serde_json::from_slice(body) else { return };
-    let anew = field_map::losses(client, client, &document).unwrap_or_default();
+    let anew = field_map::dropped_fields(client, client, &document).unwrap_or_default();
     for upstream in Protocol::ALL {
-        let Ok(mut lost) = field_map::losses(client, upstream, &document) else { continue };
+        let Ok(mut lost) = field_map::dropped_fields(client, upstream, &document) else { continue };
         let count = lost.len();
         lost.sort();
         lost.dedup();
@@ -68,7 +69,7 @@ fn lose(client: Protocol, body: &[u8]) {
         assert!(lost.iter().all(|name| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic())));
         assert!(
             anew.iter().all(|name| lost.contains(name)),
-            "said anew it loses more than towards {upstream:?}: {anew:?}"
+            "encoded again it drops more than for {upstream:?}: {anew:?}"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Any bytes as the stream of an upstream, and what was heard told on to a client of each protocol.
+//! Any bytes as the stream of an upstream, translated to a client of each protocol.
 
 use engine::{EngineError, TextEvent};
 use sse::Decoder;
@@ -6,11 +6,11 @@ use translate::api_error;
 use translate::inbound::{Answer, Chat, ClientProtocol, Messages, Responses, Stamp};
 use translate::outbound::{Protocol, Reader};
 
-/// The stream of a client is within its grammar and has one end, whatever the upstream said.
-macro_rules! tell {
-    ($protocol:ident, $dialect:ident, $request:expr, $events:expr, $heard:expr) => {{
+/// Asserts that the stream of a client is within its grammar and has one end, whatever the upstream sent.
+macro_rules! check_client {
+    ($protocol:ident, $protocol_type:ident, $request:expr, $events:expr, $result:expr) => {{
         let mut grammar = $protocol::Grammar::new();
-        for data in &told::<$dialect>($request, $events, $heard) {
+        for data in &client_events::<$protocol_type>($request, $events, $result) {
             let event = $protocol::Event::read(data).expect("what we write is an event");
             grammar.push(&event).expect("and within the grammar");
         }
@@ -22,35 +22,39 @@ macro_rules! tell {
 pub fn check(input: &[u8]) {
     let Some((first, stream)) = input.split_first() else { return };
     let protocol = [Protocol::Responses, Protocol::Chat, Protocol::Messages][usize::from(first % 3)];
-    let (events, heard) = listen(protocol, stream);
+    let (events, result) = parse(protocol, stream);
     let ends = events.iter().filter(|event| matches!(event, TextEvent::Finished { .. })).count();
-    assert_eq!(ends, usize::from(heard.is_ok()), "one end, or a failure");
-    tell!(responses, Responses, &responses_request(), &events, &heard);
-    tell!(chat, Chat, &chat_request(), &events, &heard);
-    tell!(messages, Messages, &messages_request(), &events, &heard);
+    assert_eq!(ends, usize::from(result.is_ok()), "one end, or a failure");
+    check_client!(responses, Responses, &responses_request(), &events, &result);
+    check_client!(chat, Chat, &chat_request(), &events, &result);
+    check_client!(messages, Messages, &messages_request(), &events, &result);
 }
 
-fn listen(protocol: Protocol, stream: &[u8]) -> (Vec<TextEvent>, Result<(), EngineError>) {
+fn parse(protocol: Protocol, stream: &[u8]) -> (Vec<TextEvent>, Result<(), EngineError>) {
     let (mut decoder, mut reader, mut out) = (Decoder::new(), Reader::new(protocol), Vec::new());
     decoder.feed(stream.to_vec().into());
     while let Some(Ok(event)) = decoder.poll() {
         let before = out.len();
         if let Err(error) = reader.event(&event.data_bytes(), &mut out) {
-            assert_eq!(out.len(), before, "nothing is told of an event that fails");
+            assert_eq!(out.len(), before, "an invalid event adds no output");
             return (out, Err(error));
         }
     }
-    let heard = reader.end(&mut out);
-    assert_eq!(heard.is_ok(), reader.is_finished());
-    (out, heard)
+    let result = reader.end(&mut out);
+    assert_eq!(result.is_ok(), reader.is_finished());
+    (out, result)
 }
 
 /// The data of the events that a client gets.
-fn told<D: ClientProtocol>(request: &D::Request, events: &[TextEvent], heard: &Result<(), EngineError>) -> Vec<String> {
+fn client_events<D: ClientProtocol>(
+    request: &D::Request,
+    events: &[TextEvent],
+    result: &Result<(), EngineError>,
+) -> Vec<String> {
     let (mut answer, mut out) = (Answer::<D>::new(request, &Stamp { bits: 7, created_at: NOW }), Vec::new());
     answer.open(&mut out);
     events.iter().for_each(|event| answer.event(event.clone(), NOW, &mut out));
-    if let Err(error) = heard {
+    if let Err(error) = result {
         answer.fail(&api_error(error), &mut out);
     }
     let (mut decoder, mut data) = (Decoder::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! Every file of the committed corpus through its target, without the fuzzer.
+//! Runs every file of the committed corpus through its target, without the fuzzer.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
@@ -9,7 +9,7 @@ use std::thread;
 
 use sluicegate_fuzz_checks::{Check, TARGETS};
 
-/// No file of `fuzz/corpus` makes its target panic, and neither does the empty input, with which the fuzzer begins.
+/// No file of `fuzz/corpus` makes its target panic, and neither does the empty input, with which the fuzzer starts.
 #[test]
 fn no_input_of_the_corpus_is_a_finding() {
     let mut findings = Vec::new();
@@ -27,7 +27,7 @@ fn no_input_of_the_corpus_is_a_finding() {
     assert!(findings.is_empty(), "findings in fuzz/corpus: {}", findings.join(", "));
 }
 
-/// The table, the corpus and the targets of the fuzzer name the same things.
+/// The table, the corpus and the targets of the fuzzer have the same names.
 #[test]
 fn every_target_has_a_corpus_and_an_entry_of_the_fuzzer() {
     let table: BTreeSet<_> = TARGETS.iter().map(|(name, _)| (*name).to_owned()).collect();
@@ -43,7 +43,7 @@ fn every_target_has_a_corpus_and_an_entry_of_the_fuzzer() {
     }
 }
 
-/// Runs a check on a thread of the input's name, which is then in the message even where the stack overflows.
+/// Runs a check on a thread with the input's name, which the message then contains even if the stack overflows.
 fn is_finding(name: String, check: Check, bytes: Vec<u8>) -> bool {
     let thread = thread::Builder::new().name(name).spawn(move || check(&bytes)).expect("a thread");
     thread.join().is_err()
@@ -63,7 +63,7 @@ fn inputs(target: &str) -> Vec<(String, Vec<u8>)> {
     inputs
 }
 
-/// What is in a folder of `fuzz`.
+/// The names of the entries in a folder of `fuzz`.
 fn names(folder: &str) -> BTreeSet<String> {
     let entries = fs::read_dir(fuzz().join(folder)).unwrap();
     entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()

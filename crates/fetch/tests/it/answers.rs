@@ -1,9 +1,9 @@
-//! What a host answers, and what is made of it.
+//! Responses of hosts, and how they are handled.
 
 use picture::Format;
 use sluicegate_fetch::{FetchError, Options};
 
-use crate::world::{Certificate, Reply, World, answer, jpeg, png, redirect, webp};
+use crate::world::{Certificate, Reply, World, jpeg, png, redirect, response, webp};
 
 const URL: &str = "https://ok.example/a";
 
@@ -14,14 +14,14 @@ async fn fetch(reply: Vec<u8>) -> Result<Format, FetchError> {
 }
 
 async fn fetch_body(body: &[u8]) -> Result<Format, FetchError> {
-    fetch(answer("200 OK", &[], body)).await
+    fetch(response("200 OK", &[], body)).await
 }
 
 #[tokio::test]
 async fn a_picture_comes_back_as_it_was_sent() {
     for (body, format) in [(png(7, 5), Format::Png), (jpeg(7, 5), Format::Jpeg), (webp(7, 5), Format::Webp)] {
         let world = World::new();
-        world.reply("ok.example/a", Reply::Bytes(answer("200 OK", &[], &body)));
+        world.reply("ok.example/a", Reply::Bytes(response("200 OK", &[], &body)));
         let picture = world.fetch(URL).await.unwrap();
         assert_eq!((picture.head.format, picture.head.width, picture.head.height), (format, 7, 5));
         assert_eq!(picture.bytes, body);
@@ -31,7 +31,7 @@ async fn a_picture_comes_back_as_it_was_sent() {
 #[tokio::test]
 async fn exactly_these_headers_are_sent() {
     let world = World::new();
-    world.reply("ok.example/a?b=c%20d", Reply::Bytes(answer("200 OK", &[], &png(1, 1))));
+    world.reply("ok.example/a?b=c%20d", Reply::Bytes(response("200 OK", &[], &png(1, 1))));
     world.fetch("https://OK.example.:443/a?b=c%20d").await.unwrap();
     let request = concat!(
         "GET /a?b=c%20d HTTP/1.1\r\n",
@@ -45,16 +45,16 @@ async fn exactly_these_headers_are_sent() {
     assert_eq!(world.take_requests(), [request]);
 }
 
-/// The first bytes decide what a picture is, and not the media type.
+/// The format of an image is detected by its first bytes, not by its media type.
 #[tokio::test]
 async fn f08_the_first_bytes_decide_and_not_the_media_type() {
     let headers = [("Content-Type", "text/html"), ("Content-Encoding", "identity")];
-    assert_eq!(fetch(answer("200 OK", &headers, &png(1, 1))).await, Ok(Format::Png));
+    assert_eq!(fetch(response("200 OK", &headers, &png(1, 1))).await, Ok(Format::Png));
     let headers = [("Content-Type", "image/png")];
-    assert_eq!(fetch(answer("200 OK", &headers, b"<!doctype html>")).await, Err(FetchError::Kind));
+    assert_eq!(fetch(response("200 OK", &headers, b"<!doctype html>")).await, Err(FetchError::Kind));
 }
 
-/// Pages, SVG, JSON and polyglots are no pictures.
+/// Pages, SVG, JSON and polyglots are rejected.
 #[tokio::test]
 async fn f08_what_is_no_picture_is_refused() {
     let bodies: [&[u8]; 9] = [
@@ -63,7 +63,7 @@ async fn f08_what_is_no_picture_is_refused() {
         b"<!doctype html><img>",
         b"<svg xmlns='http://www.w3.org/2000/svg'/>",
         b"GIF89a\x05\x00\x07\x00\x00\x00\x00",
-        // A page first, a picture after it: whoever looks for the picture must not find it.
+        // A page followed by an image: the image must not be found.
         b"<script>\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0",
         b"BM\x3a\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\x01\0\0\0\x01\0\0\0",
         b"%PDF-1.7",
@@ -81,20 +81,20 @@ async fn only_200_is_an_answer() {
     for (status, code) in
         [("201 Created", 201), ("206 Partial", 206), ("300 Many", 300), ("404 No", 404), ("500 Oh", 500)]
     {
-        assert_eq!(fetch(answer(status, &[], &png(1, 1))).await, Err(FetchError::Status(code)));
+        assert_eq!(fetch(response(status, &[], &png(1, 1))).await, Err(FetchError::Status(code)));
     }
     assert_eq!(fetch(b"HTTP/1.1 304 Not Modified\r\n\r\n".to_vec()).await, Err(FetchError::Status(304)));
     assert_eq!(fetch(b"HTTP/1.1 101 Other\r\nUpgrade: a\r\n\r\n".to_vec()).await.unwrap_err().reason(), "status");
 }
 
-/// A body with a content encoding is refused.
+/// A body with a content encoding is rejected.
 #[tokio::test]
 async fn f07_a_packed_body_is_refused() {
     for coding in ["gzip", "br", "deflate", "identity, gzip", "zstd"] {
-        let packed = answer("200 OK", &[("Content-Encoding", coding)], &png(1, 1));
-        assert_eq!(fetch(packed).await, Err(FetchError::Encoding), "{coding}");
+        let encoded = response("200 OK", &[("Content-Encoding", coding)], &png(1, 1));
+        assert_eq!(fetch(encoded).await, Err(FetchError::Encoding), "{coding}");
     }
-    let twice = answer("200 OK", &[("Content-Encoding", "identity"), ("Content-Encoding", "gzip")], &png(1, 1));
+    let twice = response("200 OK", &[("Content-Encoding", "identity"), ("Content-Encoding", "gzip")], &png(1, 1));
     assert_eq!(fetch(twice).await, Err(FetchError::Encoding));
 }
 
@@ -105,22 +105,22 @@ async fn what_is_no_http_is_refused() {
     }
 }
 
-/// A certificate of another name, an expired one and one of nobody are refused before anything is asked.
+/// A certificate that is expired, untrusted or of another name fails before a request is sent.
 #[tokio::test]
 async fn f06_a_host_must_show_that_it_is_the_one_of_the_url() {
     for certificate in [Certificate::OfAnotherName, Certificate::Expired, Certificate::OfAnotherCa] {
         let world = World::with(certificate);
-        world.reply("ok.example/a", Reply::Bytes(answer("200 OK", &[], &png(1, 1))));
+        world.reply("ok.example/a", Reply::Bytes(response("200 OK", &[], &png(1, 1))));
         assert_eq!(world.fetch(URL).await, Err(FetchError::Tls));
         assert!(world.take_requests().is_empty());
     }
 }
 
-/// A good certificate of one host is none of another.
+/// A valid certificate of one host is rejected for another.
 #[tokio::test]
 async fn f06_the_certificate_is_held_against_the_name_of_the_url() {
     let world = World::new();
-    world.reply("another.example/a", Reply::Bytes(answer("200 OK", &[], &png(1, 1))));
+    world.reply("another.example/a", Reply::Bytes(response("200 OK", &[], &png(1, 1))));
     assert_eq!(world.fetch("https://another.example/a").await, Err(FetchError::Tls));
     assert!(world.take_requests().is_empty());
 }
@@ -128,21 +128,21 @@ async fn f06_the_certificate_is_held_against_the_name_of_the_url() {
 #[tokio::test]
 async fn the_roots_of_the_web_do_not_vouch_for_a_made_up_host() {
     let world = World::new();
-    world.reply("ok.example/a", Reply::Bytes(answer("200 OK", &[], &png(1, 1))));
+    world.reply("ok.example/a", Reply::Bytes(response("200 OK", &[], &png(1, 1))));
     assert_eq!(world.fetcher_with(Options::default()).fetch(URL).await, Err(FetchError::Tls));
 }
 
-/// The other end must have the address that was checked.
+/// The peer must have the address that was validated.
 #[tokio::test]
 async fn f04_the_other_end_must_be_who_was_dialled() {
     let world = World::new();
-    world.reply("ok.example/a", Reply::Bytes(answer("200 OK", &[], &png(1, 1))));
+    world.reply("ok.example/a", Reply::Bytes(response("200 OK", &[], &png(1, 1))));
     world.peer("10.0.0.1:443");
     assert_eq!(world.fetch(URL).await.unwrap_err().reason(), "address");
     assert!(world.take_requests().is_empty());
 }
 
-/// A client cannot tell the causes in the network apart.
+/// A client gets the same message for all errors that depend on the network.
 #[tokio::test]
 async fn f09_a_client_cannot_tell_network_causes_apart() {
     let world = World::new();
@@ -151,7 +151,7 @@ async fn f09_a_client_cannot_tell_network_causes_apart() {
     world.name("empty.ok.example", &[&[]]);
     world.reply("ok.example/moved", redirect(302, "https://10.0.0.1/"));
     let mut messages = Vec::new();
-    for (place, reason) in [
+    for (url, reason) in [
         ("private.ok.example", "address"),
         ("closed.ok.example", "unreachable"),
         ("empty.ok.example", "unreachable"),
@@ -159,8 +159,8 @@ async fn f09_a_client_cannot_tell_network_causes_apart() {
         ("ok.example/absent", "status"),
         ("ok.example/moved", "redirect"),
     ] {
-        let error = world.fetch(&format!("https://{place}")).await.unwrap_err();
-        assert_eq!(error.reason(), reason, "{place}");
+        let error = world.fetch(&format!("https://{url}")).await.unwrap_err();
+        assert_eq!(error.reason(), reason, "{url}");
         messages.push(error.client_message());
     }
     messages.dedup();

@@ -1,4 +1,4 @@
-//! How much, how long, how many, and from whom.
+//! Limits: size, time, concurrency, and allowed hosts.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -6,12 +6,12 @@ use std::time::Duration;
 use sluicegate_fetch::{FetchError, Mode, Options};
 use tokio::time::{Instant, timeout};
 
-use crate::world::{PUBLIC_NAT64, Reply, World, answer, png, redirect};
+use crate::world::{PUBLIC_NAT64, Reply, World, png, redirect, response};
 
 const URL: &str = "https://ok.example/a";
 const CAP: usize = 64 << 10;
 
-/// Fetches with a cap of [`CAP`] bytes; tells how long a body was.
+/// Fetches with a limit of [`CAP`] bytes. Returns the length of the body.
 async fn fetch(reply: Reply) -> Result<usize, FetchError> {
     let world = World::new();
     world.reply("ok.example/a", reply);
@@ -34,23 +34,23 @@ fn chunked(body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body, b"\r\n0\r\n\r\n"].concat()
 }
 
-/// A picture may be as large as the cap and no larger, however it is framed.
+/// The size of an image is limited exactly, whatever the framing.
 #[tokio::test]
 async fn f07_a_body_may_be_as_large_as_the_cap_and_no_larger() {
-    for write in [|body: &[u8]| answer("200 OK", &[], body), without_length, chunked] {
+    for write in [|body: &[u8]| response("200 OK", &[], body), without_length, chunked] {
         assert_eq!(fetch(Reply::Bytes(write(&body(CAP)))).await, Ok(CAP));
         assert_eq!(fetch(Reply::Bytes(write(&body(CAP + 1)))).await, Err(FetchError::TooLarge));
     }
 }
 
-/// A length over the cap is refused before the body comes.
+/// A declared length over the limit is rejected before the body is read.
 #[tokio::test(start_paused = true)]
 async fn f07_a_length_over_the_cap_is_refused_before_the_body() {
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", CAP + 1);
     assert_eq!(fetch(Reply::Stall(head.into_bytes())).await, Err(FetchError::TooLarge));
 }
 
-/// A length that is a lie is of no use.
+/// A wrong declared length does not bypass the limit.
 #[tokio::test]
 async fn f07_a_length_that_is_a_lie_is_of_no_use() {
     let more = b"HTTP/1.1 200 OK\r\nContent-Length: 60000\r\n\r\n";
@@ -59,7 +59,7 @@ async fn f07_a_length_that_is_a_lie_is_of_no_use() {
     assert_eq!(fetch(Reply::Endless([less, &png(1, 1)[..]].concat(), vec![0; 999])).await, Ok(33));
 }
 
-/// An endless body ends at the cap.
+/// An endless body is aborted at the limit.
 #[tokio::test]
 async fn f07_an_endless_body_ends_at_the_cap() {
     let head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
@@ -68,12 +68,12 @@ async fn f07_an_endless_body_ends_at_the_cap() {
     assert_eq!(fetch(Reply::Endless(head, b"A: b\r\n".to_vec())).await.unwrap_err().reason(), "unreachable");
 }
 
-/// Whoever stalls or drips is left after fifteen seconds.
+/// A host that stalls or drips times out after fifteen seconds.
 #[tokio::test(start_paused = true)]
 async fn f07_whoever_stalls_or_drips_is_left_after_fifteen_seconds() {
-    let begun = b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n\x89PNG".to_vec();
-    let drip = Reply::Slow(answer("200 OK", &[], &png(1, 1)), Duration::from_secs(1));
-    for reply in [Reply::Stall(Vec::new()), Reply::Stall(begun), drip] {
+    let partial = b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n\x89PNG".to_vec();
+    let drip = Reply::Slow(response("200 OK", &[], &png(1, 1)), Duration::from_secs(1));
+    for reply in [Reply::Stall(Vec::new()), Reply::Stall(partial), drip] {
         let start = Instant::now();
         assert_eq!(fetch(reply).await, Err(FetchError::Timeout));
         assert_eq!(start.elapsed().as_secs(), 15);
@@ -83,7 +83,7 @@ async fn f07_whoever_stalls_or_drips_is_left_after_fifteen_seconds() {
 #[tokio::test(start_paused = true)]
 async fn the_time_is_for_all_redirects_together() {
     let world = World::new();
-    let drip = answer("302 Found", &[("Location", "/a")], b"");
+    let drip = response("302 Found", &[("Location", "/a")], b"");
     world.reply("ok.example/a", Reply::Slow(drip, Duration::from_millis(100)));
     let start = Instant::now();
     assert_eq!(world.fetch(URL).await, Err(FetchError::Timeout));
@@ -91,7 +91,7 @@ async fn the_time_is_for_all_redirects_together() {
     assert!(world.take_requests().len() > 1);
 }
 
-/// One fetch more than allowed is refused, and its place comes back.
+/// A fetch over the limit of concurrent fetches is rejected, and finished fetches free their slots.
 #[tokio::test(start_paused = true)]
 async fn f11_one_more_than_allowed_is_refused_and_its_place_comes_back() {
     let world = World::new();
@@ -100,7 +100,7 @@ async fn f11_one_more_than_allowed_is_refused_and_its_place_comes_back() {
     let other = fetcher.clone();
     let (first, second) = tokio::join!(fetcher.fetch(URL), other.fetch(URL));
     assert_eq!((first, second), (Err(FetchError::Timeout), Err(FetchError::Busy)));
-    assert_eq!(other.fetch(URL).await, Err(FetchError::Timeout), "there is room again");
+    assert_eq!(other.fetch(URL).await, Err(FetchError::Timeout), "the slot is free again");
 }
 
 #[tokio::test(start_paused = true)]
@@ -109,16 +109,16 @@ async fn c05_a_dropped_fetch_closes_its_connection_and_gives_its_place_back() {
     world.reply("ok.example/a", Reply::Stall(b"HTTP/1.1 200 OK\r\n".to_vec()));
     let fetcher = world.fetcher_with(Options { at_once: 1, ..world.options() });
     for _ in 0..2 {
-        assert!(timeout(Duration::from_secs(1), fetcher.fetch(URL)).await.is_err(), "it was under way");
-        timeout(Duration::from_secs(1), world.closed()).await.expect("the host sees the end");
+        assert!(timeout(Duration::from_secs(1), fetcher.fetch(URL)).await.is_err(), "the fetch was in progress");
+        timeout(Duration::from_secs(1), world.closed()).await.expect("the connection is closed");
     }
 }
 
-/// Nothing is looked up or dialled when fetching is off.
+/// Nothing is resolved or dialed when fetching is disabled.
 #[tokio::test]
 async fn f14_nothing_is_fetched_when_it_is_off() {
     let world = World::new();
-    world.reply("ok.example/a", Reply::Bytes(answer("200 OK", &[], &png(1, 1))));
+    world.reply("ok.example/a", Reply::Bytes(response("200 OK", &[], &png(1, 1))));
     let fetcher = world.fetcher_with(Options { mode: Mode::Off, ..world.options() });
     assert_eq!(fetcher.fetch(URL).await, Err(FetchError::Off));
     assert!(world.take_lookups().is_empty());
@@ -127,9 +127,9 @@ async fn f14_nothing_is_fetched_when_it_is_off() {
 #[tokio::test]
 async fn a_list_names_all_hosts_that_are_asked() {
     let world = World::new();
-    let picture = || Reply::Bytes(answer("200 OK", &[], &png(1, 1)));
-    for place in ["ok.example/a", "other.ok.example/"] {
-        world.reply(place, picture());
+    let picture = || Reply::Bytes(response("200 OK", &[], &png(1, 1)));
+    for url in ["ok.example/a", "other.ok.example/"] {
+        world.reply(url, picture());
     }
     world.reply("ok.example/away", redirect(302, "https://other.ok.example/"));
     world.name("in.ok.example", &[&["10.0.0.1:443".parse().unwrap()]]);
@@ -138,33 +138,37 @@ async fn a_list_names_all_hosts_that_are_asked() {
     assert!(fetcher.fetch(URL).await.is_ok());
     assert_eq!(fetcher.fetch("https://other.ok.example/").await, Err(FetchError::NotListed));
     assert_eq!(fetcher.fetch("https://ok.example/away").await.unwrap_err().reason(), "redirect");
-    assert_eq!(fetcher.fetch("https://in.ok.example/").await.unwrap_err().reason(), "address", "a list opens no doors");
+    assert_eq!(
+        fetcher.fetch("https://in.ok.example/").await.unwrap_err().reason(),
+        "address",
+        "the allow list does not allow private addresses"
+    );
     assert_eq!(fetcher.fetch("https://127.0.0.1/").await.unwrap_err().reason(), "url");
 }
 
-/// Names that lead to our own listeners are refused.
+/// Names that resolve to the gateway's own listeners are rejected.
 #[tokio::test]
 async fn f12_the_gateway_does_not_ask_itself() {
     for own in ["93.184.215.14:443", "93.184.215.14:8080", "[::ffff:93.184.215.14]:443"] {
         let world = World::new();
-        world.reply("ok.example/a", Reply::Bytes(answer("200 OK", &[], &png(1, 1))));
+        world.reply("ok.example/a", Reply::Bytes(response("200 OK", &[], &png(1, 1))));
         let fetcher = world.fetcher_with(Options { listeners: vec![own.parse().unwrap()], ..world.options() });
         assert_eq!(fetcher.fetch(URL).await.unwrap_err().reason(), "address", "{own}");
         world.name("ok.example", &[&[PUBLIC_NAT64.parse().unwrap()]]);
-        assert_eq!(fetcher.fetch(URL).await.unwrap_err().reason(), "address", "{own} by another name");
-        assert!(world.take_dialled().is_empty());
+        assert_eq!(fetcher.fetch(URL).await.unwrap_err().reason(), "address", "{own} as NAT64");
+        assert!(world.take_dialed().is_empty());
     }
 }
 
 #[tokio::test]
 async fn the_next_address_is_tried_when_one_does_not_answer() {
     let world = World::new();
-    world.reply("ok.example/a", Reply::Bytes(answer("200 OK", &[], &png(1, 1))));
+    world.reply("ok.example/a", Reply::Bytes(response("200 OK", &[], &png(1, 1))));
     let (closed, open) = ("93.184.215.15:443".parse().unwrap(), "93.184.215.14:443".parse().unwrap());
     world.name("ok.example", &[&[closed, open]]);
     assert!(world.fetch(URL).await.is_ok());
-    assert_eq!(world.take_dialled(), [closed, open]);
+    assert_eq!(world.take_dialed(), [closed, open]);
     world.name("ok.example", &[&[closed; 40]]);
     assert_eq!(world.fetch(URL).await.unwrap_err().reason(), "unreachable");
-    assert_eq!(world.take_dialled().len(), 16);
+    assert_eq!(world.take_dialed().len(), 16);
 }

@@ -1,6 +1,6 @@
-//! The fetcher against names, connections and https hosts that are made up.
+//! Tests the fetcher against scripted DNS, connections and https hosts.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
+#![allow(clippy::unwrap_used, reason = "test helpers may panic")]
 
 mod world;
 

@@ -1,12 +1,12 @@
-//! Every refused range, in every spelling, by every way in: nothing but a public address is ever dialled.
+//! Every rejected range, in every notation, by URL, DNS and redirect: only public addresses are ever dialed.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use sluicegate_fetch::Fetcher;
 
-use crate::world::{PUBLIC, PUBLIC_NAT64, PUBLIC_V6, Reply, World, answer, png, redirect};
+use crate::world::{PUBLIC, PUBLIC_NAT64, PUBLIC_V6, Reply, World, png, redirect, response};
 
-/// No spelling of a refused address, given or redirected to, is looked up or dialled.
+/// No notation of a rejected address, in a URL or in a redirect, is resolved or dialed.
 #[tokio::test]
 async fn f02_f03_no_spelling_of_an_address_reaches_it() {
     let mut check = Check::new();
@@ -17,7 +17,7 @@ async fn f02_f03_no_spelling_of_an_address_reaches_it() {
     assert!(check.cases > 3_000, "{}", check.cases);
 }
 
-/// No answer of the DNS, mixed, flipped or behind a redirect, leads to a refused address.
+/// No DNS response, mixed, changing or behind a redirect, leads to a rejected address.
 #[tokio::test]
 async fn f02_f04_no_answer_of_the_dns_reaches_a_refused_address() {
     let mut check = Check::new();
@@ -40,8 +40,8 @@ fn there_are_more_than_five_thousand_cases() {
 #[tokio::test]
 async fn a_public_address_is_dialled_in_each_of_its_forms() {
     let world = World::new();
-    world.reply("ok.example/", Reply::Bytes(answer("200 OK", &[], &png(1, 1))));
-    for (form, dialled) in [
+    world.reply("ok.example/", Reply::Bytes(response("200 OK", &[], &png(1, 1))));
+    for (form, dialed) in [
         ("93.184.215.14", PUBLIC),
         ("::ffff:93.184.215.14", PUBLIC),
         ("64:ff9b::93.184.215.14", PUBLIC_NAT64),
@@ -49,11 +49,11 @@ async fn a_public_address_is_dialled_in_each_of_its_forms() {
     ] {
         world.name("ok.example", &[&[SocketAddr::new(form.parse().unwrap(), 443)]]);
         world.fetch("https://ok.example/").await.unwrap();
-        assert_eq!(world.take_dialled(), [dialled.parse().unwrap()], "{form}");
+        assert_eq!(world.take_dialed(), [dialed.parse().unwrap()], "{form}");
     }
 }
 
-/// Tries cases, and counts them.
+/// Runs and counts cases.
 struct Check {
     world: World,
     fetcher: Fetcher,
@@ -63,66 +63,66 @@ struct Check {
 impl Check {
     fn new() -> Self {
         let world = World::new();
-        // A text that is read as this name, whatever it hides behind it, is not answered with a picture.
+        // A URL that is parsed as this name, with an address hidden in it, gets no image.
         world.name("ok.example", &[&[public()]]);
         Self { fetcher: world.fetcher(), world, cases: 0 }
     }
 
-    /// A URL that a client gives.
+    /// A URL from a client.
     async fn literal(&mut self, text: &str) {
-        self.refused(&format!("https://{text}"), 0, text).await;
-        assert!(self.world.take_lookups().is_empty(), "{text}: refused before it is looked up");
+        self.assert_rejected(&format!("https://{text}"), 0, text).await;
+        assert!(self.world.take_lookups().is_empty(), "{text}: rejected before the DNS lookup");
     }
 
-    /// A URL to which a public host redirects.
+    /// A redirect of a public host to a URL.
     async fn redirected_to_literal(&mut self, text: &str) {
         self.world.reply("r.ok.example/", redirect(302, &format!("https://{text}")));
-        self.refused("https://r.ok.example/", 1, text).await;
+        self.assert_rejected("https://r.ok.example/", 1, text).await;
         assert_eq!(self.world.take_lookups(), ["r.ok.example"], "{text}");
     }
 
     /// A name with these addresses.
     async fn answer(&mut self, addresses: &[SocketAddr]) {
         self.world.name("a.ok.example", &[addresses]);
-        self.refused("https://a.ok.example/", 0, &format!("{addresses:?}")).await;
+        self.assert_rejected("https://a.ok.example/", 0, &format!("{addresses:?}")).await;
         assert_eq!(self.world.take_lookups(), ["a.ok.example"], "{addresses:?}");
     }
 
-    /// A name with this address, to which a public host redirects.
+    /// A redirect of a public host to a name with this address.
     async fn redirected_to_answer(&mut self, address: SocketAddr) {
         self.world.name("a.ok.example", &[&[address]]);
         self.world.reply("r.ok.example/", redirect(302, "https://a.ok.example/"));
-        self.refused("https://r.ok.example/", 1, &address.to_string()).await;
+        self.assert_rejected("https://r.ok.example/", 1, &address.to_string()).await;
         assert_eq!(self.world.take_lookups(), ["r.ok.example", "a.ok.example"], "{address}");
     }
 
-    /// A name that is public at the first lookup and not at the second: there is no second, but for a redirect to
-    /// the same name, where the second is judged as the first was.
+    /// DNS rebinding: a name that is public at the first lookup and not at the second. The second lookup is that of a
+    /// redirect to the same name, and is validated like the first.
     async fn rebound(&mut self, address: SocketAddr) {
         self.world.name("b.ok.example", &[&[public()], &[address]]);
         self.world.reply("b.ok.example/", redirect(307, "/again"));
-        self.world.reply("b.ok.example/again", Reply::Bytes(answer("200 OK", &[], &png(1, 1))));
-        self.refused("https://b.ok.example/", 1, &address.to_string()).await;
+        self.world.reply("b.ok.example/again", Reply::Bytes(response("200 OK", &[], &png(1, 1))));
+        self.assert_rejected("https://b.ok.example/", 1, &address.to_string()).await;
         assert_eq!(self.world.take_lookups(), ["b.ok.example"; 2], "{address}");
     }
 
-    /// The fetch fails after `dials` connections, all to the public host.
-    async fn refused(&mut self, url: &str, dials: usize, case: &str) {
+    /// Expects the fetch to fail after `dials` connections, all to the public host.
+    async fn assert_rejected(&mut self, url: &str, dials: usize, case: &str) {
         self.cases += 1;
-        let refused = self.fetcher.fetch(url).await.map(|_| ()).unwrap_err();
-        assert!(["url", "address", "redirect"].contains(&refused.reason()), "{case}: {refused}");
-        assert_eq!(self.world.take_dialled(), vec![public(); dials], "{case}");
+        let error = self.fetcher.fetch(url).await.map(|_| ()).unwrap_err();
+        assert!(["url", "address", "redirect"].contains(&error.reason()), "{case}: {error}");
+        assert_eq!(self.world.take_dialed(), vec![public(); dials], "{case}");
     }
 }
 
-/// What follows `https://`.
+/// Texts to follow `https://`.
 fn literals() -> Vec<String> {
     let v4 = V4.iter().flat_map(|range| sample_v4(range)).flat_map(spellings_v4);
     let v6 = V6.iter().flat_map(|range| sample_v6(range)).flat_map(spellings_v6);
     v4.chain(v6).collect()
 }
 
-/// What a lookup may give.
+/// Addresses that a lookup may return.
 fn answers() -> Vec<SocketAddr> {
     let v4 = V4.iter().flat_map(|range| sample_v4(range)).flat_map(|address| {
         let wrapped = wrappings(address).into_iter().map(IpAddr::V6);

@@ -1,5 +1,5 @@
-//! A network in memory: names with scripted answers, a dialler that writes down whom it was asked for, and hosts
-//! that speak TLS with certificates of a CA of their own.
+//! An in-memory network: scripted DNS, a dialer that records addresses, and https hosts with certificates of a test
+//! CA.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -18,23 +18,23 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{ServerConfig, version};
 
-/// Where the hosts of this network are.
+/// The address of the hosts of this network.
 pub(crate) const PUBLIC: &str = "93.184.215.14:443";
-/// Another place where they are.
+/// Their IPv6 address.
 pub(crate) const PUBLIC_V6: &str = "[2606:4700::1111]:443";
-/// The first, as a network of IPv6 alone names it.
+/// The first address as NAT64.
 pub(crate) const PUBLIC_NAT64: &str = "[64:ff9b::5db8:d70e]:443";
 
-/// What a host sends, and how it goes on then.
+/// The response of a host.
 #[derive(Clone)]
 pub(crate) enum Reply {
-    /// These bytes, and the end.
+    /// These bytes, then closes the connection.
     Bytes(Vec<u8>),
-    /// These bytes, and nothing more, on an open connection.
+    /// These bytes, then stalls.
     Stall(Vec<u8>),
-    /// The first, and then the second again and again.
+    /// The first bytes, then the second ones repeatedly.
     Endless(Vec<u8>, Vec<u8>),
-    /// The bytes one by one, each after this time.
+    /// The bytes one by one, each after this delay.
     Slow(Vec<u8>, Duration),
 }
 
@@ -47,7 +47,7 @@ pub(crate) enum Certificate {
     OfAnotherCa,
 }
 
-/// The network. Hosts answer by the host and path of the request; what was done is written down.
+/// The network. It responds by the host and path of the request, and records lookups, dials and requests.
 #[derive(Clone)]
 pub(crate) struct World {
     shared: Arc<Shared>,
@@ -62,13 +62,13 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// For each name the answers in turn; the last one stays.
+    /// The results of consecutive lookups of each name; the last one repeats.
     names: HashMap<String, VecDeque<Vec<SocketAddr>>>,
     replies: HashMap<String, Reply>,
     lookups: Vec<String>,
-    dialled: Vec<SocketAddr>,
+    dialed: Vec<SocketAddr>,
     requests: Vec<String>,
-    /// Who is at the other end, if not the one that was dialled.
+    /// The peer address, if it differs from the dialed one.
     peer: Option<SocketAddr>,
 }
 
@@ -82,17 +82,17 @@ impl World {
         Self { shared: Arc::new(Shared { state: Mutex::default(), acceptor, roots, closed: Notify::new() }) }
     }
 
-    /// A name whose lookups give these answers in turn, the last one for ever.
-    pub(crate) fn name(&self, host: &str, answers: &[&[SocketAddr]]) {
-        let answers = answers.iter().map(|answer| answer.to_vec()).collect();
-        self.state(|state| state.names.insert(host.to_owned(), answers));
+    /// Sets the results of consecutive lookups of a name; the last one repeats.
+    pub(crate) fn name(&self, host: &str, lookups: &[&[SocketAddr]]) {
+        let lookups = lookups.iter().map(|addresses| addresses.to_vec()).collect();
+        self.state(|state| state.names.insert(host.to_owned(), lookups));
     }
 
-    /// What is said to a request for `place`: host and path. The host gets a public address.
-    pub(crate) fn reply(&self, place: &str, reply: Reply) {
-        let host = place.split('/').next().unwrap();
+    /// Sets the response to requests for `url`: host and path. The host gets a public address.
+    pub(crate) fn reply(&self, url: &str, reply: Reply) {
+        let host = url.split('/').next().unwrap();
         self.state(|state| {
-            state.replies.insert(place.to_owned(), reply);
+            state.replies.insert(url.to_owned(), reply);
             let public = || VecDeque::from([vec![PUBLIC.parse().unwrap()]]);
             state.names.entry(host.to_owned()).or_insert_with(public);
         });
@@ -122,15 +122,15 @@ impl World {
         self.state(|state| std::mem::take(&mut state.lookups))
     }
 
-    pub(crate) fn take_dialled(&self) -> Vec<SocketAddr> {
-        self.state(|state| std::mem::take(&mut state.dialled))
+    pub(crate) fn take_dialed(&self) -> Vec<SocketAddr> {
+        self.state(|state| std::mem::take(&mut state.dialed))
     }
 
     pub(crate) fn take_requests(&self) -> Vec<String> {
         self.state(|state| std::mem::take(&mut state.requests))
     }
 
-    /// Waits until a connection has ended.
+    /// Waits until a connection is closed.
     pub(crate) async fn closed(&self) {
         self.shared.closed.notified().await;
     }
@@ -139,7 +139,7 @@ impl World {
         act(&mut self.shared.state.lock().unwrap())
     }
 
-    /// Answers one request.
+    /// Serves one request.
     async fn serve(&self, stream: DuplexStream) -> io::Result<()> {
         let mut stream = self.shared.acceptor.accept(stream).await?;
         let sni = stream.get_ref().1.server_name().unwrap_or_default().to_owned();
@@ -151,7 +151,7 @@ impl World {
         let path = head.split(' ').nth(1).unwrap();
         let reply = self.state(|state| state.replies.get(&format!("{sni}{path}")).cloned());
         self.state(|state| state.requests.push(head));
-        match reply.unwrap_or_else(|| Reply::Bytes(answer("404 Not Found", &[], b""))) {
+        match reply.unwrap_or_else(|| Reply::Bytes(response("404 Not Found", &[], b""))) {
             Reply::Bytes(bytes) => {
                 stream.write_all(&bytes).await?;
                 stream.shutdown().await
@@ -181,19 +181,19 @@ impl World {
 
 impl Resolve for World {
     fn resolve<'a>(&'a self, host: &'a str, _: u16) -> BoxFuture<'a, io::Result<Vec<SocketAddr>>> {
-        let answer = self.state(|state| {
+        let found = self.state(|state| {
             state.lookups.push(host.to_owned());
-            let answers = state.names.get_mut(host)?;
-            if answers.len() > 1 { answers.pop_front() } else { answers.front().cloned() }
+            let lookups = state.names.get_mut(host)?;
+            if lookups.len() > 1 { lookups.pop_front() } else { lookups.front().cloned() }
         });
-        Box::pin(async move { answer.ok_or_else(|| io::ErrorKind::NotFound.into()) })
+        Box::pin(async move { found.ok_or_else(|| io::ErrorKind::NotFound.into()) })
     }
 }
 
 impl Dial for World {
     fn dial(&self, address: SocketAddr) -> BoxFuture<'_, io::Result<Box<dyn Connection>>> {
         let peer = self.state(|state| {
-            state.dialled.push(address);
+            state.dialed.push(address);
             state.peer.unwrap_or(address)
         });
         let is_there = [PUBLIC, PUBLIC_V6, PUBLIC_NAT64].contains(&address.to_string().as_str());
@@ -204,33 +204,33 @@ impl Dial for World {
             let (near, far) = duplex(64 << 10);
             let world = self.clone();
             tokio::spawn(async move {
-                // How a connection ends is told by what the fetcher makes of it.
+                // Errors show in the result of the fetch.
                 let _ = world.serve(far).await;
                 world.shared.closed.notify_one();
             });
-            Ok(Box::new(Wire { stream: near, peer }) as Box<dyn Connection>)
+            Ok(Box::new(Stream { stream: near, peer }) as Box<dyn Connection>)
         })
     }
 }
 
-struct Wire {
+struct Stream {
     stream: DuplexStream,
     peer: SocketAddr,
 }
 
-impl Connection for Wire {
+impl Connection for Stream {
     fn peer(&self) -> io::Result<SocketAddr> {
         Ok(self.peer)
     }
 }
 
-impl AsyncRead for Wire {
+impl AsyncRead for Stream {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(cx, buf)
     }
 }
 
-impl AsyncWrite for Wire {
+impl AsyncWrite for Stream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, buf)
     }
@@ -244,22 +244,22 @@ impl AsyncWrite for Wire {
     }
 }
 
-/// An answer with its length.
-pub(crate) fn answer(status: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
-    let mut answer = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n", body.len());
+/// A response with a `Content-Length`.
+pub(crate) fn response(status: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
+    let mut response = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n", body.len());
     for (name, value) in headers {
-        answer += &format!("{name}: {value}\r\n");
+        response += &format!("{name}: {value}\r\n");
     }
-    let mut answer = (answer + "\r\n").into_bytes();
-    answer.extend_from_slice(body);
-    answer
+    let mut response = (response + "\r\n").into_bytes();
+    response.extend_from_slice(body);
+    response
 }
 
 pub(crate) fn redirect(status: u16, location: &str) -> Reply {
-    Reply::Bytes(answer(&format!("{status} Elsewhere"), &[("Location", location)], b""))
+    Reply::Bytes(response(&format!("{status} Elsewhere"), &[("Location", location)], b""))
 }
 
-/// The beginning of a PNG, which is all that is looked at.
+/// The start of a PNG, up to its header, which is all that is read.
 pub(crate) fn png(width: u32, height: u32) -> Vec<u8> {
     let mut png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
     png.extend(width.to_be_bytes());
@@ -268,7 +268,7 @@ pub(crate) fn png(width: u32, height: u32) -> Vec<u8> {
     png
 }
 
-/// The beginning of a JPEG: its frame header.
+/// The start of a JPEG, up to its frame header.
 pub(crate) fn jpeg(width: u16, height: u16) -> Vec<u8> {
     let mut jpeg = b"\xff\xd8\xff\xc0\x00\x0b\x08".to_vec();
     jpeg.extend(height.to_be_bytes());
@@ -277,7 +277,7 @@ pub(crate) fn jpeg(width: u16, height: u16) -> Vec<u8> {
     jpeg
 }
 
-/// The beginning of a WebP: its extended header, in which sides are one less.
+/// The start of a WebP, up to its extended header, which stores sides minus one.
 pub(crate) fn webp(width: u8, height: u8) -> Vec<u8> {
     let mut webp = b"RIFF\x16\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0".to_vec();
     webp.extend([width - 1, 0, 0, height - 1, 0, 0]);

@@ -1,4 +1,4 @@
-//! A reply that is all there, handed out piece by piece.
+//! A response body that is completely in memory, sent in frames of bounded size.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -11,23 +11,24 @@ use http_body_util::BodyExt;
 
 use super::Body;
 
-/// A body that is all there.
+/// Returns a body of these bytes.
 pub(crate) fn whole(bytes: Bytes) -> Body {
-    Whole { first: bytes, more: VecDeque::new() }.map_err(|never| match never {}).boxed_unsync()
+    Buffered { first: bytes, more: VecDeque::new() }.map_err(|never| match never {}).boxed_unsync()
 }
 
-/// A body that is all there, in pieces.
+/// Returns a body of these bytes, in order, without joining them.
 pub(crate) fn in_pieces(pieces: Vec<Bytes>) -> Body {
-    Whole { first: Bytes::new(), more: pieces.into() }.map_err(|never| match never {}).boxed_unsync()
+    Buffered { first: Bytes::new(), more: pieces.into() }.map_err(|never| match never {}).boxed_unsync()
 }
 
-/// Bytes that are handed out piece by piece, so that what a client has not taken is known to be here.
-struct Whole {
+/// A buffered body. Its frames are small, so that the bytes that the client has not read yet are still held here and
+/// not in the socket's buffers.
+struct Buffered {
     first: Bytes,
     more: VecDeque<Bytes>,
 }
 
-impl HttpBody for Whole {
+impl HttpBody for Buffered {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -36,7 +37,7 @@ impl HttpBody for Whole {
             let Some(next) = self.more.pop_front() else { return Poll::Ready(None) };
             self.first = next;
         }
-        let length = self.first.len().min(AT_ONCE);
+        let length = self.first.len().min(MAX_FRAME);
         Poll::Ready(Some(Ok(Frame::data(self.first.split_to(length)))))
     }
 
@@ -50,13 +51,13 @@ impl HttpBody for Whole {
     }
 }
 
-/// Whether a body is taken in one go, as soon as it is there.
+/// Returns true if the body fits into a single frame.
 pub(crate) fn is_short(body: &Body) -> bool {
-    body.size_hint().upper().is_some_and(|length| length <= AT_ONCE as u64)
+    body.size_hint().upper().is_some_and(|length| length <= MAX_FRAME as u64)
 }
 
-/// So much is handed to the socket at once.
-pub(super) const AT_ONCE: usize = 64 << 10;
+/// The largest frame of a body, in bytes.
+pub(super) const MAX_FRAME: usize = 64 << 10;
 
 #[cfg(test)]
 mod tests {
@@ -64,7 +65,7 @@ mod tests {
 
     #[test]
     fn a_short_reply_is_taken_at_once() {
-        assert!(is_short(&whole(vec![0; AT_ONCE].into())) && !is_short(&whole(vec![0; AT_ONCE + 1].into())));
+        assert!(is_short(&whole(vec![0; MAX_FRAME].into())) && !is_short(&whole(vec![0; MAX_FRAME + 1].into())));
         assert!(whole(Bytes::new()).is_end_stream() && in_pieces(vec![Bytes::new()]).is_end_stream());
     }
 }

@@ -1,4 +1,4 @@
-//! A reply on its way to a client that may be slow.
+//! A response body that holds its record until it is sent.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -14,28 +14,31 @@ use crate::lifecycle::AbortSignal;
 use crate::outcome::Outcome;
 use crate::record::Record;
 
-/// Lets the record of a request end when its reply has been handed to the socket, with the permit that it holds. A
-/// reply that is not taken whole by the deadline, or until the process ends, breaks off.
-pub(crate) fn delivered(body: Body, record: Record, deadline: Instant, cut: AbortSignal) -> Body {
-    Delivered { body, record: Some(record), deadline: Box::pin(sleep_until(deadline)), cut: Box::pin(cut.wait()) }
+/// Attaches the record of a request, and the permit that it holds, to the response body: the record ends when the last
+/// byte has been handed to the socket. The body is aborted at the deadline and at the end of a shutdown.
+pub(crate) fn delivered(body: Body, record: Record, deadline: Instant, abort: AbortSignal) -> Body {
+    Delivered { body, record: Some(record), deadline: Box::pin(sleep_until(deadline)), abort: Box::pin(abort.wait()) }
         .boxed_unsync()
 }
 
 struct Delivered {
     body: Body,
-    /// Until the last byte is out.
+    /// `Some` until the last byte is handed out.
     record: Option<Record>,
     deadline: Pin<Box<Sleep>>,
-    cut: Pin<Box<dyn Future<Output = ()> + Send>>,
+    abort: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
 impl Delivered {
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
-        if self.cut.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(Some(Err(Aborted::new(Outcome::Shutdown, "the process ends"))));
+        if self.abort.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Some(Err(Aborted::new(Outcome::Shutdown, "shutdown before the response was sent"))));
         }
         if self.deadline.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(Some(Err(Aborted::new(Outcome::Timeout, "the reply was not taken whole in time"))));
+            return Poll::Ready(Some(Err(Aborted::new(
+                Outcome::Timeout,
+                "request timeout before the response was sent",
+            ))));
         }
         Pin::new(&mut self.body).poll_frame(cx)
     }
@@ -51,7 +54,7 @@ impl HttpBody for Delivered {
             Some(Ok(_)) if !self.body.is_end_stream() => {}
             Some(Err(aborted)) => {
                 if let Some(mut record) = self.record.take() {
-                    // Who reads it learns of it by a connection that breaks off: nothing was said yet that is untrue.
+                    // The client notices by the closed connection; the status and bytes sent so far stay correct.
                     record.outcome = Some(aborted.outcome);
                     record.cause = Some(aborted.cause.clone());
                 }
@@ -76,7 +79,7 @@ impl HttpBody for Delivered {
 
 impl Drop for Delivered {
     fn drop(&mut self) {
-        // The client went away before the end, whatever the engine had come to.
+        // The client disconnected before the end; that outweighs the outcome of the engine.
         if let Some(record) = self.record.as_mut().filter(|record| record.code.is_none()) {
             record.outcome = None;
         }
@@ -90,13 +93,13 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::body::buffered::{AT_ONCE, in_pieces, is_short, whole};
+    use crate::body::buffered::{MAX_FRAME, in_pieces, is_short, whole};
     use crate::lifecycle::{Lifecycle, Phase};
     use crate::limit::Limiter;
     use crate::metrics::Metrics;
 
-    /// A reply on its way, which took three turns to hand out.
-    struct Scene {
+    /// A response body of three frames, and all that its record reports to.
+    struct Harness {
         limiter: Limiter,
         lifecycle: Lifecycle,
         metrics: Arc<Metrics>,
@@ -105,27 +108,27 @@ mod tests {
 
     const SPAN: Duration = Duration::from_secs(9);
 
-    impl Scene {
+    impl Harness {
         fn new() -> Self {
             let (limiter, lifecycle, metrics) = (Limiter::new(1, 1), Lifecycle::new(), Arc::new(Metrics::new()));
             let mut record = Record::new(Arc::clone(&metrics), Arc::default(), "req_1".to_owned());
             record.permit = limiter.take("key");
             record.stream = true;
             record.end(Outcome::Incomplete);
-            let body = in_pieces(vec![vec![1; AT_ONCE + 1].into(), Bytes::new(), vec![2; 9].into()]);
+            let body = in_pieces(vec![vec![1; MAX_FRAME + 1].into(), Bytes::new(), vec![2; 9].into()]);
             assert!(!is_short(&body));
-            let body = delivered(body, record, Instant::now() + SPAN, lifecycle.cut());
+            let body = delivered(body, record, Instant::now() + SPAN, lifecycle.abort_signal());
             Self { limiter, lifecycle, metrics, body }
         }
 
-        /// How long the next piece is.
+        /// Returns the length of the next frame.
         async fn next(&mut self) -> Option<Result<usize, Outcome>> {
             let frame = poll_fn(|cx| Pin::new(&mut self.body).poll_frame(cx)).await?;
             Some(frame.map(|frame| frame.into_data().unwrap().len()).map_err(|aborted| aborted.outcome))
         }
 
-        /// The outcome that was told, and how many permits are out.
-        fn told(&self) -> (Option<String>, usize) {
+        /// Returns the recorded outcome, and the number of permits in use.
+        fn recorded(&self) -> (Option<String>, usize) {
             let text = self.metrics.render(0, Duration::ZERO);
             let line = text.lines().find_map(|line| line.strip_prefix("sluicegate_streams_ended_total{"));
             let outcome = line.map(|line| line.split('"').nth(3).unwrap().to_owned());
@@ -133,38 +136,38 @@ mod tests {
         }
     }
 
-    /// A plain reply holds its permit until its last byte, and its outcome is the one that the engine had come to.
+    /// A plain response holds its permit until its last byte, and its outcome is the one that the engine reported.
     #[tokio::test(start_paused = true)]
     async fn c06_a_plain_reply_ends_with_its_last_byte() {
-        let mut scene = Scene::new();
-        for length in [AT_ONCE, 1] {
-            assert_eq!((scene.next().await, scene.told()), (Some(Ok(length)), (None, 1)));
+        let mut harness = Harness::new();
+        for length in [MAX_FRAME, 1] {
+            assert_eq!((harness.next().await, harness.recorded()), (Some(Ok(length)), (None, 1)));
         }
-        assert_eq!((scene.next().await, scene.told()), (Some(Ok(9)), (Some("incomplete".to_owned()), 0)));
-        assert!(scene.body.is_end_stream() && scene.next().await.is_none());
+        assert_eq!((harness.next().await, harness.recorded()), (Some(Ok(9)), (Some("incomplete".to_owned()), 0)));
+        assert!(harness.body.is_end_stream() && harness.next().await.is_none());
     }
 
-    /// A client that leaves in the midst of a plain reply is told of as gone.
+    /// A client that disconnects during a plain response is recorded as `client_gone`.
     #[tokio::test(start_paused = true)]
     async fn c01_a_client_that_leaves_a_plain_reply_is_gone() {
-        let mut scene = Scene::new();
-        assert_eq!(scene.next().await, Some(Ok(AT_ONCE)));
-        scene.body = whole(Bytes::new());
-        assert_eq!(scene.told(), (Some("client_gone".to_owned()), 0));
+        let mut harness = Harness::new();
+        assert_eq!(harness.next().await, Some(Ok(MAX_FRAME)));
+        harness.body = whole(Bytes::new());
+        assert_eq!(harness.recorded(), (Some("client_gone".to_owned()), 0));
     }
 
-    /// A plain reply that is still being taken at the cut, or when its time is over, breaks off.
+    /// A plain response that is still being sent at the end of a shutdown, or at its deadline, is aborted.
     #[tokio::test(start_paused = true)]
     async fn d03_a_plain_reply_breaks_off_at_the_cut_and_at_its_deadline() {
-        for (outcome, told) in [(Outcome::Shutdown, "shutdown"), (Outcome::Timeout, "timeout")] {
-            let mut scene = Scene::new();
-            assert_eq!(scene.next().await, Some(Ok(AT_ONCE)));
+        for (outcome, label) in [(Outcome::Shutdown, "shutdown"), (Outcome::Timeout, "timeout")] {
+            let mut harness = Harness::new();
+            assert_eq!(harness.next().await, Some(Ok(MAX_FRAME)));
             match outcome {
-                Outcome::Shutdown => scene.lifecycle.enter(Phase::Aborting),
+                Outcome::Shutdown => harness.lifecycle.enter(Phase::Aborting),
                 _ => tokio::time::advance(SPAN).await,
             }
-            assert_eq!(scene.next().await, Some(Err(outcome)));
-            assert_eq!(scene.told(), (Some(told.to_owned()), 0));
+            assert_eq!(harness.next().await, Some(Err(outcome)));
+            assert_eq!(harness.recorded(), (Some(label.to_owned()), 0));
         }
     }
 }

@@ -1,8 +1,8 @@
-//! A stream of events as a response body.
+//! A response body that streams events.
 //!
-//! It pulls the engine only as fast as the client reads. It owns the permit and the record, so both end with it:
-//! when the last event is out, or when the client is gone and hyper drops it. Whatever happens to the engine, the
-//! client gets exactly one terminal event.
+//! It pulls the engine only as fast as the client reads. It owns the record and the permit, so both end with it: when
+//! the last event has been sent, or when the client disconnects and hyper drops the body. Whatever happens to the
+//! engine, the client gets exactly one terminal event.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,79 +21,79 @@ use pin_project_lite::pin_project;
 use tokio::time::{Instant, Sleep, sleep_until};
 use wire::ApiError;
 
-use super::buffered::AT_ONCE;
+use super::buffered::MAX_FRAME;
 use super::{Aborted, plain};
 use crate::lifecycle::AbortSignal;
 use crate::outcome::{Ending, Outcome};
 use crate::record::Record;
 use crate::refusal::Refusal;
 
-/// What turns the doings of an engine, or the bytes of an upstream, into the bytes of a stream.
+/// Encodes the events of an engine, or the bytes of an upstream, as the bytes of a stream.
 pub(crate) trait Telling {
-    /// One thing that is done.
+    /// An event, or a chunk of bytes.
     type Step;
-    /// Where the steps come from, pulled one at a time.
+    /// The source of the steps, which are pulled one at a time.
     type Source: Stream<Item = Result<Self::Step, Fault>> + Send + Unpin;
 
-    /// Takes a step and tells it.
+    /// Writes a step.
     ///
     /// # Errors
-    /// When the step itself is a failure, which is still to be told.
+    /// Returns a fault, which is not written yet, if the step is a failure.
     fn step(&mut self, step: Self::Step, out: &mut Vec<u8>) -> Result<Told, Fault>;
 
-    /// Takes the end of the source, when none of its steps was the last.
+    /// Handles the end of a source whose steps did not include the last one.
     ///
     /// # Errors
-    /// When that is no end.
+    /// Returns a fault if the stream is not complete.
     fn end(&mut self, _: &mut Vec<u8>) -> Result<Ending, Fault> {
-        Err(EngineError::Internal("the engine ended without an end".to_owned()).into())
+        Err(EngineError::Internal("stream ended without a terminal event".to_owned()).into())
     }
 
-    /// Tells the failure that ends the stream.
+    /// Writes the failure that ends the stream.
     fn fail(&mut self, error: &ApiError, out: &mut Vec<u8>);
 
-    /// Tells that a silent stream is open.
+    /// Writes a keep-alive.
     fn keep_alive(&self, out: &mut Vec<u8>);
 
-    /// How long the source may go without a step. Nothing: for ever.
+    /// Returns the idle timeout: the longest time between two steps of the source. `None` means no limit.
     fn patience(&self) -> Option<Duration> {
         None
     }
 
-    /// Lets go of a source whose last step was told.
+    /// Releases a source whose last step has been written.
     fn settle(source: Self::Source) {
         drop(source);
     }
 }
 
-/// What a step told.
+/// The effect of a step on the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
-    /// That an answer begins, and nothing of it.
+    /// The opening of an answer, without content.
     Opening,
-    /// Some of the answer.
+    /// Content of the answer.
     More,
-    /// Nothing that the client sees.
+    /// Nothing visible to the client.
     Nothing,
-    /// The last of it.
+    /// The end of the answer.
     End(Ending),
 }
 
-/// Why an answer that was begun does not go on.
+/// A failure of an answer that has started.
 #[derive(Debug)]
 pub(crate) struct Fault {
-    /// What the client is told.
+    /// The error for the client.
     pub(crate) error: ApiError,
-    /// What the log says beyond that.
+    /// The cause, for the log alone.
     pub(crate) cause: Option<String>,
-    /// How the answer ended.
+    /// The outcome to record.
     pub(crate) outcome: Outcome,
 }
 
 impl From<EngineError> for Fault {
     fn from(error: EngineError) -> Self {
-        let (told, outcome) = (translate::api_error(&error), Outcome::of_failure(&error));
-        Self { error: told, cause: plain::cause(&error), outcome }
+        let outcome = Outcome::of_failure(&error);
+        Self { error: translate::api_error(&error), cause: plain::cause(&error), outcome }
     }
 }
 
@@ -105,60 +105,62 @@ impl From<Refusal> for Fault {
 }
 
 pin_project! {
-    /// An answer in the client's protocol, event by event.
+    /// The body of a streamed answer in the client's protocol.
     pub(crate) struct Events<T: Telling> {
         source: Option<T::Source>,
         answer: T,
         buffer: Vec<u8>,
-        // What was told and is not handed out yet, and how the answer ends with it.
+        // Encoded bytes that are not handed out yet, and how the answer ends after them.
         rest: Bytes,
         ending: Option<Ending>,
-        silence: Duration,
-        // When something was written last, and when the source told something last.
-        spoke: Instant,
-        heard: Instant,
-        // Whether something was handed out since the source was asked last: how long a client takes is no silence.
+        keep_alive: Duration,
+        // When something was last written to the client, and when the source last made progress.
+        last_write: Instant,
+        last_event: Instant,
+        // True if a frame was handed out since the source was last polled: the time that the client took to read it
+        // does not count as idle time of the source.
         was_taken: bool,
-        // Comes when one of them is too long ago; it is set anew only then, since events are many.
+        // Fires when a keep-alive or the idle timeout may be due. It is not reset for each event, because events are
+        // frequent: only when it fires, or when the idle timeout changes.
         #[pin]
-        watch: Sleep,
+        timer: Sleep,
         #[pin]
         deadline: Sleep,
-        cut: Pin<Box<dyn Future<Output = ()> + Send>>,
-        // What was done since others had their turn: bytes, and something for each step.
-        turn: usize,
+        abort: Pin<Box<dyn Future<Output = ()> + Send>>,
+        // Work since the task last yielded: bytes, plus a fixed cost for each step.
+        work: usize,
         record: Record,
     }
 }
 
-/// When a stream says something by itself.
+/// The time limits of a stream.
 #[derive(Clone, Debug)]
 pub(crate) struct Timing {
-    /// After so much silence it says that it is alive.
-    pub(crate) silence: Duration,
-    /// Then it gives up.
+    /// The interval after which a silent stream gets a keep-alive.
+    pub(crate) keep_alive: Duration,
+    /// The time at which the stream fails with a timeout.
     pub(crate) deadline: Instant,
 }
 
 impl<T: Telling> Events<T> {
-    /// The stream of an answer that was begun.
-    pub(crate) fn new(source: T::Source, answer: T, timing: &Timing, cut: AbortSignal, record: Record) -> Self {
+    /// Creates the body of an answer whose steps come from `source`.
+    pub(crate) fn new(source: T::Source, answer: T, timing: &Timing, abort: AbortSignal, record: Record) -> Self {
         let now = Instant::now();
-        let first = answer.patience().map_or(timing.silence, |patience| patience.min(timing.silence));
+        let first = answer.patience().map_or(timing.keep_alive, |idle_timeout| idle_timeout.min(timing.keep_alive));
         Self {
             source: Some(source),
             answer,
             buffer: Vec::new(),
             rest: Bytes::new(),
             ending: None,
-            silence: timing.silence,
-            spoke: now,
-            heard: now,
+            keep_alive: timing.keep_alive,
+            last_write: now,
+            last_event: now,
             was_taken: false,
-            watch: sleep_until(now + first),
+            timer: sleep_until(now + first),
             deadline: sleep_until(timing.deadline),
-            cut: Box::pin(cut.wait()),
-            turn: 0,
+            abort: Box::pin(abort.wait()),
+            work: 0,
             record,
         }
     }
@@ -173,10 +175,10 @@ impl<T: Telling> Body for Events<T> {
             let this = self.as_mut().project();
             if !this.buffer.is_empty() {
                 *this.rest = std::mem::take(this.buffer).into();
-                return Poll::Ready(Some(Ok(self.piece())));
+                return Poll::Ready(Some(Ok(self.next_frame())));
             }
             if !this.rest.is_empty() {
-                return Poll::Ready(Some(self.next_piece(cx)));
+                return Poll::Ready(Some(self.next_frame_in_time(cx)));
             }
             if let Some(ending) = this.ending.take() {
                 this.record.finish(ending);
@@ -185,15 +187,15 @@ impl<T: Telling> Body for Events<T> {
                 this.record.permit.take();
                 return Poll::Ready(None);
             }
-            // A stream that never pauses would keep its thread to itself.
-            if *this.turn >= TURN {
-                *this.turn = 0;
+            // Yields to other tasks, because a source that is always ready would occupy the thread.
+            if *this.work >= MAX_WORK {
+                *this.work = 0;
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
-            *this.turn += STEP;
+            *this.work += STEP_COST;
             if self.as_mut().poll_guarded(cx).is_pending() {
-                *self.project().turn = 0;
+                *self.project().work = 0;
                 return Poll::Pending;
             }
         }
@@ -201,11 +203,11 @@ impl<T: Telling> Body for Events<T> {
 }
 
 impl<T: Telling> Events<T> {
-    /// Goes on with what was begun to be handed out. There can be much of it, and a client that takes it slowly: what is
-    /// over meanwhile cannot be told any more, so it breaks off.
-    fn next_piece(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Result<Frame<Bytes>, Aborted> {
-        let Some(outcome) = self.as_mut().over(cx) else { return Ok(self.piece()) };
-        let aborted = Aborted::new(outcome, "an event was not taken whole in time");
+    /// Returns the next frame of a long event. A slow client may still be reading it at the deadline or at the end of a
+    /// shutdown; a failure event cannot be written inside of another event, so the body is aborted then.
+    fn next_frame_in_time(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Result<Frame<Bytes>, Aborted> {
+        let Some(outcome) = self.as_mut().expired(cx) else { return Ok(self.next_frame()) };
+        let aborted = Aborted::new(outcome, "timeout or shutdown before an event was sent completely");
         let this = self.project();
         this.source.take();
         this.rest.clear();
@@ -215,10 +217,10 @@ impl<T: Telling> Events<T> {
         Err(aborted)
     }
 
-    /// Whether there is no more time for the stream, and why not.
-    fn over(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Option<Outcome> {
+    /// Returns the outcome of a stream that must end now, because of a shutdown or its deadline.
+    fn expired(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Option<Outcome> {
         let this = self.project();
-        if this.cut.as_mut().poll(cx).is_ready() {
+        if this.abort.as_mut().poll(cx).is_ready() {
             Some(Outcome::Shutdown)
         } else if this.deadline.poll(cx).is_ready() {
             Some(Outcome::Timeout)
@@ -227,34 +229,34 @@ impl<T: Telling> Events<T> {
         }
     }
 
-    /// Hands out some of what was told.
-    fn piece(self: Pin<&mut Self>) -> Frame<Bytes> {
+    /// Returns the next frame of the encoded bytes.
+    fn next_frame(self: Pin<&mut Self>) -> Frame<Bytes> {
         let this = self.project();
-        let piece = this.rest.split_to(this.rest.len().min(AT_ONCE));
-        *this.turn += piece.len();
+        let data = this.rest.split_to(this.rest.len().min(MAX_FRAME));
+        *this.work += data.len();
         *this.was_taken = true;
         if this.rest.is_empty()
             && let Some(ending) = this.ending.take()
         {
             this.record.finish(ending);
         }
-        Frame::data(piece)
+        Frame::data(data)
     }
 
-    /// As [`Events::poll_next_step`], with a panic turned into the failure that ends the stream.
+    /// Calls [`Events::poll_next_step`] and turns a panic into the failure that ends the stream.
     fn poll_guarded(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let polled = catch_unwind(AssertUnwindSafe(|| self.as_mut().poll_next_step(cx)));
         polled.unwrap_or_else(|_| {
             self.as_mut().project().record.panicked();
-            let cause = Some("a panic".to_owned());
+            let cause = Some("panic in the response stream".to_owned());
             self.fail(Fault { error: ApiError::server_error(), cause, outcome: Outcome::Internal });
             Poll::Ready(())
         })
     }
 
-    /// Waits for whatever comes first, and takes it into the buffer.
+    /// Waits for the abort, the deadline, the timer or the next step, and writes the effect to the buffer.
     fn poll_next_step(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        if let Some(outcome) = self.as_mut().over(cx) {
+        if let Some(outcome) = self.as_mut().expired(cx) {
             self.fail(Fault { error: ApiError::server_error(), cause: None, outcome });
             return Poll::Ready(());
         }
@@ -262,12 +264,13 @@ impl<T: Telling> Events<T> {
         let Some(source) = this.source else { return Poll::Ready(()) };
         if std::mem::take(this.was_taken) {
             let now = Instant::now();
-            *this.heard += now - *this.spoke;
-            *this.spoke = now;
+            *this.last_event += now - *this.last_write;
+            *this.last_write = now;
         }
-        if this.watch.as_mut().poll(cx).is_ready() {
-            // Before the source: one that always has something, and never an event, is waited for no longer.
-            self.look_around();
+        if this.timer.as_mut().poll(cx).is_ready() {
+            // The timer comes before the source, so that the idle timeout also ends a source that is always ready with
+            // bytes and never with an event.
+            self.on_timer();
         } else {
             let step = ready!(Pin::new(source).poll_next(cx));
             self.step(step);
@@ -275,56 +278,56 @@ impl<T: Telling> Events<T> {
         Poll::Ready(())
     }
 
-    /// Gives up a source that has told nothing for too long, and says something when nothing was said for long.
-    fn look_around(mut self: Pin<&mut Self>) {
+    /// Fails the stream if the source has exceeded its idle timeout, and writes a keep-alive if one is due.
+    fn on_timer(mut self: Pin<&mut Self>) {
         let this = self.as_mut().project();
         let now = Instant::now();
-        if this.answer.patience().is_some_and(|patience| *this.heard + patience <= now) {
-            return self.fail(EngineError::Timeout("no event for too long".to_owned()).into());
+        if this.answer.patience().is_some_and(|idle_timeout| *this.last_event + idle_timeout <= now) {
+            return self.fail(EngineError::Timeout("idle timeout: no event".to_owned()).into());
         }
-        if *this.spoke + *this.silence <= now {
+        if *this.last_write + *this.keep_alive <= now {
             this.answer.keep_alive(this.buffer);
-            *this.spoke = now;
+            *this.last_write = now;
         }
-        self.keep_watch();
+        self.reset_timer();
     }
 
-    /// Sets when there is something to be looked at next.
-    fn keep_watch(self: Pin<&mut Self>) {
+    /// Sets the timer to the next keep-alive or the idle timeout, whichever is earlier.
+    fn reset_timer(self: Pin<&mut Self>) {
         let mut this = self.project();
-        let speak = *this.spoke + *this.silence;
-        let give_up = this.answer.patience().map(|patience| *this.heard + patience);
-        this.watch.as_mut().reset(give_up.map_or(speak, |at| at.min(speak)));
+        let keep_alive = *this.last_write + *this.keep_alive;
+        let idle = this.answer.patience().map(|idle_timeout| *this.last_event + idle_timeout);
+        this.timer.as_mut().reset(idle.map_or(keep_alive, |at| at.min(keep_alive)));
     }
 
     fn step(mut self: Pin<&mut Self>, step: Option<Result<T::Step, Fault>>) {
         let this = self.as_mut().project();
-        let patience = this.answer.patience();
-        let told = match step {
+        let idle_timeout = this.answer.patience();
+        let written = match step {
             Some(step) => step.and_then(|step| this.answer.step(step, this.buffer)),
             None => this.answer.end(this.buffer).map(Told::End),
         };
-        let is_other = this.answer.patience() != patience;
-        match told {
-            Ok(told) => self.as_mut().note(told),
+        let has_changed = this.answer.patience() != idle_timeout;
+        match written {
+            Ok(written) => self.as_mut().note(written),
             Err(fault) => self.as_mut().fail(fault),
         }
-        if is_other {
-            self.keep_watch();
+        if has_changed {
+            self.reset_timer();
         }
     }
 
-    fn note(self: Pin<&mut Self>, told: Told) {
-        if told == Told::Nothing {
+    fn note(self: Pin<&mut Self>, written: Told) {
+        if written == Told::Nothing {
             return;
         }
         let this = self.project();
         let now = Instant::now();
-        (*this.spoke, *this.heard) = (now, now);
-        if told != Told::Opening {
+        (*this.last_write, *this.last_event) = (now, now);
+        if written != Told::Opening {
             this.record.first_event.get_or_insert(now);
         }
-        if let Told::End(ending) = told {
+        if let Told::End(ending) = written {
             *this.ending = Some(ending);
             if let Some(source) = this.source.take() {
                 T::settle(source);
@@ -342,7 +345,7 @@ impl<T: Telling> Events<T> {
     }
 }
 
-/// A stream as a response.
+/// Returns a `text/event-stream` response with this body.
 pub(crate) fn response<B>(events: B) -> Response<super::Body>
 where
     B: Body<Data = Bytes, Error = Aborted> + Send + 'static,
@@ -355,10 +358,10 @@ where
     response
 }
 
-/// After so much it is the turn of others: what a thread passes on in some tens of microseconds.
-const TURN: usize = 8 << 10;
-/// What a step counts beside its bytes.
-const STEP: usize = 512;
+/// The work after which the task yields: a thread forwards this many bytes in some tens of microseconds.
+const MAX_WORK: usize = 8 << 10;
+/// The work that a step counts for, in addition to its bytes.
+const STEP_COST: usize = 512;
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
-//! Reading a multipart form of pictures within bounds of size, time and memory (wire-reference §4.2).
+//! Reads the multipart form of an image edit (RFC 7578) within limits of size, time and memory.
 //!
-//! multer takes the form apart. What it leaves open is closed here: it would take in all that is ready before it looks
-//! at it, and it searches the head of a part without a bound.
+//! multer parses the form. This module adds the limits that multer lacks: multer buffers all data that is ready before
+//! it parses any of it, and it searches for the end of a part's headers without a limit.
 
 mod pace;
 
@@ -21,33 +21,35 @@ use super::upload::Incoming;
 use crate::config::Limits;
 use crate::refusal::Refusal;
 
-/// The boundary that a media type of a form names.
+/// Returns the boundary parameter of a form's `Content-Type`.
 ///
 /// # Errors
-/// 400 when there is none, or one that RFC 2046 §5.1.1 does not allow.
+/// Returns 400 if it is missing or not allowed by RFC 2046 §5.1.1.
 pub(crate) fn boundary(content_type: &str) -> Result<String, Refusal> {
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || "'()+_,-./:=? ".contains(c);
     multer::parse_boundary(content_type)
         .ok()
         .filter(|boundary| (1..=MAX_BOUNDARY).contains(&boundary.len()) && boundary.chars().all(is_allowed))
-        .ok_or_else(|| damaged("its Content-Type needs a boundary of 1 to 70 characters"))
+        .ok_or_else(|| malformed("its Content-Type needs a boundary of 1 to 70 characters"))
 }
 
-/// Reads a form as the edit that it asks for.
+/// Reads a form as an edit request.
 ///
 /// # Errors
-/// As [`Incoming::piece`]; 413 for a part that is too large, 400 for a form that is damaged or no edit.
+/// The same as [`Incoming::next_chunk`]; 413 for a part that is too large, 400 for a form that is malformed or not a
+/// valid edit.
 pub(crate) async fn read<B>(boundary: String, mut incoming: Incoming<B>, limits: &Limits) -> Result<Edit, Refusal>
 where
     B: Body<Data = Bytes, Error: Error> + Send,
 {
     let form = parts(boundary, &mut incoming, limits).await?;
-    // What follows the last boundary is nobody's, but until the body has ended nobody sees the client leave.
+    // The bytes after the last boundary mean nothing, but a disconnect is noticed only once the body has been read to
+    // its end.
     let mut epilogue = 0;
-    while let Some(piece) = incoming.piece().await? {
-        epilogue += piece.len();
+    while let Some(chunk) = incoming.next_chunk().await? {
+        epilogue += chunk.len();
         if epilogue > MAX_EPILOGUE {
-            return Err(damaged(&format!("more than {MAX_EPILOGUE} bytes follow its last boundary")));
+            return Err(malformed(&format!("more than {MAX_EPILOGUE} bytes follow its last boundary")));
         }
     }
     form.finish().map_err(|found| ApiError::from(found).into())
@@ -67,120 +69,122 @@ where
         let Some(field) = parts.next_field().await.map_err(refuse)? else { return Ok(form) };
         pace.end_head();
         check_head(&field)?;
-        take(field, &mut form, &pace).await?;
+        add_part(field, &mut form, &pace).await?;
     }
-    Err(damaged(&format!("it has more than {MAX_PARTS} parts")))
+    Err(malformed(&format!("it has more than {MAX_PARTS} parts")))
 }
 
-/// Refuses a head that is too large though it came in few pieces, which are not counted.
+/// Refuses part headers over the limits. [`Pace`] does not count the last chunk, so that large headers in few chunks
+/// are only noticed here.
 fn check_head(field: &Field<'_>) -> Result<(), Refusal> {
     let headers = field.headers();
     let size: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
     match (size > pace::MAX_HEAD, headers.len() > MAX_HEADERS) {
-        (true, _) => Err(damaged("the head of a part is too long")),
-        (_, true) => Err(damaged(&format!("a part has more than {MAX_HEADERS} headers"))),
+        (true, _) => Err(malformed("the head of a part is too long")),
+        (_, true) => Err(malformed(&format!("a part has more than {MAX_HEADERS} headers"))),
         _ => Ok(()),
     }
 }
 
-async fn take(field: Field<'_>, form: &mut Form, pace: &Pace) -> Result<(), Refusal> {
-    let name = field.name().map(str::to_owned).ok_or_else(|| damaged("a part has no name"))?;
+/// Reads a part and adds it to the form.
+async fn add_part(field: Field<'_>, form: &mut Form, pace: &Pace) -> Result<(), Refusal> {
+    let name = field.name().map(str::to_owned).ok_or_else(|| malformed("a part has no name"))?;
     match images::part(&name, field.file_name().is_some()) {
         PartKind::Text => {
-            let bytes = gather(field, MAX_TEXT, pace).await?;
+            let bytes = read_part(field, MAX_TEXT, pace).await?;
             let text = std::str::from_utf8(&bytes);
-            form.text(&name, text.map_err(|_| damaged(&format!("its part '{name}' is not UTF-8")))?);
+            form.text(&name, text.map_err(|_| malformed(&format!("its part '{name}' is not UTF-8")))?);
         }
-        PartKind::Picture => form.picture(&name, gather(field, usize::MAX, pace).await?),
-        PartKind::Ignored => skip(field, pace).await?,
+        PartKind::Picture => form.picture(&name, read_part(field, usize::MAX, pace).await?),
+        PartKind::Ignored => skip_part(field, pace).await?,
     }
     Ok(())
 }
 
-async fn gather(mut field: Field<'_>, limit: usize, pace: &Pace) -> Result<Bytes, Refusal> {
+async fn read_part(mut field: Field<'_>, limit: usize, pace: &Pace) -> Result<Bytes, Refusal> {
     let mut pieces = Pieces::default();
-    while let Some(piece) = chunk(&mut field, pace).await? {
-        if piece.len() > limit.saturating_sub(pieces.len()) {
+    while let Some(chunk) = next_chunk(&mut field, pace).await? {
+        if chunk.len() > limit.saturating_sub(pieces.len()) {
             return Err(too_large(field.name()));
         }
-        pieces.push(piece);
+        pieces.push(chunk);
     }
     Ok(pieces.join())
 }
 
-async fn skip(mut field: Field<'_>, pace: &Pace) -> Result<(), Refusal> {
-    while chunk(&mut field, pace).await?.is_some() {}
+async fn skip_part(mut field: Field<'_>, pace: &Pace) -> Result<(), Refusal> {
+    while next_chunk(&mut field, pace).await?.is_some() {}
     Ok(())
 }
 
-async fn chunk(field: &mut Field<'_>, pace: &Pace) -> Result<Option<Bytes>, Refusal> {
+async fn next_chunk(field: &mut Field<'_>, pace: &Pace) -> Result<Option<Bytes>, Refusal> {
     pace.hold();
     field.chunk().await.map_err(refuse)
 }
 
-/// The body as multer takes it: the next piece when it has made nothing of what it has.
-fn feed<B>(incoming: &mut Incoming<B>, pace: Pace) -> impl Stream<Item = Result<Bytes, Broken>>
+/// Returns the body as a stream for multer, which yields a chunk only after multer has parsed the previous ones.
+fn feed<B>(incoming: &mut Incoming<B>, pace: Pace) -> impl Stream<Item = Result<Bytes, ReadFailure>>
 where
     B: Body<Data = Bytes, Error: Error> + Send,
 {
     futures_util::stream::unfold((incoming, pace), |(incoming, pace)| async move {
-        pace.wanted().await;
-        let piece = match pace.check_head() {
-            Ok(()) => incoming.piece().await,
+        pace.wait_for_parser().await;
+        let chunk = match pace.check_head() {
+            Ok(()) => incoming.next_chunk().await,
             Err(refusal) => Err(refusal),
         };
-        let piece = piece.map_err(Broken).transpose()?;
-        if let Ok(piece) = &piece {
-            pace.went_by(piece.len());
+        let chunk = chunk.map_err(ReadFailure).transpose()?;
+        if let Ok(chunk) = &chunk {
+            pace.record(chunk.len());
         }
-        Some((piece, (incoming, pace)))
+        Some((chunk, (incoming, pace)))
     })
 }
 
-/// A body that could not be read, on its way through multer.
+/// The refusal of a body that could not be read, wrapped as an error to pass through multer.
 #[derive(Debug)]
-struct Broken(Refusal);
+struct ReadFailure(Refusal);
 
-impl fmt::Display for Broken {
+impl fmt::Display for ReadFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.error.message)
     }
 }
 
-impl Error for Broken {}
+impl Error for ReadFailure {}
 
 fn refuse(error: multer::Error) -> Refusal {
     match error {
         multer::Error::FieldSizeExceeded { field_name, .. } => too_large(field_name.as_deref()),
-        multer::Error::StreamReadFailed(cause) => match cause.downcast::<Broken>() {
-            Ok(broken) => broken.0,
+        multer::Error::StreamReadFailed(cause) => match cause.downcast::<ReadFailure>() {
+            Ok(failure) => failure.0,
             Err(_) => Refusal::broken_upload(),
         },
-        _ => damaged("it breaks off, or its parts are not as RFC 7578 asks"),
+        _ => malformed("it breaks off, or its parts are not as RFC 7578 asks"),
     }
 }
 
-fn damaged(why: &str) -> Refusal {
+fn malformed(why: &str) -> Refusal {
     ApiError::new(ErrorKind::InvalidRequest, "invalid_value", format!("The multipart form cannot be read: {why}."))
         .into()
 }
 
 fn too_large(name: Option<&str>) -> Refusal {
-    let name = wire::echo(name.unwrap_or("part"));
+    let name = wire::truncate_for_error(name.unwrap_or("part"));
     let error =
         ApiError::new(ErrorKind::TooLarge, "request_too_large", format!("The part '{name}' is larger than the limit."));
     error.with_param(name).into()
 }
 
-/// The longest boundary (RFC 2046 §5.1.1).
+/// The maximum length of a boundary (RFC 2046 §5.1.1).
 const MAX_BOUNDARY: usize = 70;
-/// The most headers of a part.
+/// The maximum number of headers of a part.
 const MAX_HEADERS: usize = 16;
-/// The most parts of a form.
+/// The maximum number of parts of a form.
 const MAX_PARTS: usize = 64;
-/// The longest text, in bytes.
+/// The maximum length of a text part, in bytes.
 const MAX_TEXT: usize = 1 << 20;
-/// The most bytes that may come after the last boundary, beside those that came with it.
+/// The maximum number of bytes after the last boundary, not counting those in the same chunk.
 const MAX_EPILOGUE: usize = 1024;
 
 #[cfg(test)]

@@ -1,37 +1,37 @@
-//! What the endpoints tell differently.
+//! The endpoint-specific part of writing a streamed answer.
 
 use translate::relay::RelayProtocol;
 use wire::ApiError;
 
 use crate::outcome::Ending;
 
-/// How the answers of an endpoint are told.
+/// The stream format of an endpoint's answers.
 pub(crate) trait Manner: 'static {
-    /// One thing that a model does.
+    /// A neutral event of a model.
     type Event: Send;
-    /// What is known of an answer when a model begins it.
+    /// Facts about an answer that are known when a model starts it.
     type Traits: Send;
-    /// What tells of a failure while nothing is known yet.
+    /// The state before the answer starts, which can write a failure.
     type Waiting: Send;
-    /// What tells of the doings of a model.
+    /// The encoder of a model's events.
     type Teller: Send;
-    /// What reads along when an upstream is let speak.
+    /// The protocol that checks a relayed stream.
     type Relay: RelayProtocol + Unpin;
-    /// A whole reply of an upstream.
+    /// A unary reply of an upstream.
     type Whole: Send;
 
-    /// A model begins to answer: what opens the stream goes out at once.
+    /// Starts the answer of a model, and writes the events that open the stream.
     fn open(waiting: Self::Waiting, settled: Self::Traits, out: &mut Vec<u8>) -> Self::Teller;
 
-    /// Tells one thing that the model does, and how the answer ended when it was the last.
+    /// Writes an event of the model; returns how the answer ended if it was the last one.
     fn tell(teller: &mut Self::Teller, event: Self::Event, out: &mut Vec<u8>) -> Option<Ending>;
 
-    /// Tells the failure that ends the stream.
+    /// Writes the failure that ends the stream.
     fn fail(teller: &mut Self::Teller, error: &ApiError, out: &mut Vec<u8>);
 
-    /// Tells the failure of an answer that did not begin.
+    /// Writes the failure of an answer that has not started.
     fn fail_waiting(waiting: &mut Self::Waiting, error: &ApiError, out: &mut Vec<u8>);
 
-    /// Tells that a silent stream is open.
+    /// Writes a keep-alive.
     fn keep_alive(teller: &Self::Teller, out: &mut Vec<u8>);
 }

@@ -1,62 +1,63 @@
-//! Bytes that come in pieces and are wanted in one.
+//! Joins the chunks of a body into one buffer.
 
 use bytes::{Bytes, BytesMut};
 
-/// What has come so far.
+/// The chunks received so far.
 ///
-/// Joining takes twice the memory for a moment and never more: nothing grows by doubling. A single piece is not copied.
+/// Joining takes twice the memory for a moment and never more, because no buffer grows by doubling. A single chunk is
+/// not copied.
 #[derive(Debug, Default)]
 pub(crate) struct Pieces {
-    whole: Vec<Bytes>,
-    /// Where small pieces are gathered, so that a body of single bytes costs no more than its bytes.
-    small: BytesMut,
+    chunks: Vec<Bytes>,
+    /// Collects small chunks, so that a body of single bytes costs no more than its bytes.
+    block: BytesMut,
     length: usize,
 }
 
 impl Pieces {
-    /// How many bytes have come.
+    /// The number of bytes received.
     pub(crate) fn len(&self) -> usize {
         self.length
     }
 
-    /// Takes the next piece.
-    pub(crate) fn push(&mut self, piece: Bytes) {
-        self.length += piece.len();
-        if piece.len() >= LARGE || self.length == piece.len() {
-            self.close();
-            self.whole.push(piece);
+    /// Appends a chunk.
+    pub(crate) fn push(&mut self, chunk: Bytes) {
+        self.length += chunk.len();
+        if chunk.len() >= LARGE || self.length == chunk.len() {
+            self.flush_block();
+            self.chunks.push(chunk);
             return;
         }
-        if self.small.capacity() - self.small.len() < piece.len() {
-            self.close();
-            self.small = BytesMut::with_capacity(BLOCK.max(piece.len()));
+        if self.block.capacity() - self.block.len() < chunk.len() {
+            self.flush_block();
+            self.block = BytesMut::with_capacity(BLOCK.max(chunk.len()));
         }
-        self.small.extend_from_slice(&piece);
+        self.block.extend_from_slice(&chunk);
     }
 
-    /// All of it.
+    /// Returns all bytes as one buffer.
     pub(crate) fn join(mut self) -> Bytes {
-        self.close();
-        if self.whole.len() <= 1 {
-            return self.whole.pop().unwrap_or_default();
+        self.flush_block();
+        if self.chunks.len() <= 1 {
+            return self.chunks.pop().unwrap_or_default();
         }
         let mut joined = BytesMut::with_capacity(self.length);
-        for piece in self.whole {
-            joined.extend_from_slice(&piece);
+        for chunk in self.chunks {
+            joined.extend_from_slice(&chunk);
         }
         joined.freeze()
     }
 
-    fn close(&mut self) {
-        if !self.small.is_empty() {
-            self.whole.push(self.small.split().freeze());
+    fn flush_block(&mut self) {
+        if !self.block.is_empty() {
+            self.chunks.push(self.block.split().freeze());
         }
     }
 }
 
-/// A piece of this size is kept as it came.
+/// Chunks of at least this size, in bytes, are kept without copying.
 const LARGE: usize = 16 * 1024;
-/// Smaller ones are gathered into blocks of this size.
+/// Smaller chunks are copied into blocks of this size.
 const BLOCK: usize = 64 * 1024;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A plain reply: everything that the engine does, gathered to the end.
+//! Collects the events of an engine for a reply that is not streamed.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -12,21 +12,22 @@ use crate::outcome::{Ending, Outcome};
 use crate::record::Record;
 use crate::refusal::Refusal;
 
-/// What an engine does, pulled one step at a time.
+/// The events of an engine, pulled one at a time.
 pub(crate) type Steps<S> = Pin<Box<dyn Stream<Item = Result<S, EngineError>> + Send>>;
 
-/// Hands each step to `take` until one was the last. Each may take as long as `patience`, if that is bounded.
+/// Passes each event to `take` until it returns how the answer ended. `idle_timeout` bounds the wait for each event.
 ///
 /// # Errors
-/// When the engine fails, or ends without an end.
+/// Returns a refusal if the engine fails, if it exceeds the idle timeout, or if its stream ends without a terminal
+/// event.
 pub(crate) async fn gather<S>(
     mut steps: Steps<S>,
-    patience: Option<Duration>,
+    idle_timeout: Option<Duration>,
     mut record: Option<&mut Record>,
     mut take: impl FnMut(S) -> Option<Ending>,
 ) -> Result<(), Refusal> {
     loop {
-        let step = next(&mut steps, patience).await.map_err(|error| {
+        let step = next(&mut steps, idle_timeout).await.map_err(|error| {
             if let Some(record) = &mut record {
                 record.end(Outcome::of_failure(&error));
             }
@@ -41,24 +42,25 @@ pub(crate) async fn gather<S>(
     }
 }
 
-async fn next<S>(steps: &mut Steps<S>, patience: Option<Duration>) -> Result<S, EngineError> {
+async fn next<S>(steps: &mut Steps<S>, idle_timeout: Option<Duration>) -> Result<S, EngineError> {
     let step = poll_fn(|cx| steps.as_mut().poll_next(cx));
-    let step = match patience {
+    let step = match idle_timeout {
         None => step.await,
-        Some(patience) => {
-            let late = |_| EngineError::Timeout("no event for too long".to_owned());
-            timeout(patience, step).await.map_err(late)?
+        Some(idle_timeout) => {
+            let late = |_| EngineError::Timeout("idle timeout: no event".to_owned());
+            timeout(idle_timeout, step).await.map_err(late)?
         }
     };
-    step.unwrap_or_else(|| Err(EngineError::Internal("the engine ended without an end".to_owned())))
+    step.unwrap_or_else(|| Err(EngineError::Internal("stream ended without a terminal event".to_owned())))
 }
 
-/// What a client is told of an engine's failure before an answer has begun.
+/// Returns the refusal for an engine's failure before an answer has started.
 pub(crate) fn refuse(error: &EngineError) -> Refusal {
     Refusal { cause: cause(error), ..translate::api_error(error).into() }
 }
 
-/// What the log says of an engine's failure. What is not served is told in words that may be the client's own.
+/// Returns the cause of an engine's failure for the log. An unsupported request has none: its text may quote the
+/// client.
 pub(crate) fn cause(error: &EngineError) -> Option<String> {
     (!matches!(error, EngineError::Unsupported { .. })).then(|| error.to_string())
 }

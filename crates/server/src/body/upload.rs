@@ -1,4 +1,4 @@
-//! Reading a request's body within bounds of size, time and memory.
+//! Reads request bodies within limits of size, time and memory.
 
 use std::error::Error;
 use std::io;
@@ -16,11 +16,11 @@ use super::pieces::Pieces;
 use crate::config::Limits;
 use crate::refusal::Refusal;
 
-/// The memory set aside for bodies, shared by all requests that are uploading.
+/// The memory budget for request bodies, shared by all requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget(Arc<Semaphore>);
 
-/// What one body holds of the budget; it goes back when the last copy of this is dropped.
+/// The memory that one body holds of the budget. It is released when the last clone is dropped.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Share(Arc<Mutex<Held>>);
 
@@ -30,22 +30,21 @@ struct Held {
     bytes: usize,
 }
 
-/// A body that was read whole, and its part of the budget.
+/// A completely read body, and its share of the budget.
 #[derive(Debug)]
 pub(crate) struct Upload {
-    /// The bytes.
     pub(crate) bytes: Bytes,
     share: Share,
 }
 
-/// A body that is being read, piece by piece.
+/// A request body that is read chunk by chunk.
 pub(crate) struct Incoming<B> {
     body: Pin<Box<B>>,
     left: usize,
     idle: Duration,
-    /// By when more has to have come, by its pace: each piece moves it on.
+    /// The time by which the next chunk must arrive to keep the minimum rate; each chunk extends it.
     due: Instant,
-    /// Bytes a second.
+    /// The minimum rate, in bytes per second.
     rate: u64,
     deadline: Instant,
     budget: Budget,
@@ -53,7 +52,7 @@ pub(crate) struct Incoming<B> {
 }
 
 impl Budget {
-    /// A budget of so many bytes, counted in whole blocks.
+    /// Creates a budget of this many bytes, rounded down to blocks.
     pub(crate) fn new(bytes: u64) -> Self {
         let blocks = usize::try_from(bytes / BLOCK as u64).unwrap_or(usize::MAX);
         Self(Arc::new(Semaphore::new(blocks.min(Semaphore::MAX_PERMITS))))
@@ -61,10 +60,10 @@ impl Budget {
 }
 
 impl Share {
-    /// Takes so many bytes more out of `budget`.
+    /// Takes this many more bytes from `budget`.
     ///
     /// # Errors
-    /// 503 when it has no more.
+    /// Returns 503 if the budget is exhausted.
     pub(crate) fn grow(&self, bytes: usize, budget: &Budget) -> Result<(), Refusal> {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let missing = (held.bytes + bytes).div_ceil(BLOCK) - held.bytes.div_ceil(BLOCK);
@@ -78,7 +77,7 @@ impl Share {
         Ok(())
     }
 
-    /// Gives so many bytes back.
+    /// Returns this many bytes to the budget.
     pub(crate) fn shrink(&self, bytes: usize) {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let left = held.bytes.saturating_sub(bytes);
@@ -89,19 +88,19 @@ impl Share {
 }
 
 impl Upload {
-    /// What it holds of the budget.
+    /// Returns the share of the budget that the body holds.
     pub(crate) fn share(&self) -> &Share {
         &self.share
     }
 
-    /// The bytes, and what they hold of the budget.
+    /// Splits the body into its bytes and their share of the budget.
     pub(crate) fn into_parts(self) -> (Bytes, Share) {
         (self.bytes, self.share)
     }
 }
 
 impl<B: Body<Data = Bytes, Error: Error>> Incoming<B> {
-    /// A body of at most `limit` bytes.
+    /// Prepares to read a body of at most `limit` bytes; its timeouts start now.
     pub(crate) fn new(body: B, limit: usize, limits: &Limits, budget: &Budget) -> Self {
         let now = Instant::now();
         Self {
@@ -116,46 +115,46 @@ impl<B: Body<Data = Bytes, Error: Error>> Incoming<B> {
         }
     }
 
-    /// The next piece, or nothing at the end.
+    /// Reads the next chunk; `None` at the end.
     ///
     /// # Errors
-    /// 413 past the limit, 408 when it does not come in time, 503 past the budget, 400 when it breaks off.
-    pub(crate) async fn piece(&mut self) -> Result<Option<Bytes>, Refusal> {
+    /// Returns 413 over the limit, 408 on a timeout, 503 if the budget is exhausted, and 400 if the body is truncated.
+    pub(crate) async fn next_chunk(&mut self) -> Result<Option<Bytes>, Refusal> {
         loop {
             let until = self.deadline.min(self.due).min(Instant::now() + self.idle);
             let frame = timeout_at(until, self.body.frame()).await.map_err(|_| Refusal::slow_upload())?;
             let Some(frame) = frame else { return Ok(None) };
-            let Ok(piece) = frame.map_err(|error| broken(&error))?.into_data() else { continue };
-            self.left = self.left.checked_sub(piece.len()).ok_or_else(Refusal::too_large)?;
-            self.share.grow(piece.len(), &self.budget)?;
-            self.due += Duration::from_secs_f64(piece.len() as f64 / self.rate as f64);
-            return Ok(Some(piece));
+            let Ok(chunk) = frame.map_err(|error| body_error(&error))?.into_data() else { continue };
+            self.left = self.left.checked_sub(chunk.len()).ok_or_else(Refusal::too_large)?;
+            self.share.grow(chunk.len(), &self.budget)?;
+            self.due += Duration::from_secs_f64(chunk.len() as f64 / self.rate as f64);
+            return Ok(Some(chunk));
         }
     }
 
-    /// Its part of the budget, which grows as it is read.
+    /// Returns the share of the budget, which grows while the body is read.
     pub(crate) fn share(&self) -> Share {
         self.share.clone()
     }
 
-    /// The whole of it.
+    /// Reads the complete body.
     ///
     /// # Errors
-    /// As [`Incoming::piece`].
-    pub(crate) async fn whole(mut self) -> Result<Upload, Refusal> {
+    /// The same as [`Incoming::next_chunk`].
+    pub(crate) async fn collect(mut self) -> Result<Upload, Refusal> {
         let mut pieces = Pieces::default();
-        while let Some(piece) = self.piece().await? {
-            pieces.push(piece);
+        while let Some(chunk) = self.next_chunk().await? {
+            pieces.push(chunk);
         }
         Ok(Upload { bytes: pieces.join(), share: self.share })
     }
 }
 
-/// What becomes of a request whose body fails: it is not what HTTP asks, or its client has left.
-fn broken(error: &dyn Error) -> Refusal {
+/// Returns the refusal for a body that failed: the client has disconnected, or its HTTP is malformed.
+fn body_error(error: &dyn Error) -> Refusal {
     let mut cause = error.source();
     while let Some(error) = cause {
-        if error.downcast_ref().is_some_and(is_of_the_socket) {
+        if error.downcast_ref().is_some_and(is_connection_error) {
             return Refusal::client_gone();
         }
         cause = error.source();
@@ -163,13 +162,13 @@ fn broken(error: &dyn Error) -> Refusal {
     Refusal::broken_upload()
 }
 
-/// Whether the connection is at fault, and not what came over it.
-fn is_of_the_socket(error: &io::Error) -> bool {
+/// Returns true if the connection failed, rather than the bytes received over it being malformed.
+fn is_connection_error(error: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected, TimedOut, UnexpectedEof};
     matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected | TimedOut | UnexpectedEof)
 }
 
-/// What the budget is counted in.
+/// The unit of the budget, in bytes.
 const BLOCK: usize = 1024;
 
 #[cfg(test)]
@@ -186,7 +185,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(1000);
 
-    /// A body that gives its pieces and then, perhaps, nothing more for ever.
+    /// A body that returns these chunks and then ends, or stalls forever if the flag is set.
     struct Script(Vec<&'static [u8]>, bool);
 
     impl Body for Script {
@@ -208,8 +207,8 @@ mod tests {
         budget: &Budget,
     ) -> Result<Bytes, &'static str> {
         let limits = Limits { body_idle: Duration::from_secs(1), ..Limits::default() };
-        let whole = Incoming::new(body, limit, &limits, budget).whole().await;
-        whole.map(|upload| upload.bytes).map_err(|refusal| refusal.error.code)
+        let upload = Incoming::new(body, limit, &limits, budget).collect().await;
+        upload.map(|upload| upload.bytes).map_err(|refusal| refusal.error.code)
     }
 
     #[tokio::test(start_paused = true)]
@@ -223,21 +222,21 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_body_that_stalls_is_given_up() {
         let budget = Budget::new(1 << 20);
-        let begun = Instant::now();
+        let started = Instant::now();
         assert_eq!(code(Script(vec![b"ab"], true), 5, &budget).await, Err("request_timeout"));
-        assert_eq!(begun.elapsed(), Duration::from_secs(1));
+        assert_eq!(started.elapsed(), Duration::from_secs(1));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_body_has_its_time_however_steadily_it_comes() {
         let budget = Budget::new(1 << 20);
         let limits = Limits { body_rate: ByteSize::b(1), body_timeout: Duration::from_secs(50), ..Limits::default() };
-        let begun = Instant::now();
-        let late = Incoming::new(slow(100), 100, &limits, &budget).whole().await;
-        assert_eq!((late.unwrap_err().error.code, begun.elapsed().as_secs()), ("request_timeout", 50));
+        let started = Instant::now();
+        let late = Incoming::new(slow(100), 100, &limits, &budget).collect().await;
+        assert_eq!((late.unwrap_err().error.code, started.elapsed().as_secs()), ("request_timeout", 50));
     }
 
-    /// A body of single bytes, one a second.
+    /// Returns a body of single bytes, one per second.
     fn slow(bytes: usize) -> impl Body<Data = Bytes, Error = Infallible> {
         StreamBody::new(futures_util::stream::iter(0..bytes).then(|_| async {
             tokio::time::sleep(Duration::from_secs(1)).await;
@@ -249,26 +248,26 @@ mod tests {
     async fn a_body_keeps_its_pace_or_is_given_up() {
         let budget = Budget::new(1 << 20);
         let limits = |rate| Limits { body_rate: ByteSize::b(rate), body_timeout: LONG, ..Limits::default() };
-        let at_pace = Incoming::new(slow(100), 100, &limits(1), &budget).whole().await;
+        let at_pace = Incoming::new(slow(100), 100, &limits(1), &budget).collect().await;
         assert_eq!(at_pace.unwrap().bytes.len(), 100);
-        let begun = Instant::now();
-        let behind = Incoming::new(slow(100), 100, &limits(2), &budget).whole().await;
+        let started = Instant::now();
+        let behind = Incoming::new(slow(100), 100, &limits(2), &budget).collect().await;
         assert_eq!(behind.unwrap_err().error.code, "request_timeout");
-        // Ten seconds of grace, and half a second for each byte that came.
-        assert_eq!(begun.elapsed().as_secs(), 19);
+        // Ten seconds of grace, and half a second for each byte received.
+        assert_eq!(started.elapsed().as_secs(), 19);
     }
 
     #[tokio::test(start_paused = true)]
     async fn memory_goes_back_to_the_budget() {
         let budget = Budget::new(2048);
         let limits = Limits::default();
-        let held = Incoming::new(Script(vec![&[0; 2000]], false), 4096, &limits, &budget).whole().await.unwrap();
+        let held = Incoming::new(Script(vec![&[0; 2000]], false), 4096, &limits, &budget).collect().await.unwrap();
         assert_eq!(code(Script(vec![b"a"], false), 5, &budget).await, Err("service_unavailable"));
         drop(held);
         assert!(code(Script(vec![b"a"], false), 5, &budget).await.is_ok());
     }
 
-    /// What a body gives back before its end can be taken by another one at once.
+    /// Memory that a body returns before its end is available to other bodies at once.
     #[test]
     fn a_share_shrinks() {
         let (budget, share, other) = (Budget::new(4096), Share::default(), Share::default());

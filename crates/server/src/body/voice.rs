@@ -1,4 +1,4 @@
-//! Telling an answer as a stream, by whichever road it comes.
+//! Streams an answer to the client, relayed or translated.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -26,14 +26,14 @@ use crate::outcome::Ending;
 use crate::record::Record;
 use crate::refusal::Refusal;
 
-/// Getting an answer, which goes on until one has begun.
+/// A pending attempt: it resolves once a target has started to answer.
 pub(crate) type Attempt<M> = Pin<Box<dyn Future<Output = Result<Started<M>, Refusal>> + Send>>;
 
-/// Streams the answer that an attempt comes to. Until something is known to come a failure is still a status; then,
-/// and after a while in any case, the status is 200.
+/// Streams the answer of an attempt. A failure is reported as an HTTP status for at most one keep-alive interval; once
+/// the answer has started, or that interval has passed, the status is 200 and a failure is an event of the stream.
 ///
 /// # Errors
-/// When the attempt fails within that while.
+/// Returns the refusal of an attempt that fails within the keep-alive interval.
 pub(crate) async fn stream<M: Manner>(
     mut attempt: Attempt<M>,
     waiting: M::Waiting,
@@ -41,8 +41,8 @@ pub(crate) async fn stream<M: Manner>(
     record: &mut Option<Record>,
     deadline: Instant,
 ) -> Result<Response<Body>, Refusal> {
-    let silence = gateway.limits.keep_alive;
-    let (source, dropped) = match timeout(silence, &mut attempt).await {
+    let keep_alive = gateway.limits.keep_alive;
+    let (source, dropped) = match timeout(keep_alive, &mut attempt).await {
         Ok(begun) => {
             let mut begun = Box::new(begun?);
             let dropped = std::mem::take(&mut begun.dropped);
@@ -52,42 +52,42 @@ pub(crate) async fn stream<M: Manner>(
     };
     let Some(mut record) = record.take() else { return Err(ApiError::server_error().into()) };
     record.status = 200;
-    let (timing, cut) = (Timing { silence, deadline }, gateway.lifecycle.cut());
+    let (timing, abort) = (Timing { keep_alive, deadline }, gateway.lifecycle.abort_signal());
     let voice = Voice::<M>::Waiting(waiting);
-    let mut response = events::response(Events::new(source, voice, &timing, cut, record));
+    let mut response = events::response(Events::new(source, voice, &timing, abort, record));
     name_dropped(response.headers_mut(), &dropped);
     Ok(response)
 }
 
-/// Where an answer comes from.
+/// The source of an answer's steps.
 pub(crate) enum Source<M: Manner> {
-    /// It has begun, and was not told of yet.
+    /// An answer that has started and of which nothing was written yet.
     Started(Box<Started<M>>),
-    /// It has not begun yet.
+    /// An attempt that is still pending.
     Waiting(Attempt<M>),
-    /// What a model does.
+    /// The neutral events of a model.
     Neutral(Steps<M::Event>),
-    /// What an upstream of the client's own protocol says.
+    /// The response body of an upstream that uses the client's protocol.
     Relay(IncomingBody),
-    /// Nothing more.
+    /// The end: there are no more steps.
     Ended,
 }
 
 /// One step of an answer.
 pub(crate) enum Step<M: Manner> {
-    /// A model begins to answer.
+    /// A model starts to answer; with the idle timeout of its events.
     Neutral(M::Traits, Option<Duration>),
-    /// An upstream begins to answer.
+    /// A relayed upstream starts to answer.
     Relay(Box<Opening<M::Relay>>),
-    /// What a model does.
+    /// A neutral event of a model.
     Event(M::Event),
-    /// What an upstream says.
+    /// Bytes of a relayed upstream.
     Bytes(Bytes),
-    /// All that an upstream says.
+    /// The complete stream of a relayed upstream.
     Told(Bytes, End),
 }
 
-/// What an upstream of the client's own protocol said first.
+/// The beginning of a relayed stream.
 pub(crate) struct Opening<S> {
     guard: Box<Guard<S>>,
     bytes: Vec<u8>,
@@ -96,9 +96,9 @@ pub(crate) struct Opening<S> {
 }
 
 impl<M: Manner> Source<M> {
-    /// Goes on to what a begun answer has to say, and tells how it begins.
+    /// Switches to the events or the body of a started answer, and returns its first step.
     fn begin(&mut self, begun: Started<M>) -> Option<Step<M>> {
-        let Started { answer, patience, .. } = begun;
+        let Started { answer, idle_timeout: patience, .. } = begun;
         match answer {
             Coming::Neutral(steps, settled) => {
                 *self = Self::Neutral(steps);
@@ -113,7 +113,7 @@ impl<M: Manner> Source<M> {
                 *self = Self::Ended;
                 Some(Step::Told(bytes, end))
             }
-            // Whole replies are for those who do not stream.
+            // Unary replies are handled elsewhere; a streaming request never gets one.
             Coming::Whole(_) => None,
         }
     }
@@ -149,15 +149,17 @@ impl<M: Manner> Stream for Source<M> {
     }
 }
 
-/// What tells an answer.
+/// The writer of an answer stream.
+///
+/// It is `Waiting` until the first step, and then `Neutral` or `Relay` to the end.
 pub(crate) enum Voice<M: Manner> {
-    /// Nothing was said yet: by which road it comes is not known.
+    /// Nothing was written yet: it is not known whether the answer is relayed or translated.
     Waiting(M::Waiting),
-    /// The doings of a model are told in the client's protocol.
+    /// Neutral events are encoded in the client's protocol.
     Neutral(M::Teller, Option<Duration>),
-    /// An upstream is let speak.
+    /// Upstream bytes are relayed unchanged, and checked by the guard.
     Relay(Box<Guard<M::Relay>>, Option<Duration>),
-    /// Between two of them.
+    /// A placeholder during the change of state.
     Changing,
 }
 
@@ -169,7 +171,7 @@ impl<M: Manner> Voice<M> {
         Told::Opening
     }
 
-    /// An upstream begins to answer, and may have ended already.
+    /// Starts to relay an upstream, whose stream may have ended already.
     fn relay(&mut self, opening: Opening<M::Relay>, out: &mut Vec<u8>) -> Told {
         let Opening { guard, mut bytes, end, patience } = opening;
         out.append(&mut bytes);
@@ -206,7 +208,7 @@ impl<M: Manner> Telling for Voice<M> {
     fn end(&mut self, out: &mut Vec<u8>) -> Result<Ending, Fault> {
         match self {
             Self::Relay(guard, _) => Ok(guard.finish(out)?.into()),
-            _ => Err(EngineError::Internal("the engine ended without an end".to_owned()).into()),
+            _ => Err(EngineError::Internal("stream ended without a terminal event".to_owned()).into()),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Whether and how pictures are fetched that requests name by address.
+//! Settings for fetching images that requests refer to by URL.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,30 +10,30 @@ use super::duration;
 
 wire::read_objects!(Fetch);
 
-/// Pictures that requests name by address.
+/// Settings for fetching images that requests refer to by URL.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(remote = "Self", default, deny_unknown_fields, rename_all = "snake_case")]
 pub(crate) struct Fetch {
-    /// Which addresses are fetched.
+    /// The URLs that are fetched.
     mode: Mode,
-    /// The hosts of `mode = "allow_list"`, to the letter.
+    /// The hosts of `mode = "allow_list"`, matched exactly.
     hosts: Vec<String>,
-    /// For one picture, redirects included. Default 15 s.
+    /// The timeout for one image, redirects included. Default 15 s.
     #[serde(deserialize_with = "duration")]
     timeout: Duration,
-    /// Fetches at once, over all keys. Default 32.
+    /// Concurrent fetches, over all keys. Default 32.
     pub(crate) at_once: usize,
-    /// Fetches at once for one key. Default 4.
+    /// Concurrent fetches for one key. Default 4.
     pub(crate) at_once_per_key: usize,
 }
 
-/// Which addresses are fetched.
+/// The URLs that are fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Mode {
     /// None.
     Off,
-    /// Those of the hosts that are listed.
+    /// Those of the listed hosts.
     AllowList,
     /// Every public one.
     Global,
@@ -52,7 +52,8 @@ impl Default for Fetch {
 }
 
 impl Fetch {
-    /// As the fetcher takes it; `listeners` are our own addresses, which it never fetches from.
+    /// Converts it to the options of the fetcher. `listeners` are the gateway's own addresses, which are never fetched
+    /// from.
     pub(crate) fn options(&self, listeners: &[SocketAddr], picture: ByteSize) -> ::fetch::Options {
         let mode = match self.mode {
             Mode::Off => ::fetch::Mode::Off,
@@ -72,14 +73,14 @@ impl Fetch {
         }
     }
 
-    /// What is wrong with it, a line each.
+    /// Returns its problems, one per line.
     pub(super) fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         if self.mode == Mode::AllowList && self.hosts.is_empty() {
             problems.push("fetch.hosts: mode \"allow_list\" needs at least one host".to_owned());
         }
         if self.mode != Mode::AllowList && !self.hosts.is_empty() {
-            problems.push("fetch.hosts: only mode \"allow_list\" reads it".to_owned());
+            problems.push("fetch.hosts: only allowed with mode \"allow_list\"".to_owned());
         }
         for (name, value) in [("fetch.at_once", self.at_once), ("fetch.at_once_per_key", self.at_once_per_key)] {
             if value == 0 {

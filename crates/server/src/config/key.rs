@@ -1,4 +1,4 @@
-//! A key as a file states it: its hash, what it opens, and until when.
+//! An API key in the configuration file: its hash, scopes and expiry.
 
 use auth::{Entry, KeyHash, Pattern, Scope, Scopes};
 use jiff::Timestamp;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 wire::read_objects!(Key);
 
-/// One key: its hash, never the key.
+/// One key, given by its hash and never by the key itself.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct Key {
@@ -20,7 +20,7 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    /// The key as the ring takes it, or everything that is wrong with it.
+    /// Converts it to an entry of the key ring, or returns all its problems.
     pub(super) fn entry(&self) -> Result<Entry, Vec<String>> {
         let mut problems = Vec::new();
         let mut note = |problem: String| problems.push(problem);
@@ -48,7 +48,7 @@ impl Key {
     }
 }
 
-/// The Unix second from which a key is refused: the end of a day in UTC, or a point in time.
+/// Parses an expiry to the Unix second from which the key is refused: the end of a day in UTC, or a point in time.
 fn expiry(text: &str) -> Result<i64, String> {
     if let Ok(at) = text.parse::<Timestamp>() {
         return Ok(at.as_second());

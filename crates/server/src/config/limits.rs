@@ -1,4 +1,4 @@
-//! How much, how long, how many.
+//! The limits: sizes, durations and counts.
 
 use std::time::Duration;
 
@@ -9,61 +9,61 @@ use super::duration;
 
 wire::read_objects!(Limits);
 
-/// How much and how long. Sizes read `"32MiB"`, durations `"600s"`.
+/// The limits of a gateway. Sizes read `"32MiB"`, durations `"600s"`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(remote = "Self", default, deny_unknown_fields)]
 pub(crate) struct Limits {
-    /// Requests answered at once, over all keys; past it `gateway_concurrency_limit`. Default 256.
+    /// Concurrent requests over all keys; more fail with `gateway_concurrency_limit`. Default 256.
     pub(crate) concurrency: usize,
-    /// Requests answered at once for one key. Default 64.
+    /// Concurrent requests per key. Default 64.
     pub(crate) concurrency_per_key: usize,
-    /// Open client connections; newcomers wait past it. Default 10,000.
+    /// Open client connections; further ones wait in the accept queue. Default 10,000.
     pub(crate) connections: usize,
-    /// The head of a request. Default 64 KiB, at least 8 KiB.
+    /// The size of a request's head. Default 64 KiB, at least 8 KiB.
     pub(crate) head: ByteSize,
-    /// The target of a request: its path and query. Default 8 KiB.
+    /// The length of a request's path and query. Default 8 KiB.
     pub(crate) target: ByteSize,
-    /// A JSON body. Default 32 MiB.
+    /// The size of a JSON body. Default 32 MiB.
     pub(crate) json_body: ByteSize,
-    /// The body of an edit, as JSON or as a form. Default 64 MiB.
+    /// The size of an image edit's body, JSON or multipart. Default 64 MiB.
     pub(crate) edit_body: ByteSize,
-    /// One picture within a request. Default 20 MiB.
+    /// The size of one image within a request. Default 20 MiB.
     pub(crate) picture: ByteSize,
-    /// All bodies that are being uploaded, together. Default 512 MiB.
+    /// The memory for all bodies that are being uploaded. Default 512 MiB.
     pub(crate) body_memory: ByteSize,
-    /// For the first byte on a new connection. Default 10 s.
+    /// The timeout for the first byte on a new connection. Default 10 s.
     #[serde(deserialize_with = "duration")]
     pub(crate) first_byte: Duration,
-    /// For the head of a request, and between requests. Default 30 s.
+    /// The timeout for the head of a request, and the idle timeout between requests. Default 30 s.
     #[serde(deserialize_with = "duration")]
     pub(crate) head_timeout: Duration,
-    /// Between two pieces of a body. Default 15 s.
+    /// The idle timeout between two chunks of a body. Default 15 s.
     #[serde(deserialize_with = "duration")]
     pub(crate) body_idle: Duration,
-    /// A body may come at any pace for this long. Default 10 s.
+    /// The time for which a body may be received at any rate. Default 10 s.
     #[serde(deserialize_with = "duration")]
     pub(crate) body_grace: Duration,
-    /// Then so much of it has to have come for each second. Default 1 KiB.
+    /// The minimum rate after that, in bytes per second. Default 1 KiB.
     pub(crate) body_rate: ByteSize,
-    /// For a whole body. Default 120 s.
+    /// The timeout for a complete body. Default 120 s.
     #[serde(deserialize_with = "duration")]
     pub(crate) body_timeout: Duration,
-    /// For a whole request, as long as the official clients wait. Default 600 s.
+    /// The timeout for a complete request, as long as the official clients wait. Default 600 s.
     #[serde(deserialize_with = "duration")]
     pub(crate) request_timeout: Duration,
-    /// A silent stream says that it is alive after this. Default 15 s.
+    /// The time after which an idle stream sends a keep-alive. Default 15 s.
     #[serde(deserialize_with = "duration")]
     pub(crate) keep_alive: Duration,
-    /// A client that takes nothing for this long is given up. Default 30 s.
+    /// The write timeout: a client that reads nothing for this long is disconnected. Default 30 s.
     #[serde(deserialize_with = "duration")]
     pub(crate) write_stall: Duration,
-    /// What the system keeps for a client that reads slowly; Linux takes twice as much, for its own books. Without it the
-    /// system takes its own measure, which is faster over long ways.
+    /// The send buffer of client sockets; Linux doubles it for its own bookkeeping. Absent: the system sizes it
+    /// automatically, which is faster over long distances.
     pub(crate) send_buffer: Option<ByteSize>,
-    /// After SIGTERM it goes on accepting for this long. Default 5 s.
+    /// The time for which the gateway keeps accepting after SIGTERM. Default 5 s.
     #[serde(deserialize_with = "duration")]
     pub(crate) lame_duck: Duration,
-    /// Then open answers may finish for this long. Default 120 s.
+    /// The time for which open responses may finish after that. Default 120 s.
     #[serde(deserialize_with = "duration")]
     pub(crate) drain: Duration,
 }
@@ -97,12 +97,12 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The size of a head in bytes; hyper takes no less than its own least.
+    /// The size of a head in bytes, raised to hyper's minimum.
     pub(crate) fn head_bytes(&self) -> usize {
-        usize::try_from(self.head.as_u64()).unwrap_or(usize::MAX).max(LEAST_HEAD)
+        usize::try_from(self.head.as_u64()).unwrap_or(usize::MAX).max(MIN_HEAD)
     }
 
-    /// What is wrong with them, a line each.
+    /// Returns their problems, one per line.
     pub(super) fn problems(&self) -> Vec<String> {
         let zero = [
             ("limits.concurrency", self.concurrency == 0),
@@ -130,5 +130,5 @@ impl Limits {
     }
 }
 
-/// hyper's own least size of a read buffer.
-const LEAST_HEAD: usize = 8192;
+/// hyper's minimum size of a read buffer.
+const MIN_HEAD: usize = 8192;

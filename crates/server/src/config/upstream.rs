@@ -1,4 +1,4 @@
-//! Model servers that requests are handed to, and which of them serve a model.
+//! Upstreams and the targets of models in the configuration file.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -17,45 +17,45 @@ wire::read_objects!(Upstream, Target);
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct Upstream {
-    /// By what targets refer to it.
+    /// The name by which targets refer to it.
     pub(crate) name: String,
-    /// What it speaks.
+    /// The protocol it serves.
     pub(crate) protocol: Protocol,
-    /// To what the paths of the protocol are appended: `https://host/v1`.
+    /// The base URL, to which the paths of the protocol are appended: `https://host/v1`.
     base_url: String,
-    /// The same paths at another host, asked when the first one fails.
+    /// A base URL on another host, used when the first one fails.
     fallback_base_url: Option<String>,
-    /// Its own key. Absent: none is sent.
+    /// The API key to send. Absent: none.
     api_key: Option<Secret>,
-    /// How the key is shown. Absent: as `x-api-key` to Messages, else as a bearer.
+    /// The header that carries the key. Absent: `x-api-key` for Messages, else a bearer token.
     auth: Option<Auth>,
-    /// A PEM file of certificates to trust beside the public ones.
+    /// A PEM file of certificates to trust besides the public ones.
     ca_file: Option<PathBuf>,
-    /// Whether its streams bend the grammar, so that they are read and written anew even for clients of its own
-    /// protocol.
+    /// True if its streams violate the protocol's event grammar, so that they are parsed and re-encoded even for
+    /// clients of the same protocol.
     #[serde(default)]
     pub(crate) repair: bool,
-    /// The form in which edits go to it.
+    /// The form in which image edits are sent to it.
     #[serde(default)]
     pub(crate) edits: EditForm,
-    /// The cap on the output that is asked for where its protocol demands one and the client set none. Default 4096.
+    /// The output limit that is sent if the protocol requires one and the client set none. Default 4096.
     #[serde(default = "max_tokens")]
     pub(crate) max_tokens: u64,
-    /// Whether it takes `temperature`, `top_p` and `top_k`: some versions of Messages do not. Default true.
+    /// True if it accepts `temperature`, `top_p` and `top_k`; some Messages servers do not. Default true.
     #[serde(default = "yes")]
     pub(crate) sampling: bool,
-    /// For a connection to stand, its name looked up and TLS spoken. Default 5 s.
+    /// The timeout for connecting, including DNS and TLS. Default 5 s.
     #[serde(default = "connect", deserialize_with = "duration")]
     connect_timeout: Duration,
-    /// For the head of an answer. Default 120 s.
-    #[serde(default = "patience", deserialize_with = "duration")]
+    /// The timeout for the head of a response. Default 120 s.
+    #[serde(default = "idle_timeout", deserialize_with = "duration")]
     head_timeout: Duration,
-    /// Between two events of an answer, and for the first. Default 120 s.
-    #[serde(default = "patience", deserialize_with = "duration")]
+    /// The idle timeout between two events of a response, and for the first one. Default 120 s.
+    #[serde(default = "idle_timeout", deserialize_with = "duration")]
     pub(crate) event_idle: Duration,
 }
 
-/// What an upstream speaks.
+/// The protocol of an upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Protocol {
@@ -69,11 +69,11 @@ pub(crate) enum Protocol {
     Images,
 }
 
-/// The form in which edits go to an upstream.
+/// The form in which image edits are sent to an upstream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum EditForm {
-    /// As the client sent them.
+    /// The form in which the client sent them.
     #[default]
     AsSent,
     /// As JSON.
@@ -82,17 +82,17 @@ pub(crate) enum EditForm {
     Multipart,
 }
 
-/// Where a key is, which never stands in the file itself.
+/// The source of a secret, which is never in the configuration itself.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum Secret {
-    /// In a variable of the environment.
+    /// An environment variable.
     Env(String),
-    /// In a file, alone but for white space.
+    /// A file that contains only the secret and white space.
     File(PathBuf),
 }
 
-/// How a key is shown.
+/// The header that carries the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 enum Auth {
     /// `Authorization: Bearer …`.
@@ -103,17 +103,18 @@ enum Auth {
     XApiKey,
 }
 
-/// One that may serve a model.
+/// A target of a model.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct Target {
     /// The name of an upstream.
     pub(crate) upstream: Option<String>,
-    /// What the upstream calls the model. Absent: as the client does.
+    /// The upstream's name of the model. Absent: the client's.
     pub(crate) model: Option<String>,
-    /// An embedded engine instead.
+    /// An embedded engine, instead of an upstream.
     pub(crate) engine: Option<EngineName>,
-    /// How often it is asked first, in proportion. When none of a model's targets states one, they are asked in order.
+    /// The relative frequency with which it is tried first. If no target of the model has a weight, they are tried in
+    /// order.
     pub(crate) weight: Option<u32>,
 }
 
@@ -128,7 +129,7 @@ pub(crate) enum EngineName {
 }
 
 impl Protocol {
-    /// Its word.
+    /// The value in the configuration.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Responses => "responses",
@@ -140,7 +141,7 @@ impl Protocol {
 }
 
 impl Upstream {
-    /// It as its client takes it, with its key, or everything that is wrong with it.
+    /// Converts it to the options of the upstream client, with its key, or returns all its problems.
     pub(crate) fn options(&self) -> Result<Options, Vec<String>> {
         let mut problems = Vec::new();
         let base = url("base_url", &self.base_url, &mut problems);
@@ -165,19 +166,20 @@ impl Upstream {
         Ok(options)
     }
 
-    /// What the envelopes for its seals are made with: all that share its key can open them, after a restart too.
+    /// The secret from which the keys of signature envelopes are derived. Gateways that share the upstream's key can
+    /// open each other's envelopes, also after a restart.
     pub(crate) fn secret(&self) -> Vec<u8> {
         let key = self.api_key.as_ref().and_then(|secret| secret.read().ok());
         format!("sluicegate envelope\n{}", key.as_ref().unwrap_or(&self.name)).into_bytes()
     }
 
-    /// Where it is and where its key comes from, for people.
+    /// Describes its URLs and the source of its key.
     pub(crate) fn describe(&self) -> String {
         let key = match &self.api_key {
             None => "without a key".to_owned(),
             Some(Secret::Env(name)) => format!("key from ${name}"),
-            Some(Secret::File(path)) if is_open(path) => {
-                format!("key from {}, which everyone can read", path.display())
+            Some(Secret::File(path)) if is_world_readable(path) => {
+                format!("key from {}, which is world-readable", path.display())
             }
             Some(Secret::File(path)) => format!("key from {}", path.display()),
         };
@@ -188,21 +190,21 @@ impl Upstream {
     fn credential(&self, secret: &Secret) -> Result<Credential, String> {
         let key = secret.read()?;
         if let Secret::File(path) = secret
-            && is_open(path)
+            && is_world_readable(path)
         {
             let (upstream, file) = (&self.name, path.display());
-            tracing::warn!(upstream, %file, "everyone on this machine can read the key: chmod o-r");
+            tracing::warn!(upstream, %file, "the key file is world-readable: chmod o-r");
         }
-        let shown = match self.auth {
+        let credential = match self.auth {
             Some(Auth::Bearer) => Credential::bearer(&key),
             Some(Auth::XApiKey) => Credential::x_api_key(&key),
             None if self.protocol == Protocol::Messages => Credential::x_api_key(&key),
             None => Credential::bearer(&key),
         };
-        shown.map_err(|error| error.to_string())
+        credential.map_err(|error| error.to_string())
     }
 
-    /// Messages wants a version with every request; a client's own takes its place.
+    /// The default headers. Messages requires a version with every request; a client's own version replaces it.
     fn headers(&self) -> HeaderMap {
         let mut headers = HeaderMap::new();
         if self.protocol == Protocol::Messages {
@@ -228,21 +230,21 @@ impl Secret {
 }
 
 impl Target {
-    /// What it refers to.
+    /// Returns the engine or upstream that the target refers to.
     ///
     /// # Errors
-    /// When it names neither or both, or something that goes with the other.
-    pub(crate) fn refers(&self) -> Result<TargetRef<'_>, String> {
+    /// When it names neither or both, or has a field that does not apply.
+    pub(crate) fn target_ref(&self) -> Result<TargetRef<'_>, String> {
         match (&self.upstream, self.engine) {
             (Some(name), None) => Ok(TargetRef::Upstream(name)),
-            (None, Some(_)) if self.model.is_some() => Err("'model' goes with 'upstream' alone".to_owned()),
+            (None, Some(_)) if self.model.is_some() => Err("'model' is only allowed with 'upstream'".to_owned()),
             (None, Some(engine)) => Ok(TargetRef::Engine(engine)),
             _ => Err("one of 'upstream' and 'engine' is needed".to_owned()),
         }
     }
 }
 
-/// What a target refers to.
+/// The engine or upstream that a target refers to.
 pub(crate) enum TargetRef<'a> {
     /// The upstream of that name.
     Upstream(&'a str),
@@ -254,14 +256,14 @@ fn url(name: &str, text: &str, problems: &mut Vec<String>) -> Option<Url> {
     match Url::parse(text) {
         Ok(url) => Some(url),
         Err(error) => {
-            problems.push(format!("{name}: '{text}' is no URL such as https://host/v1: {error}"));
+            problems.push(format!("{name}: '{text}' is not a URL such as https://host/v1: {error}"));
             None
         }
     }
 }
 
-/// Whether everyone on the machine can read a file.
-fn is_open(path: &Path) -> bool {
+/// True if every user of the machine can read the file.
+fn is_world_readable(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o004 != 0)
 }
 
@@ -287,6 +289,6 @@ const fn connect() -> Duration {
     Duration::from_secs(5)
 }
 
-const fn patience() -> Duration {
+const fn idle_timeout() -> Duration {
     Duration::from_secs(120)
 }

@@ -1,4 +1,4 @@
-//! `POST /v1/chat/completions` — spec §4.3.
+//! `POST /v1/chat/completions`: [chat completions](https://platform.openai.com/docs/api-reference/chat/create).
 
 use catalog::{Model, Protocol};
 use chat::{Request, Rules, ValidRequest};
@@ -10,7 +10,7 @@ use super::text::TextEndpoint;
 
 impl TextEndpoint for Chat {
     const PROTOCOL: Protocol = Protocol::Chat;
-    const SPOKEN: outbound::Protocol = outbound::Protocol::Chat;
+    const UPSTREAM_PROTOCOL: outbound::Protocol = outbound::Protocol::Chat;
     const UPSTREAM_PATH: &'static str = "/chat/completions";
     const LIMIT_IN_STREAM: bool = false;
     type Unchecked = Request;
@@ -20,15 +20,15 @@ impl TextEndpoint for Chat {
         Ok(Request::read(body)?)
     }
 
-    fn asks(request: &Request) -> (&str, bool) {
+    fn model_and_stream(request: &Request) -> (&str, bool) {
         (&request.model, request.streams())
     }
 
-    fn judge(request: Request, model: Option<&Model>) -> Result<ValidRequest, ApiError> {
+    fn validate(request: Request, model: Option<&Model>) -> Result<ValidRequest, ApiError> {
         Ok(request.validate(&model.map_or_else(Rules::default, Model::chat_rules))?)
     }
 
-    fn addresses(request: &ValidRequest, tell: &mut dyn FnMut(&Path<'_>, &str)) {
-        request.addresses(tell);
+    fn image_urls(request: &ValidRequest, visit: &mut dyn FnMut(&Path<'_>, &str)) {
+        request.addresses(visit);
     }
 }

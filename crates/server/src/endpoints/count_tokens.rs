@@ -1,4 +1,4 @@
-//! `POST /v1/messages/count_tokens` — wire-reference §3.6.
+//! `POST /v1/messages/count_tokens`: [token counting](https://docs.anthropic.com/en/api/messages-count-tokens).
 
 use std::error::Error;
 
@@ -21,7 +21,8 @@ use crate::refusal::Refusal;
 use crate::targets::{Backend, Handling, SelectedTarget, UpstreamTarget};
 use crate::{attempt, image_urls, outgoing};
 
-/// Counts the tokens of a prompt, as the answer's usage would: by whoever would answer.
+/// Counts the tokens of a prompt on the targets that would answer it, so that the count matches the usage of the
+/// answer.
 pub(crate) async fn answer<B>(caller: Caller<'_>, request: http::Request<B>) -> Result<Response<Body>, Refusal>
 where
     B: http_body::Body<Data = Bytes, Error: Error>,
@@ -35,14 +36,14 @@ where
     if !key.may_use(&model) {
         return Err(Refusal::model(&model));
     }
-    image_urls::judge_all(gateway, |tell| valid.addresses(tell))?;
+    image_urls::check_all(gateway, |visit| valid.addresses(visit))?;
     if let Some(record) = record {
         record.model = Some(model.clone());
         record.permit = Some(gateway.limiter.take(&key.name).ok_or_else(ApiError::concurrency_limit)?);
     }
     let mut last = None;
-    for target in policy.routes.of(&model) {
-        match &target.place {
+    for target in policy.routes.select(&model) {
+        match &target.backend {
             Backend::Embedded => {
                 let counted = embedded(valid.clone(), &key.name, gateway, upload.share());
                 match timeout_at(deadline, counted).await.map_err(|_| Refusal::timeout())? {
@@ -51,66 +52,68 @@ where
                     Err(TargetFailure { refusal, .. }) => return Err(*refusal),
                 }
             }
-            Backend::Upstream(server) if server.road(Protocol::Messages) == Handling::Relay => {
+            Backend::Upstream(server) if server.handling(Protocol::Messages) == Handling::Relay => {
                 let outgoing = outgoing(&upload.bytes, &headers, &model, &target);
                 let counted = timeout_at(deadline, counted(server, &outgoing, deadline, last.is_none())).await;
-                let fallen = match counted.map_err(|_| Refusal::timeout())? {
+                let failure = match counted.map_err(|_| Refusal::timeout())? {
                     Ok(body) => return Ok(json_bytes(body)),
-                    Err(fallen) => fallen.without_key(&server.upstream),
+                    Err(failure) => failure.without_key(&server.upstream),
                 };
-                attempt::note(gateway, &target, &fallen.refusal);
-                match fallen {
+                attempt::report_failure(gateway, &target, &failure.refusal);
+                match failure {
                     TargetFailure { refusal, may_fall_back: true } => last = Some(*refusal),
                     TargetFailure { refusal, .. } => return Err(*refusal),
                 }
             }
-            // Its protocol has no such question.
+            // The other protocols have no such endpoint.
             Backend::Upstream(_) => {}
         }
     }
     Err(last.unwrap_or_else(|| not_countable(&model)))
 }
 
+/// Counts the tokens with the embedded engine.
 async fn embedded(
     valid: ValidCount,
     key: &str,
     gateway: &Gateway,
     share: &Share,
 ) -> Result<Response<Body>, TargetFailure> {
-    let engine = gateway.local.as_ref().ok_or_else(|| TargetFailure::here(Refusal::no_engine()))?;
-    let mut inbound = Messages::count(valid).map_err(TargetFailure::here)?;
-    image_urls::inline(&mut inbound.request, key, gateway, share).await.map_err(TargetFailure::finally)?;
+    let engine = gateway.text_engine.as_ref().ok_or_else(|| TargetFailure::fall_back(Refusal::no_engine()))?;
+    let mut inbound = Messages::count(valid).map_err(TargetFailure::fall_back)?;
+    image_urls::inline(&mut inbound.request, key, gateway, share).await.map_err(TargetFailure::fatal)?;
     let counted = engine.count_tokens(inbound.request).await;
-    let input_tokens = counted.map_err(|error| TargetFailure::here(plain::refuse(&error)))?;
-    json(&TokenCount { input_tokens, ..TokenCount::default() }).map_err(TargetFailure::finally)
+    let input_tokens = counted.map_err(|error| TargetFailure::fall_back(plain::refuse(&error)))?;
+    json(&TokenCount { input_tokens, ..TokenCount::default() }).map_err(TargetFailure::fatal)
 }
 
+/// Returns the request to an upstream, with the upstream's name of the model.
 fn outgoing(body: &Bytes, headers: &HeaderMap, model: &str, target: &SelectedTarget) -> Outgoing {
     let mut splice = Splice::new(body);
-    outgoing::rename(&mut splice, model, target.model.as_deref().unwrap_or(model));
+    outgoing::replace_model(&mut splice, model, target.model.as_deref().unwrap_or(model));
     Outgoing {
         path: "/messages/count_tokens",
         content_type: HeaderValue::from_static("application/json"),
         headers: headers.clone(),
-        body: outgoing::pieces(&splice, body).into(),
+        body: outgoing::edited_chunks(&splice, body).into(),
         accept_stream: false,
     }
 }
 
-/// The count of an upstream, as it said it.
+/// Requests the count from an upstream, and returns its reply unchanged.
 async fn counted(
     server: &UpstreamTarget,
     outgoing: &Outgoing,
     deadline: Instant,
     first: bool,
 ) -> Result<Bytes, TargetFailure> {
-    let nonsense = |why: &str| TargetFailure::of(engine::EngineError::Upstream(format!("no count of tokens: {why}")));
-    match outgoing::ask(server, outgoing, deadline, first).await? {
+    let invalid = |why: &str| TargetFailure::of(engine::EngineError::Upstream(format!("invalid token count: {why}")));
+    match outgoing::send(server, outgoing, deadline, first).await? {
         Answer::Json(body) => match serde_json::from_slice::<TokenCount>(&body) {
             Ok(_) => Ok(body),
-            Err(error) => Err(nonsense(&wire::json_fault(&error))),
+            Err(error) => Err(invalid(&wire::json_fault(&error))),
         },
-        Answer::Events(..) => Err(nonsense("an event stream")),
+        Answer::Events(..) => Err(invalid("an event stream instead of JSON")),
     }
 }
 

@@ -1,4 +1,5 @@
-//! `POST /v1/images/generations` — spec §4.5 — and `POST /v1/images/edits` — spec §4.6.
+//! `POST /v1/images/generations` and `POST /v1/images/edits`:
+//! [images](https://platform.openai.com/docs/api-reference/images).
 
 mod dispatch;
 mod encode;
@@ -21,60 +22,61 @@ use crate::body::{Body, voice};
 use crate::gateway::Caller;
 use crate::refusal::Refusal;
 
-/// Answers a request for generations.
+/// Answers an image generation request.
 pub(crate) async fn generate<B>(caller: Caller<'_>, request: Request<B>) -> Result<Response<Body>, Refusal>
 where
     B: http_body::Body<Data = Bytes, Error: Error>,
 {
     let deadline = Instant::now() + caller.gateway.limits.request_timeout;
-    let asked = read::generation(request, &caller).await?;
-    answer(caller, asked, deadline).await
+    let parsed = read::generation(request, &caller).await?;
+    answer(caller, parsed, deadline).await
 }
 
-/// Answers a request for edits.
+/// Answers an image edit request.
 pub(crate) async fn edit<B>(caller: Caller<'_>, request: Request<B>) -> Result<Response<Body>, Refusal>
 where
     B: http_body::Body<Data = Bytes, Error: Error> + Send,
 {
     let deadline = Instant::now() + caller.gateway.limits.request_timeout;
     let is_form = read::is_form(request.headers());
-    let answered = async {
-        let asked = read::edit(request, &caller).await?;
-        answer(caller, asked, deadline).await
+    let response = async {
+        let parsed = read::edit(request, &caller).await?;
+        answer(caller, parsed, deadline).await
     };
-    answered.await.map_err(|refusal| if is_form { in_form(refusal) } else { refusal })
+    response.await.map_err(|refusal| if is_form { with_part_name(refusal) } else { refusal })
 }
 
-/// The same refusal with the names that the parts of a form have: `images[0].image_url` came as `image`.
-fn in_form(mut refusal: Refusal) -> Refusal {
+/// Renames the refused field from its JSON name to that of the form's part: `images[0].image_url` was sent as `image`.
+fn with_part_name(mut refusal: Refusal) -> Refusal {
     if refusal.error.param.as_deref().is_some_and(|param| param.starts_with("images")) {
         refusal.error.param = Some("image".to_owned());
     }
     refusal
 }
 
-/// Answers either: looks the model up, takes a permit, asks the targets in order, and streams or folds what comes.
-async fn answer(caller: Caller<'_>, asked: ParsedRequest, deadline: Instant) -> Result<Response<Body>, Refusal> {
+/// Answers a parsed request: looks up the model, takes a permit, tries the targets in order, and streams or folds the
+/// answer.
+async fn answer(caller: Caller<'_>, parsed: ParsedRequest, deadline: Instant) -> Result<Response<Body>, Refusal> {
     let Caller { gateway, policy, key, record } = caller;
-    policy.catalog.serves(&asked.model, read::protocol(asked.operation))?;
-    if !key.may_use(&asked.model) {
-        return Err(Refusal::model(&asked.model));
+    policy.catalog.serves(&parsed.model, read::protocol(parsed.operation))?;
+    if !key.may_use(&parsed.model) {
+        return Err(Refusal::model(&parsed.model));
     }
-    let streams = asked.generation.streams();
+    let streams = parsed.generation.streams();
     if let Some(record) = record.as_mut() {
-        (record.model, record.stream) = (Some(asked.model.clone()), streams);
+        (record.model, record.stream) = (Some(parsed.model.clone()), streams);
         record.permit = Some(gateway.limiter.take(&key.name).ok_or_else(ApiError::concurrency_limit)?);
     }
     let caller = Caller { gateway, policy, key, record };
-    if streams { stream(caller, asked, deadline).await } else { unary::answer(caller, asked, deadline).await }
+    if streams { stream(caller, parsed, deadline).await } else { unary::answer(caller, parsed, deadline).await }
 }
 
-async fn stream(caller: Caller<'_>, asked: ParsedRequest, deadline: Instant) -> Result<Response<Body>, Refusal> {
+async fn stream(caller: Caller<'_>, parsed: ParsedRequest, deadline: Instant) -> Result<Response<Body>, Refusal> {
     let Caller { gateway, policy, key, record } = caller;
-    let served = record.as_ref().map(|record| Arc::clone(&record.served)).unwrap_or_default();
-    let targets = policy.routes.of(&asked.model);
-    let asking = ImageDispatch::new(asked, gateway, &key.name, deadline);
-    let attempt = Box::pin(attempt::begin(asking, targets, Arc::clone(gateway), served, deadline));
+    let served = record.as_ref().map(|record| Arc::clone(&record.served_by)).unwrap_or_default();
+    let targets = policy.routes.select(&parsed.model);
+    let dispatch = ImageDispatch::new(parsed, gateway, &key.name, deadline);
+    let attempt = Box::pin(attempt::first_successful_target(dispatch, targets, Arc::clone(gateway), served, deadline));
     voice::stream::<Drawing>(attempt, (), gateway, record, deadline).await
 }
 

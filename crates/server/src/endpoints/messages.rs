@@ -1,4 +1,4 @@
-//! `POST /v1/messages` — spec §4.4.
+//! `POST /v1/messages`: [messages](https://docs.anthropic.com/en/api/messages).
 
 use catalog::{Model, Protocol};
 use messages::{Request, Rules, ValidRequest, refusal};
@@ -11,7 +11,7 @@ use crate::targets::UpstreamTarget;
 
 impl TextEndpoint for Messages {
     const PROTOCOL: Protocol = Protocol::Messages;
-    const SPOKEN: outbound::Protocol = outbound::Protocol::Messages;
+    const UPSTREAM_PROTOCOL: outbound::Protocol = outbound::Protocol::Messages;
     const UPSTREAM_PATH: &'static str = "/messages";
     const LIMIT_IN_STREAM: bool = false;
     const FORWARDED: &'static [&'static str] = &["anthropic-version", "anthropic-beta"];
@@ -22,21 +22,21 @@ impl TextEndpoint for Messages {
         Request::read(body).map_err(refusal)
     }
 
-    fn asks(request: &Request) -> (&str, bool) {
+    fn model_and_stream(request: &Request) -> (&str, bool) {
         (&request.model, request.streams())
     }
 
-    fn judge(request: Request, model: Option<&Model>) -> Result<ValidRequest, ApiError> {
+    fn validate(request: Request, model: Option<&Model>) -> Result<ValidRequest, ApiError> {
         request.validate(&model.map_or_else(Rules::default, Model::messages_rules)).map_err(refusal)
     }
 
-    fn addresses(request: &ValidRequest, tell: &mut dyn FnMut(&Path<'_>, &str)) {
-        request.addresses(tell);
+    fn image_urls(request: &ValidRequest, visit: &mut dyn FnMut(&Path<'_>, &str)) {
+        request.addresses(visit);
     }
 
-    /// Some versions refuse to be told how to draw.
+    /// Removes the sampling parameters for upstreams whose models refuse them.
     fn edit(server: &UpstreamTarget, splice: &mut Splice<'_>) {
-        if !server.stated.sampling {
+        if !server.config.sampling {
             splice.remove(&[], &["temperature", "top_p", "top_k"]);
         }
     }

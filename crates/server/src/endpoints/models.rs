@@ -1,4 +1,6 @@
-//! `GET /v1/models` — spec §4.1 — and `GET /v1/models/{id}` — wire-reference §5.
+//! `GET /v1/models` and `GET /v1/models/{id}`, in a shape that serves clients of
+//! [OpenAI](https://platform.openai.com/docs/api-reference/models) and
+//! [Anthropic](https://docs.anthropic.com/en/api/models-list) alike.
 
 use catalog::{Model, Page};
 use http::Response;
@@ -9,24 +11,25 @@ use crate::body::Body;
 use crate::gateway::Caller;
 use crate::refusal::Refusal;
 
-/// The models that the key may use.
+/// Lists the models that the key may use.
 pub(crate) fn list(caller: &Caller<'_>, query: &str) -> Result<Response<Body>, Refusal> {
     let page = page(query)?;
     let list = caller.policy.catalog.list(&page, |model| may_see(caller, model));
     json(&list.map_err(ApiError::from)?)
 }
 
-/// One of them.
+/// Returns one model that the key may use.
 pub(crate) fn retrieve(caller: &Caller<'_>, id: &str) -> Result<Response<Body>, Refusal> {
     json(&caller.policy.catalog.retrieve(id, |model| may_see(caller, model))?)
 }
 
-/// A key sees what its patterns name, whatever its capability: clients ask for the list with any of their keys.
+/// Returns true if the key's model patterns match. Its scopes do not matter here, because clients request the list with
+/// any of their keys.
 fn may_see(caller: &Caller<'_>, model: &Model) -> bool {
     caller.key.may_use(&model.id)
 }
 
-/// The page that a query asks for. Parameters that mean nothing here are left alone.
+/// Parses the page from the query. Unknown parameters are ignored.
 fn page(query: &str) -> Result<Page, ApiError> {
     let mut page = Page::default();
     for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {

@@ -1,4 +1,4 @@
-//! `POST /v1/responses` — spec §4.2.
+//! `POST /v1/responses`: [responses](https://platform.openai.com/docs/api-reference/responses/create).
 
 use catalog::{Model, Protocol};
 use responses::{Request, Rules, ValidRequest};
@@ -11,10 +11,10 @@ use crate::targets::UpstreamTarget;
 
 impl TextEndpoint for Responses {
     const PROTOCOL: Protocol = Protocol::Responses;
-    const SPOKEN: outbound::Protocol = outbound::Protocol::Responses;
+    const UPSTREAM_PROTOCOL: outbound::Protocol = outbound::Protocol::Responses;
     const UPSTREAM_PATH: &'static str = "/responses";
     const LIMIT_IN_STREAM: bool = true;
-    const SEALS: bool = true;
+    const USES_ENVELOPES: bool = true;
     type Unchecked = Request;
     type Relay = relay::Responses;
 
@@ -22,25 +22,26 @@ impl TextEndpoint for Responses {
         Ok(Request::read(body)?)
     }
 
-    fn asks(request: &Request) -> (&str, bool) {
+    fn model_and_stream(request: &Request) -> (&str, bool) {
         (&request.model, request.streams())
     }
 
-    fn judge(request: Request, model: Option<&Model>) -> Result<ValidRequest, ApiError> {
+    fn validate(request: Request, model: Option<&Model>) -> Result<ValidRequest, ApiError> {
         Ok(request.validate(&model.map_or_else(lenient, Model::responses_rules))?)
     }
 
-    fn addresses(request: &ValidRequest, tell: &mut dyn FnMut(&Path<'_>, &str)) {
-        request.addresses(tell);
+    fn image_urls(request: &ValidRequest, visit: &mut dyn FnMut(&Path<'_>, &str)) {
+        request.addresses(visit);
     }
 
-    /// Notes of a client are its own.
+    /// Removes `metadata`: the client's notes are not for the upstream.
     fn edit(_: &UpstreamTarget, splice: &mut Splice<'_>) {
         splice.remove(&[], &["metadata"]);
     }
 }
 
-/// The rules for a model that is not known: who asks for it is told that, and not what another model would not take.
+/// Returns the rules for an unknown model. They are lenient, so that the client gets the error about the model and not
+/// one about a field that another model would refuse.
 fn lenient() -> Rules {
     let mut rules = Rules::default();
     rules.string_input = true;

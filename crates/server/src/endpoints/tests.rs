@@ -1,4 +1,4 @@
-//! The tokens and the deadline of requests that the embedded engines answer.
+//! Token counts and deadlines of requests to the embedded engines.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use crate::test_gateway::{Engine, FIRST, TestGateway};
 
-/// The tokens of an embedded engine are counted once for each request, on every endpoint, plain and streamed.
+/// The tokens of an embedded engine are counted once per request, on every endpoint, unary and streamed.
 #[tokio::test]
 async fn tokens_of_embedded_engines_are_counted() {
     let usage = Usage { input: 71, cache_read: 30, output: 13, reasoning: 5, ..Usage::default() };
@@ -39,8 +39,8 @@ async fn tokens_of_embedded_engines_are_counted() {
     }
 }
 
-/// A plain request to an embedded engine that does not end is 504 at its deadline; the engine is cancelled, and the permit is
-/// back.
+/// A unary request to an embedded engine that does not finish fails with 504 at its deadline; the engine is cancelled,
+/// and the permit is released.
 #[tokio::test(start_paused = true)]
 async fn u21_plain_requests_to_embedded_engines_have_a_deadline() {
     let engine = Engine {
@@ -59,7 +59,7 @@ async fn u21_plain_requests_to_embedded_engines_have_a_deadline() {
     }
 }
 
-/// A request to each endpoint; those for pictures are for two.
+/// Returns a request to each endpoint; those for images request two.
 fn requests() -> [(&'static str, Value); 5] {
     let turns = json!([{"role": "user", "content": "Hello."}]);
     let red = format!("data:image/png;base64,{RED}");
@@ -72,7 +72,7 @@ fn requests() -> [(&'static str, Value); 5] {
     ]
 }
 
-/// Longer than any request may take. The clock of the test advances only while nothing else runs.
+/// Longer than any request may take. The paused clock advances only while nothing else runs.
 const GUARD: Duration = Duration::from_secs(86_400);
 /// A red square.
 const RED: &str =

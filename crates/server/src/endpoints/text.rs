@@ -1,4 +1,4 @@
-//! What the three text endpoints share: everything but how a request is read and validated.
+//! The handler that the three text endpoints share; they differ in how a request is read and validated.
 
 mod dispatch;
 mod unary;
@@ -33,56 +33,58 @@ use crate::record::Record;
 use crate::refusal::Refusal;
 use crate::targets::UpstreamTarget;
 
-/// A text endpoint: how its requests are read, judged and refused, and how they are relayed.
+/// A text endpoint: the reading, validating and relaying of its requests.
 pub(crate) trait TextEndpoint: ClientProtocol<Request: Send + Sync> + Send + Sync + 'static {
-    /// What the catalog calls it.
+    /// The endpoint's protocol in the catalog.
     const PROTOCOL: Protocol;
-    /// The same among the protocols of upstreams.
-    const SPOKEN: translate::outbound::Protocol;
-    /// What is appended to the base URL of an upstream.
+    /// The same protocol among those of upstreams.
+    const UPSTREAM_PROTOCOL: translate::outbound::Protocol;
+    /// The path that is appended to the base URL of an upstream.
     const UPSTREAM_PATH: &'static str;
-    /// Whether a stream over the concurrency limit is told so by an event (spec §7); the others get a 429.
+    /// True if a streaming request over the concurrency limit gets a failure event; otherwise it gets a 429.
     const LIMIT_IN_STREAM: bool;
-    /// Whether a client keeps the seals on a model's thoughts in envelopes (wire-reference §9.2).
-    const SEALS: bool = false;
-    /// The headers of a client that go on to an upstream of its own protocol.
+    /// True if the signatures of reasoning blocks are passed to clients in envelopes, which clients send back unchanged
+    /// (see [`translate::envelope`]).
+    const USES_ENVELOPES: bool = false;
+    /// The headers of a client that are forwarded to an upstream of the same protocol.
     const FORWARDED: &'static [&'static str] = &[];
-    /// A request that was read and not yet judged.
+    /// A parsed request that is not validated yet.
     type Unchecked;
-    /// What reads along when an answer is relayed.
+    /// The protocol that checks a relayed answer.
     type Relay: RelayProtocol + Default + Unpin + 'static;
 
-    /// Reads a body.
+    /// Parses a body.
     fn read(body: &[u8]) -> Result<Self::Unchecked, ApiError>;
 
-    /// The model that a request names, and whether it asks for a stream.
-    fn asks(request: &Self::Unchecked) -> (&str, bool);
+    /// Returns the model that a request names, and true if it requests a stream.
+    fn model_and_stream(request: &Self::Unchecked) -> (&str, bool);
 
-    /// Judges a request by the rules of its model.
-    fn judge(request: Self::Unchecked, model: Option<&Model>) -> Result<Self::Request, ApiError>;
+    /// Validates a request by the rules of its model.
+    fn validate(request: Self::Unchecked, model: Option<&Model>) -> Result<Self::Request, ApiError>;
 
-    /// Tells every address that a request names, and where.
-    fn addresses(request: &Self::Request, tell: &mut dyn FnMut(&Path<'_>, &str));
+    /// Visits every image URL of a request, with its path in the document.
+    fn image_urls(request: &Self::Request, visit: &mut dyn FnMut(&Path<'_>, &str));
 
-    /// Marks what is taken out of a request that is relayed, beside the change of its model.
+    /// Removes fields from a request that is relayed to this upstream.
     fn edit(_: &UpstreamTarget, _: &mut Splice<'_>) {}
 }
 
-/// A request that keeps every rule, and all that it takes to ask for an answer to it.
+/// A validated request, and everything needed to send it to a target.
 pub(crate) struct ParsedRequest<D: TextEndpoint> {
-    /// Until it is said in neutral words. Boxed, because it is large and handed on from one future to the next.
+    /// `Some` until converted to a `TextRequest`. Boxed, because it is large and moved from one future to the next.
     valid: Option<Box<D::Request>>,
     upload: Upload,
-    /// The id of the model, as the client said it.
+    /// The id of the model in the client's request.
     model: String,
-    /// Whether the model thinks when nobody says anything of it.
-    thinks: bool,
+    /// True if the model reasons when the request does not specify it.
+    reasons_by_default: bool,
     headers: HeaderMap,
     streams: bool,
     deadline: Instant,
 }
 
-/// Answers a request: reads it, judges it, takes a permit, asks the targets in order, and streams or folds what comes.
+/// Answers a request: reads and validates it, takes a permit, tries the targets in order, and streams or folds the
+/// answer.
 pub(crate) async fn answer<D, B>(caller: Caller<'_>, request: Request<B>) -> Result<Response<Body>, Refusal>
 where
     D: TextEndpoint,
@@ -93,14 +95,14 @@ where
     let headers = forwarded::<D>(request.headers());
     let upload = json_body(request, gateway.limits.json_body, gateway).await?;
     let unchecked = D::read(&upload.bytes)?;
-    let (id, streams) = D::asks(&unchecked);
+    let (id, streams) = D::model_and_stream(&unchecked);
     let (id, model) = (id.to_owned(), policy.catalog.find(id));
-    let valid = Box::new(D::judge(unchecked, model)?);
-    let thinks = policy.catalog.serves(&id, D::PROTOCOL)?.reasoning;
+    let valid = Box::new(D::validate(unchecked, model)?);
+    let reasons_by_default = policy.catalog.serves(&id, D::PROTOCOL)?.reasoning;
     if !key.may_use(&id) {
         return Err(Refusal::model(&id));
     }
-    image_urls::judge_all(gateway, |tell| D::addresses(&valid, tell))?;
+    image_urls::check_all(gateway, |visit| D::image_urls(&valid, visit))?;
     if let Some(record) = record {
         (record.model, record.stream) = (Some(id.clone()), streams);
     }
@@ -113,19 +115,21 @@ where
     }
     if !streams {
         let reply = Reply::<D>::new(&valid, &stamp);
-        let asked = ParsedRequest { valid: Some(valid), upload, model: id, thinks, headers, streams, deadline };
-        return unary::answer::<D>(asked, reply, gateway, policy, &key.name, record.as_mut()).await;
+        let parsed =
+            ParsedRequest { valid: Some(valid), upload, model: id, reasons_by_default, headers, streams, deadline };
+        return unary::answer::<D>(parsed, reply, gateway, policy, &key.name, record.as_mut()).await;
     }
     let answer = Answer::<D>::new(&valid, &stamp);
-    let asked = ParsedRequest { valid: Some(valid), upload, model: id, thinks, headers, streams, deadline };
-    let served = record.as_ref().map(|record| Arc::clone(&record.served)).unwrap_or_default();
-    let targets = policy.routes.of(&asked.model);
-    let text = TextDispatch::new(asked, gateway, &key.name);
-    let attempt = Box::pin(attempt::begin(text, targets, Arc::clone(gateway), served, deadline));
+    let parsed =
+        ParsedRequest { valid: Some(valid), upload, model: id, reasons_by_default, headers, streams, deadline };
+    let served = record.as_ref().map(|record| Arc::clone(&record.served_by)).unwrap_or_default();
+    let targets = policy.routes.select(&parsed.model);
+    let text = TextDispatch::new(parsed, gateway, &key.name);
+    let attempt = Box::pin(attempt::first_successful_target(text, targets, Arc::clone(gateway), served, deadline));
     voice::stream::<D>(attempt, answer, gateway, record, deadline).await
 }
 
-/// The answer to a request for which there is no permit (spec §7).
+/// Answers a request over the concurrency limit, with a failure event or a 429.
 fn over_the_limit<D: TextEndpoint>(
     streams: bool,
     valid: &D::Request,
@@ -142,12 +146,12 @@ fn over_the_limit<D: TextEndpoint>(
     }
     let mut bytes = Vec::new();
     Answer::<D>::new(valid, stamp).fail(&error, &mut bytes);
-    // Without a length, as every stream.
-    let whole = futures_util::stream::iter([Ok(Frame::data(Bytes::from(bytes)))]);
-    Ok(events::response(StreamBody::new(whole)))
+    // Like every stream, the response has no length.
+    let frames = futures_util::stream::iter([Ok(Frame::data(Bytes::from(bytes)))]);
+    Ok(events::response(StreamBody::new(frames)))
 }
 
-/// The few headers of a client that an upstream of its own protocol gets to see.
+/// Returns the headers of a client that are forwarded to an upstream of the same protocol.
 pub(crate) fn forwarded<D: TextEndpoint>(headers: &HeaderMap) -> HeaderMap {
     let mut all = HeaderMap::new();
     for name in D::FORWARDED {

@@ -1,4 +1,4 @@
-//! The limits of concurrent fetches are exact on every road that fetches pictures.
+//! The limits of concurrent fetches, on every endpoint that fetches images.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,43 +14,43 @@ use tokio::task::JoinHandle;
 
 use crate::test_gateway::{Engine, FIRST, Reply, SECOND, TestGateway};
 
-/// As many pictures as `fetch.at_once` are fetched at once, for any keys; one more is 429, and once the fetches have ended
-/// as many are possible again.
+/// At most `fetch.at_once` images are fetched at once for all keys together; one more is refused with 429, and once the
+/// fetches have ended the same number is possible again.
 #[tokio::test]
 async fn f11_the_limit_of_fetches_is_exact_on_every_road() {
-    let mut scene = Scene::new("at_once = 3\nat_once_per_key = 3");
-    for road in roads() {
+    let mut harness = Harness::new("at_once = 3\nat_once_per_key = 3");
+    for endpoint in endpoints() {
         for _ in 0..2 {
             let mut held = Vec::new();
             for key in [FIRST, FIRST, SECOND] {
-                held.push(scene.fetches(key, &road).await);
+                held.push(harness.start_fetch(key, &endpoint).await);
             }
-            scene.refuses(FIRST, &road).await;
-            scene.refuses(SECOND, &road).await;
-            scene.end(held).await;
+            harness.assert_refused(FIRST, &endpoint).await;
+            harness.assert_refused(SECOND, &endpoint).await;
+            harness.end(held).await;
         }
     }
 }
 
-/// As many pictures as `fetch.at_once_per_key` are fetched at once for one key; one more is 429, while another key has a
-/// limit of its own.
+/// At most `fetch.at_once_per_key` images are fetched at once for one key; one more is refused with 429, while another
+/// key still has its full limit.
 #[tokio::test]
 async fn f11_the_limit_of_fetches_of_a_key_is_exact_on_every_road() {
-    let mut scene = Scene::new("at_once = 8\nat_once_per_key = 2");
-    for road in roads() {
+    let mut harness = Harness::new("at_once = 8\nat_once_per_key = 2");
+    for endpoint in endpoints() {
         let mut held = Vec::new();
         for key in [FIRST, SECOND] {
             for _ in 0..2 {
-                held.push(scene.fetches(key, &road).await);
+                held.push(harness.start_fetch(key, &endpoint).await);
             }
-            scene.refuses(key, &road).await;
+            harness.assert_refused(key, &endpoint).await;
         }
-        scene.end(held).await;
+        harness.end(held).await;
     }
 }
 
-/// Paths and bodies of requests for which a picture is fetched.
-fn roads() -> [(&'static str, Value); 6] {
+/// Returns the paths and bodies of requests for which an image is fetched.
+fn endpoints() -> [(&'static str, Value); 6] {
     let text = |list: &str, part: Value| json!({"model": "text", "max_tokens": 9, list: [{"role": "user", "content": [part]}]});
     let count = |mut body: Value| {
         body.as_object_mut().unwrap().remove("max_tokens");
@@ -68,20 +68,20 @@ fn roads() -> [(&'static str, Value); 6] {
     ]
 }
 
-/// A gateway before hosts of pictures that are silent.
-struct Scene {
+/// A gateway with image hosts that accept connections and never answer.
+struct Harness {
     gateway: TestGateway,
-    /// The other end of each connection to a host.
+    /// The host's end of each connection.
     hosts: UnboundedReceiver<DuplexStream>,
 }
 
-/// A request that waits for its picture.
+/// A request that waits for its image.
 struct Fetch {
     reply: JoinHandle<Reply>,
     host: DuplexStream,
 }
 
-impl Scene {
+impl Harness {
     fn new(limits: &str) -> Self {
         let (sender, hosts) = unbounded_channel();
         let network = Arc::new(Network(sender));
@@ -93,8 +93,8 @@ impl Scene {
         Self { gateway, hosts }
     }
 
-    /// Sends a request, and waits until its picture is fetched.
-    async fn fetches(&mut self, key: &str, (path, body): &(&str, Value)) -> Fetch {
+    /// Sends a request, and waits until the fetch of its image starts.
+    async fn start_fetch(&mut self, key: &str, (path, body): &(&str, Value)) -> Fetch {
         let mut reply = tokio::spawn(self.gateway.post(key, path, body));
         tokio::select! {
             host = self.hosts.recv() => Fetch { reply, host: host.unwrap() },
@@ -102,8 +102,8 @@ impl Scene {
         }
     }
 
-    /// Sends a request that is one too many.
-    async fn refuses(&mut self, key: &str, (path, body): &(&str, Value)) {
+    /// Sends a request over the limit, and asserts that it is refused.
+    async fn assert_refused(&mut self, key: &str, (path, body): &(&str, Value)) {
         let reply = tokio::select! {
             _ = self.hosts.recv() => panic!("{path}: the picture is fetched"),
             reply = self.gateway.post(key, path, body) => reply,
@@ -114,7 +114,7 @@ impl Scene {
         assert_eq!((reply.status, &reply.json()["error"][field]), (429, &json!(code)), "{path}: {}", reply.body);
     }
 
-    /// Ends these fetches, which fail.
+    /// Closes the connections of these fetches, which fails their requests.
     async fn end(&self, held: Vec<Fetch>) {
         for Fetch { reply, host } in held {
             drop(host);
@@ -124,7 +124,7 @@ impl Scene {
     }
 }
 
-/// A network of one public address, whose host is silent.
+/// A network in which every name has one public address, whose host never answers.
 struct Network(UnboundedSender<DuplexStream>);
 
 impl Resolve for Network {
@@ -137,26 +137,26 @@ impl Dial for Network {
     fn dial(&self, address: SocketAddr) -> BoxFuture<'_, io::Result<Box<dyn Connection>>> {
         let (near, far) = duplex(64 << 10);
         self.0.send(far).unwrap();
-        Box::pin(async move { Ok(Box::new(Wire(near, address)) as Box<dyn Connection>) })
+        Box::pin(async move { Ok(Box::new(HostConnection(near, address)) as Box<dyn Connection>) })
     }
 }
 
-/// One end of a connection, with the address of the other.
-struct Wire(DuplexStream, SocketAddr);
+/// The gateway's end of a connection, with the address of the host.
+struct HostConnection(DuplexStream, SocketAddr);
 
-impl Connection for Wire {
+impl Connection for HostConnection {
     fn peer(&self) -> io::Result<SocketAddr> {
         Ok(self.1)
     }
 }
 
-impl AsyncRead for Wire {
+impl AsyncRead for HostConnection {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.0).poll_read(cx, buf)
     }
 }
 
-impl AsyncWrite for Wire {
+impl AsyncWrite for HostConnection {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.0).poll_write(cx, buf)
     }
@@ -171,7 +171,7 @@ impl AsyncWrite for Wire {
 }
 
 const URL: &str = "https://pictures.example/a.png";
-/// An upstream that takes edits as forms alone, so that the gateway fetches pictures for it. It is never reached.
+/// An upstream that accepts edits only as forms, so that the gateway fetches the images for it. It is never reached.
 const UPSTREAM: &str = r#"
 [[upstreams]]
 name = "forms"

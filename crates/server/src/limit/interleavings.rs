@@ -1,10 +1,10 @@
-//! The permits in every interleaving of threads, by loom: it runs the same file on locks of its own.
+//! Tests the permits in every interleaving of threads with loom, which compiles the same file with its own locks.
 
 #[path = "permits.rs"]
 #[allow(clippy::duplicate_mod, reason = "on other locks it is another module")]
 mod permits;
 
-/// What loom watches: that references are counted rightly is not in question.
+/// Loom's mocks. `Arc` is not among them: the correctness of reference counts is not tested.
 mod sync {
     pub(super) use std::sync::{Arc, PoisonError};
 
@@ -18,46 +18,47 @@ use loom::model::Builder;
 use loom::thread;
 use permits::{Limiter, Permit};
 
-/// What becomes of a request that has a permit. All give it back, from where they are.
+/// The end of a request that has a permit. Each one releases it, on different threads.
 #[derive(Clone, Copy, PartialEq)]
-enum Fate {
-    /// It is over where it began.
+enum End {
+    /// It ends on the thread where it started.
     Cancelled,
     /// Its body, and the permit with it, ends on another thread.
     Finished,
 }
 
-/// In any interleaving of taking, cancelling and finishing there are never more permits out than the limits allow, and
-/// in the end all are back.
+/// In any interleaving of taking, cancelling and finishing, there are never more permits taken than the limits allow,
+/// and in the end all are released.
 #[test]
 fn o04_permits_are_never_above_the_limit_and_all_come_back() {
-    // The limit for each key is below the one over all, the same, and above it.
+    // The limit per key is below the total, the same, and above it.
     for (all, of_key) in [(2, 1), (3, 2), (2, 2), (1, 2)] {
         explore(Limits { all, of_key }, &["a", "a", "b"]);
     }
 }
 
-/// The same with more requests of one key than its several permits.
+/// The same with more requests of one key than it has permits.
 #[test]
 fn o04_a_key_with_several_permits_never_has_more() {
     for keys in [&["a", "a", "a"][..], &["a", "a", "a", "b"]] {
         explore(Limits { all: 3, of_key: 2 }, keys);
     }
-    // Two of them may come when one of two has ended: the other one still counts.
+    // Two of them may be admitted after one of two has ended: the other one still counts.
     explore(Limits { all: 4, of_key: 2 }, &["a", "a", "a", "a"]);
 }
 
-/// Runs a request of each of these keys at once, in every interleaving; of four, in those with few preemptions.
+/// Runs one request for each of these keys concurrently, in every interleaving; for more than three, only those with
+/// few preemptions.
 fn explore(limits: Limits, keys: &'static [&'static str]) {
     let mut model = Builder::new();
     model.preemption_bound = (keys.len() > 3).then_some(2);
-    for fate in FATES {
+    for end in ENDS {
         model.check(move || {
             let limiter = Arc::new(Limiter::new(limits.all, limits.of_key));
             let held = Arc::new(Held::new(limits));
-            let requests = keys.iter().enumerate().map(|(place, key)| {
+            let requests = keys.iter().enumerate().map(|(index, key)| {
                 let (limiter, held) = (Arc::clone(&limiter), Arc::clone(&held));
-                move || request(&limiter, &held, key, fate(place))
+                move || request(&limiter, &held, key, end(index))
             });
             let mut requests: Vec<_> = requests.collect();
             let last = requests.pop().unwrap();
@@ -65,20 +66,20 @@ fn explore(limits: Limits, keys: &'static [&'static str]) {
             let mine = last();
             let theirs = threads.into_iter().map(|thread| thread.join().unwrap());
             let kept: Vec<_> = theirs.chain([mine]).flatten().collect();
-            if (0..keys.len()).all(|place| fate(place) == Fate::Finished) {
+            if (0..keys.len()).all(|index| end(index) == End::Finished) {
                 let of = |key| keys.iter().filter(|other| **other == key).count().min(limits.of_key);
-                assert_eq!(kept.len(), limits.all.min(of("a") + of("b")), "nobody is refused who need not be");
+                assert_eq!(kept.len(), limits.all.min(of("a") + of("b")), "no request is refused needlessly");
             }
             kept.into_iter().for_each(|(permit, key)| held.end(permit, key));
-            assert_eq!((limiter.taken(), limiter.keys()), (0, 0), "all are back");
+            assert_eq!((limiter.taken(), limiter.keys()), (0, 0), "all are released");
             let most = limits.all.min(limits.of_key);
             let again: Vec<_> = (0..=most).map(|_| limiter.take("a")).collect();
-            assert_eq!(again.iter().flatten().count(), most, "and can be taken, as many as there were");
+            assert_eq!(again.iter().flatten().count(), most, "and can be taken again");
         });
     }
 }
 
-/// Of two that ask for the last permit at once exactly one gets it.
+/// Exactly one of two concurrent requests gets the last permit.
 #[test]
 fn o04_the_last_permit_goes_to_one() {
     loom::model(|| {
@@ -92,28 +93,28 @@ fn o04_the_last_permit_goes_to_one() {
     });
 }
 
-/// One request, from its permit to its end; the permit where that is elsewhere.
-fn request(limiter: &Limiter, held: &Held, key: &'static str, fate: Fate) -> Option<(Permit, &'static str)> {
+/// Runs one request. Returns its permit if it ends elsewhere.
+fn request(limiter: &Limiter, held: &Held, key: &'static str, end: End) -> Option<(Permit, &'static str)> {
     let permit = limiter.take(key)?;
     held.note(key);
-    match fate {
-        Fate::Finished => Some((permit, key)),
-        Fate::Cancelled => {
+    match end {
+        End::Finished => Some((permit, key)),
+        End::Cancelled => {
             held.end(permit, key);
             None
         }
     }
 }
 
-/// How many permits there are, over all and for each key.
+/// The number of permits, in total and per key.
 #[derive(Clone, Copy)]
 struct Limits {
     all: usize,
     of_key: usize,
 }
 
-/// The permits that the test knows to be out: of the key `a`, and of all. One is noted after it was taken and forgotten
-/// before it goes back, so that what is noted never exceeds what is out.
+/// The permits that the test knows to be taken, for the key `a` and in total. A permit is noted after it was taken and
+/// removed before it is released, so that the noted number never exceeds the taken one.
 struct Held {
     limits: Limits,
     of_a: AtomicUsize,
@@ -129,7 +130,7 @@ impl Held {
         let of_a = self.of_a.fetch_add(usize::from(key == "a"), Ordering::SeqCst) + usize::from(key == "a");
         let all = self.all.fetch_add(1, Ordering::SeqCst) + 1;
         let Limits { all: most, of_key } = self.limits;
-        assert!(all <= most && of_a <= of_key, "{all} out, {of_a} of them of one key");
+        assert!(all <= most && of_a <= of_key, "{all} taken, {of_a} of them by one key");
     }
 
     fn end(&self, permit: Permit, key: &str) {
@@ -139,6 +140,6 @@ impl Held {
     }
 }
 
-/// What becomes of the request at a place: all end alike, or by turns.
-const FATES: [fn(usize) -> Fate; 3] =
-    [|_| Fate::Cancelled, |_| Fate::Finished, |place| if place % 2 == 0 { Fate::Cancelled } else { Fate::Finished }];
+/// The ends of the requests by index: all the same, or alternating.
+const ENDS: [fn(usize) -> End; 3] =
+    [|_| End::Cancelled, |_| End::Finished, |index| if index % 2 == 0 { End::Cancelled } else { End::Finished }];

@@ -1,10 +1,10 @@
-//! Permits, and the count of those that are out.
+//! The permits of concurrent requests.
 
 use std::collections::BTreeMap;
 
 use super::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Hands out permits and never waits: a request without one is refused (spec §8.1).
+/// Hands out permits and never waits: a request without one is refused.
 #[derive(Debug)]
 pub(crate) struct Limiter {
     out: Arc<Mutex<Out>>,
@@ -12,28 +12,29 @@ pub(crate) struct Limiter {
     per_key: usize,
 }
 
-/// The right to be answered. It goes back when it is dropped, which the response body does last.
+/// A permit to be answered. It is released on drop, which the response body does last.
 #[derive(Debug)]
 pub(crate) struct Permit {
     out: Arc<Mutex<Out>>,
     key: String,
 }
 
-/// How many permits are out. Both counts change in one step, so that a refusal takes nothing for a moment either.
+/// The number of taken permits. Both counts change under one lock, so that a refused request is never counted, not even
+/// for a moment.
 #[derive(Debug, Default)]
 struct Out {
     all: usize,
-    /// Of each key that has any.
+    /// The counts of the keys that have any.
     of_keys: BTreeMap<String, usize>,
 }
 
 impl Limiter {
-    /// A limiter for `size` requests over all, and `per_key` for each key.
+    /// Creates a limiter for `size` requests in total and `per_key` for each key.
     pub(crate) fn new(size: usize, per_key: usize) -> Self {
         Self { out: Arc::new(Mutex::new(Out::default())), size, per_key }
     }
 
-    /// A permit for the key of that name, when there is one left.
+    /// Takes a permit for this key, if one is free.
     pub(crate) fn take(&self, key: &str) -> Option<Permit> {
         let mut out = lock(&self.out);
         let of_key = out.of_keys.get(key).copied().unwrap_or_default();
@@ -45,12 +46,12 @@ impl Limiter {
         Some(Permit { out: Arc::clone(&self.out), key: key.to_owned() })
     }
 
-    /// How many permits are out.
+    /// The number of taken permits.
     pub(crate) fn taken(&self) -> usize {
         lock(&self.out).all
     }
 
-    /// How many keys have permits.
+    /// The number of keys that have permits.
     #[cfg(test)]
     pub(super) fn keys(&self) -> usize {
         lock(&self.out).of_keys.len()
@@ -70,7 +71,7 @@ impl Drop for Permit {
     }
 }
 
-/// Whoever panicked before has left the counts whole.
+/// Ignores poisoning: no code panics while the counts are inconsistent.
 fn lock(out: &Mutex<Out>) -> MutexGuard<'_, Out> {
     out.lock().unwrap_or_else(PoisonError::into_inner)
 }

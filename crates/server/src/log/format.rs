@@ -1,4 +1,4 @@
-//! A line of the log.
+//! The format of a log line.
 
 use std::fmt::{Debug, Write as _};
 use std::io::Write as _;
@@ -8,9 +8,9 @@ use serde::Serialize;
 use tracing::Event;
 use tracing::field::{Field, Visit};
 
-/// An event as a JSON object, with the end of its line: when, how bad, whose, and its own fields.
+/// Formats an event as a JSON object with a line feed: timestamp, level, log name, and the fields of the event.
 pub(super) fn of(event: &Event<'_>, at: Timestamp) -> Vec<u8> {
-    let mut line = Line { bytes: Vec::with_capacity(USUAL), text: String::new() };
+    let mut line = Line { bytes: Vec::with_capacity(USUAL_LEN), text: String::new() };
     let metadata = event.metadata();
     line.bytes.push(b'{');
     // Writing to memory cannot fail.
@@ -23,7 +23,7 @@ pub(super) fn of(event: &Event<'_>, at: Timestamp) -> Vec<u8> {
 
 struct Line {
     bytes: Vec<u8>,
-    /// What is told by `Debug` goes through here, to be escaped.
+    /// A scratch buffer for `Debug` output, which has to be escaped.
     text: String,
 }
 
@@ -36,7 +36,7 @@ impl Line {
     }
 
     fn value(&mut self, value: impl Serialize) {
-        // None of these values fails to be JSON.
+        // All of these values can be serialized.
         let _ = serde_json::to_writer(&mut self.bytes, &value);
     }
 }
@@ -71,8 +71,8 @@ impl Visit for Line {
     }
 }
 
-/// As long as the line of a request mostly is.
-const USUAL: usize = 512;
+/// The usual length of an access log line.
+const USUAL_LEN: usize = 512;
 
 #[cfg(test)]
 mod tests {
@@ -93,7 +93,7 @@ mod tests {
         }
     }
 
-    /// An event is one line of JSON whatever is in its fields.
+    /// An event is one line of JSON regardless of the content of its fields.
     #[test]
     fn p04_an_event_is_one_line_of_json_with_its_fields_in_order() {
         let kept = Kept::default();
@@ -107,7 +107,7 @@ mod tests {
                 took_ms = 1.25,
                 stream = true,
                 ?absent,
-                "said {}",
+                "count {}",
                 1
             );
         });
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(
             text,
             concat!(
-                r#"{"timestamp":"2027-01-31T08:09:10.123456Z","level":"INFO","log":"access","message":"said 1","#,
+                r#"{"timestamp":"2027-01-31T08:09:10.123456Z","level":"INFO","log":"access","message":"count 1","#,
                 r#""id":"a\"b\nc","status":200,"took_ms":1.25,"stream":true,"absent":"None"}"#,
                 "\n"
             )

@@ -1,7 +1,7 @@
-//! What is between those who log and the thread that writes.
+//! The bounded queue between the code that logs and the thread that writes.
 //!
-//! The thread takes all lines that there are at once, and lets more of them come before it looks again: waking it for
-//! each line would cost a busy gateway more than the lines do. Lines are lost rather than waited for, and counted.
+//! The thread writes all queued lines at once and then lets more of them accumulate: waking it for each line would cost
+//! a busy gateway more than the lines do. Lines that exceed the queue are dropped and counted rather than waited for.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,99 +14,99 @@ use memchr::memchr_iter;
 
 use crate::clock;
 
-/// Lines that wait to be written, in bounds.
+/// The lines that wait to be written, with bounded memory.
 #[derive(Default)]
 pub(super) struct Queue {
     state: Mutex<State>,
     wake: Condvar,
-    /// How many lines are in no log.
+    /// The number of lines that were not written.
     lost: AtomicU64,
 }
 
 #[derive(Default)]
 struct State {
     lines: Vec<u8>,
-    /// How many lines found no room.
-    left_out: u64,
-    /// Whether the thread waits to be woken.
-    waits: bool,
-    ended: bool,
+    /// The number of dropped lines.
+    dropped: u64,
+    /// True if the writer waits to be woken.
+    is_waiting: bool,
+    closed: bool,
 }
 
-/// The thread that writes. Dropping this waits until it has written what was there, but not for long.
+/// The writer thread. Dropping this flushes the queue, with a timeout.
 pub(crate) struct Writer {
     queue: Arc<Queue>,
     done: Receiver<()>,
 }
 
 impl Queue {
-    /// Adds a line, if there is room.
+    /// Adds a line, or drops it if the queue is full.
     pub(super) fn push(&self, line: &[u8]) {
         let mut state = self.state();
         if state.lines.len() + line.len() > CAPACITY {
-            state.left_out += 1;
+            state.dropped += 1;
             self.lost.fetch_add(1, Ordering::Relaxed);
             return;
         }
         state.lines.extend_from_slice(line);
-        if std::mem::take(&mut state.waits) {
+        if std::mem::take(&mut state.is_waiting) {
             self.wake.notify_one();
         }
     }
 
-    /// How many lines found no room or could not be written.
+    /// The number of lines that were dropped or could not be written.
     pub(super) fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Waits for lines and puts them into `lines`, which is empty; how many were left out after them. `None` at the
-    /// end.
+    /// Waits for lines and moves them into `lines`, which must be empty. Returns the number of lines that were dropped
+    /// after them, or `None` at the end.
     fn take(&self, lines: &mut Vec<u8>) -> Option<u64> {
         let mut state = self.state();
         while state.lines.is_empty() {
-            if state.ended {
+            if state.closed {
                 return None;
             }
-            state.waits = true;
+            state.is_waiting = true;
             state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         std::mem::swap(&mut state.lines, lines);
-        Some(std::mem::take(&mut state.left_out))
+        Some(std::mem::take(&mut state.dropped))
     }
 
-    /// The lines that wait, for tests.
+    /// Takes the queued lines, for tests.
     #[cfg(test)]
-    pub(super) fn taken(&self) -> Vec<u8> {
+    pub(super) fn take_all(&self) -> Vec<u8> {
         std::mem::take(&mut self.state().lines)
     }
 
-    fn end(&self) {
-        self.state().ended = true;
+    fn close(&self) {
+        self.state().closed = true;
         self.wake.notify_one();
     }
 
-    /// Waits while more lines come, unless there will be none.
-    fn gather(&self) {
+    /// Waits for more lines to accumulate, unless the queue is closed.
+    fn accumulate(&self) {
         let state = self.state();
-        let waited = self.wake.wait_timeout_while(state, GATHER, |state| !state.ended);
+        let waited = self.wake.wait_timeout_while(state, ACCUMULATE, |state| !state.closed);
         drop(waited);
     }
 
-    /// No panic leaves it half changed.
+    /// Ignores poisoning: no code panics while the state is inconsistent.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Writer {
-    /// Starts to write to `out`.
+    /// Starts a thread that writes to `out`.
     pub(super) fn start(queue: Arc<Queue>, mut out: impl Write + Send + 'static) -> io::Result<Self> {
-        let (tell, done) = channel();
+        let (sender, done) = channel();
         let lines = Arc::clone(&queue);
         thread::Builder::new().name("log".to_owned()).spawn(move || {
             write(&lines, &mut out);
-            // Nobody listens any more when this took too long.
-            let _ = tell.send(());
+            // The receiver is gone if the flush timed out.
+            let _ = sender.send(());
         })?;
         Ok(Self { queue, done })
     }
@@ -114,47 +114,47 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        self.queue.end();
-        let _ = self.done.recv_timeout(LAST_WORDS);
+        self.queue.close();
+        let _ = self.done.recv_timeout(SHUTDOWN_FLUSH_TIMEOUT);
     }
 }
 
 fn write(queue: &Queue, out: &mut impl Write) {
     let mut lines = Vec::new();
-    while let Some(left_out) = queue.take(&mut lines) {
-        if left_out > 0 {
-            let (at, words) = (clock::timestamp(), r#""level":"WARN","log":"log","message":"lines were left out""#);
+    while let Some(dropped) = queue.take(&mut lines) {
+        if dropped > 0 {
+            let (at, fields) = (clock::timestamp(), r#""level":"WARN","log":"log","message":"log lines were dropped""#);
             // Writing to memory cannot fail.
-            let _ = writeln!(lines, r#"{{"timestamp":"{at:.6}",{words},"count":{left_out}}}"#);
+            let _ = writeln!(lines, r#"{{"timestamp":"{at:.6}",{fields},"count":{dropped}}}"#);
         }
-        // A log that cannot be written is nothing that requests should suffer from.
+        // Requests must not fail because the log cannot be written.
         if out.write_all(&lines).and_then(|()| out.flush()).is_err() {
             let count = memchr_iter(b'\n', &lines).count();
             queue.lost.fetch_add(u64::try_from(count).unwrap_or(u64::MAX), Ordering::Relaxed);
         }
         lines.clear();
-        lines.shrink_to(KEPT);
-        queue.gather();
+        lines.shrink_to(KEPT_CAPACITY);
+        queue.accumulate();
     }
 }
 
-/// So many bytes may wait.
+/// The maximum number of queued bytes.
 const CAPACITY: usize = 8 << 20;
-/// So much of a buffer is kept for the next lines.
-const KEPT: usize = 256 << 10;
-/// For so long lines may come together.
-const GATHER: Duration = Duration::from_millis(5);
-/// For so long the end waits for what is not yet written.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// The capacity of the buffer that is kept for further lines.
+const KEPT_CAPACITY: usize = 256 << 10;
+/// The time for which lines accumulate.
+const ACCUMULATE: Duration = Duration::from_millis(5);
+/// The timeout for flushing the queue at the end.
+const SHUTDOWN_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[derive(Clone, Default)]
-    struct Kept(Arc<Mutex<Vec<u8>>>);
+    struct Written(Arc<Mutex<Vec<u8>>>);
 
-    impl Write for Kept {
+    impl Write for Written {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().extend_from_slice(bytes);
             Ok(bytes.len())
@@ -167,15 +167,15 @@ mod tests {
 
     #[test]
     fn every_line_is_written_in_order_before_the_end() {
-        let (queue, kept) = (Arc::new(Queue::default()), Kept::default());
-        let writer = Writer::start(Arc::clone(&queue), kept.clone()).unwrap();
+        let (queue, written) = (Arc::new(Queue::default()), Written::default());
+        let writer = Writer::start(Arc::clone(&queue), written.clone()).unwrap();
         let lines: Vec<_> = (0..1000).map(|n| format!("{n}\n")).collect();
         lines.iter().for_each(|line| queue.push(line.as_bytes()));
         drop(writer);
-        assert_eq!(String::from_utf8(kept.0.lock().unwrap().clone()).unwrap(), lines.concat());
+        assert_eq!(String::from_utf8(written.0.lock().unwrap().clone()).unwrap(), lines.concat());
     }
 
-    /// Lines past the bound of the queue are left out and counted.
+    /// Lines that exceed the queue are dropped and counted.
     #[test]
     fn d13_lines_past_the_bound_are_left_out_and_counted() {
         let queue = Queue::default();
@@ -184,11 +184,11 @@ mod tests {
         let mut lines = Vec::new();
         assert_eq!((queue.take(&mut lines), queue.lost()), (Some(3), 3));
         assert_eq!(lines.len(), CAPACITY);
-        queue.end();
+        queue.close();
         assert_eq!(queue.take(&mut lines), None);
     }
 
-    /// Lines that cannot be written are counted and hold up nobody.
+    /// Lines that cannot be written are counted and block no request.
     #[test]
     fn d13_a_log_that_cannot_be_written_holds_up_nobody() {
         struct Broken;

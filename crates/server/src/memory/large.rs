@@ -1,9 +1,9 @@
-//! Requests that are large and meant to become larger.
+//! Large requests that try to use a multiple of their size.
 
 use super::{Scene, alone};
 use crate::start::Engines;
 
-/// A large body takes at most four times its size, however its parts are nested and wherever they say what they are.
+/// A large body takes at most four times its size, at any depth of nesting and if the `type` of each part comes last.
 #[test]
 fn j08_large_requests_take_little_more_memory_than_they_are() {
     alone("memory::large::j08_large_requests_take_little_more_memory_than_they_are", measure());
@@ -18,8 +18,8 @@ async fn measure() {
         let body =
             format!(r#"{{"model":"msg-sonnet-5","max_tokens":9,"messages":[{{"content":[{nested}],"role":"user"}}]}}"#);
         let taken = scene.send("/v1/messages", "application/json", body.as_bytes()).await;
-        let told = format!("{depth} levels: {}, {} of {} bytes", taken.status, taken.peak, body.len());
-        assert!(!taken.status.is_success() && taken.peak <= 4 * body.len(), "{told}");
+        let summary = format!("{depth} levels: {}, {} of {} bytes", taken.status, taken.peak, body.len());
+        assert!(!taken.status.is_success() && taken.peak <= 4 * body.len(), "{summary}");
     }
 }
 

@@ -1,7 +1,7 @@
-//! An image request.
+//! Image requests.
 //!
-//! The promise: twice the body, the decoded references, twice the pixels of one output, and the reply; beside it what
-//! does not grow with the request. Pixels are four bytes. What libwebp takes for itself is not seen here.
+//! The bound is twice the body, plus the decoded references, plus twice the pixels of one output, plus the response,
+//! plus a constant. A pixel has four bytes. Memory that libwebp allocates itself is not counted.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -20,38 +20,38 @@ fn an_image_request_keeps_to_its_memory() {
 
 async fn measure_all() {
     let scene = Scene::new(Engines::drawing(&Config::default()));
-    // Fonts and tables are read once.
+    // The first requests load fonts and tables, which stay in memory.
     let warm = json!({"prompt": "The word \"HELLO\" over a house by the sea", "size": "64x64"});
-    measure(&scene, &Ask::generation(warm.clone(), 64)).await;
-    measure(&scene, &Ask::json_edit(64, ImageFormat::Png)).await;
+    measure(&scene, &ImageRequest::generation(warm.clone(), 64)).await;
+    measure(&scene, &ImageRequest::json_edit(64, ImageFormat::Png)).await;
 
     let large = |change: Value| {
         let mut body = json!({"prompt": "A house by the sea at sunset", "size": "2048x2048", "seed": 1});
         change.as_object().into_iter().flatten().for_each(|(name, value)| body[name] = value.clone());
-        Ask::generation(body, 2048)
+        ImageRequest::generation(body, 2048)
     };
-    for ask in [
+    for request in [
         large(json!({})),
         large(json!({"n": 3, "quality": "max"})),
         large(json!({"output_format": "jpeg", "output_compression": 100, "stream": true, "partial_images": 3})),
         large(json!({"background": "transparent", "output_format": "webp"})),
-        Ask::json_edit(1536, ImageFormat::Png),
-        Ask::json_edit(1536, ImageFormat::Jpeg),
-        Ask::form_edit(1536),
+        ImageRequest::json_edit(1536, ImageFormat::Png),
+        ImageRequest::json_edit(1536, ImageFormat::Jpeg),
+        ImageRequest::form_edit(1536),
     ] {
-        let (status, peak, bound) = measure(&scene, &ask).await;
-        assert_eq!(status, StatusCode::OK, "{}", ask.name);
-        assert!(peak <= bound + CONSTANT, "{}: {peak} bytes, where {bound} are allowed", ask.name);
+        let (status, peak, bound) = measure(&scene, &request).await;
+        assert_eq!(status, StatusCode::OK, "{}", request.name);
+        assert!(peak <= bound + CONSTANT, "{}: {peak} bytes, where {bound} are allowed", request.name);
     }
-    for ask in Ask::hostile() {
-        let (status, peak, bound) = measure(&scene, &ask).await;
-        assert!(status.is_client_error(), "{}: {status}", ask.name);
-        assert!(peak <= bound + CONSTANT, "{}: {peak} bytes, where {bound} are allowed", ask.name);
+    for request in ImageRequest::hostile() {
+        let (status, peak, bound) = measure(&scene, &request).await;
+        assert!(status.is_client_error(), "{}: {status}", request.name);
+        assert!(peak <= bound + CONSTANT, "{}: {peak} bytes, where {bound} are allowed", request.name);
     }
 }
 
-/// A request, and how many pixels it is about.
-struct Ask {
+/// A request with the number of pixels of its references and of one output.
+struct ImageRequest {
     name: &'static str,
     path: &'static str,
     content_type: &'static str,
@@ -60,7 +60,7 @@ struct Ask {
     output: usize,
 }
 
-impl Ask {
+impl ImageRequest {
     fn generation(body: Value, side: usize) -> Self {
         let (name, path) = ("a generation", "/v1/images/generations");
         Self { name, path, content_type: JSON, body: body.to_string().into_bytes(), references: 0, output: side * side }
@@ -94,7 +94,7 @@ impl Ask {
         Self::edit("an edit as a form", FORM, body, side)
     }
 
-    /// Requests that are refused; they may take twice their body and nothing for pixels.
+    /// Requests that are refused. They may use twice the memory of their body, and none for pixels.
     fn hostile() -> Vec<Self> {
         let form = |name, body| Self { references: 0, output: 0, ..Self::edit(name, FORM, body, 0) };
         let part = "--sgb\r\nContent-Disposition: form-data; name=\"";
@@ -123,14 +123,14 @@ impl Ask {
     }
 }
 
-/// Sends a request, and tells the most memory that it took and how much it may take.
-async fn measure(scene: &Scene, ask: &Ask) -> (StatusCode, usize, usize) {
-    let taken = scene.send(ask.path, ask.content_type, &ask.body).await;
-    let bound = 2 * ask.body.len() + 4 * ask.references + 2 * 4 * ask.output + taken.reply;
+/// Sends a request; returns its status, its peak memory and the bound.
+async fn measure(scene: &Scene, request: &ImageRequest) -> (StatusCode, usize, usize) {
+    let taken = scene.send(request.path, request.content_type, &request.body).await;
+    let bound = 2 * request.body.len() + 4 * request.references + 2 * 4 * request.output + taken.reply;
     (taken.status, taken.peak, bound)
 }
 
-/// A picture that no encoding makes small.
+/// Returns an image of noise, which does not compress.
 fn noise(side: u32, format: ImageFormat) -> Vec<u8> {
     let mut state = 1_u32;
     let picture = image::RgbImage::from_fn(side, side, |_, _| {
@@ -153,5 +153,5 @@ fn encoded(picture: image::DynamicImage, format: ImageFormat) -> Vec<u8> {
 
 const JSON: &str = "application/json";
 const FORM: &str = "multipart/form-data; boundary=sgb";
-/// What does not grow with the request: channels, small buffers, the encoders' own tables.
+/// The constant part of the bound: channels, small buffers and the encoders' tables.
 const CONSTANT: usize = 1 << 20;

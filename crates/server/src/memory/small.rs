@@ -1,11 +1,12 @@
-//! Requests that are small and meant to become large.
+//! Small requests that try to use a lot of memory.
 
 use serde_json::json;
 
 use super::{Scene, alone};
 use crate::start::Engines;
 
-/// A request under 64 KiB takes at most 16 MiB, whatever is in it: a value of two bytes becomes a tree's node.
+/// A request under 64 KiB takes at most 16 MiB, whatever it contains: a JSON value of two bytes becomes a much larger
+/// node.
 #[test]
 fn l10_small_requests_take_little_memory() {
     alone("memory::small::l10_small_requests_take_little_memory", measure_all());
@@ -14,18 +15,18 @@ fn l10_small_requests_take_little_memory() {
 async fn measure_all() {
     let scene = Scene::new(Engines::default());
     for path in PATHS {
-        // Tables are made once.
+        // The first request builds tables, which stay in memory.
         scene.send(path, JSON, b"{}").await;
     }
     for (path, content_type, body) in requests() {
         let taken = scene.send(path, content_type, body.as_bytes()).await;
-        let told = format!("{path} {body:.80}: {}, {} bytes", taken.status, taken.peak);
-        assert!(body.len() < SMALL && taken.peak <= BOUND, "{told}, where {BOUND} are allowed");
-        assert!(!taken.status.is_success() && taken.reply < 4096, "{told}");
+        let summary = format!("{path} {body:.80}: {}, {} bytes", taken.status, taken.peak);
+        assert!(body.len() < SMALL && taken.peak <= BOUND, "{summary}, where {BOUND} are allowed");
+        assert!(!taken.status.is_success() && taken.reply < 4096, "{summary}");
     }
 }
 
-/// Paths, media types and bodies.
+/// Returns the paths, media types and bodies of the requests.
 fn requests() -> Vec<(&'static str, &'static str, String)> {
     let mut all = Vec::new();
     for (path, list) in PATHS.into_iter().zip(["input", "messages", "messages", "images"]) {
@@ -47,20 +48,20 @@ fn requests() -> Vec<(&'static str, &'static str, String)> {
     all
 }
 
-/// As many of `unit` as a small request has room for.
+/// Returns a body of size `FULL` with as many copies of `unit` as fit.
 fn filled(begin: &str, unit: &str, end: &str) -> String {
     format!("{begin}{}{end}", unit.repeat((FULL - begin.len() - end.len()) / unit.len()))
 }
 
 const PATHS: [&str; 4] = ["/v1/responses", "/v1/chat/completions", "/v1/messages", "/v1/images/edits"];
-/// What lists are filled with: the shorter, the more of them.
+/// The elements that fill the lists: the shorter they are, the more of them fit.
 const UNITS: [&str; 5] =
     ["0,", "{},", r#"{"type":"function"},"#, r#"{"type":"text","text":""},"#, r#"{"role":"user","content":""},"#];
 const JSON: &str = "application/json";
 const FORM: &str = "multipart/form-data; boundary=b";
-/// What is called small.
+/// The upper limit of a small request, in bytes.
 const SMALL: usize = 64 * 1024;
-/// The size of a request.
+/// The size of each request, in bytes.
 const FULL: usize = SMALL - 1024;
-/// What each may take.
+/// The maximum memory of each request, in bytes.
 const BOUND: usize = 16 << 20;

@@ -1,4 +1,4 @@
-//! Requests to begin with. Each is answered as it stands.
+//! Example requests for the OpenAPI document. Each succeeds against a gateway without a configuration.
 
 use serde_json::{Value, json};
 

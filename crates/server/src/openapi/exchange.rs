@@ -1,15 +1,15 @@
-//! What goes to and fro at each path.
+//! The request and response bodies of each path.
 
 use serde_json::{Map, Value, json};
 
 use super::schemas::Schemas;
 use super::{examples, form};
 
-/// What a client sends and what it gets when all is well: media types and their schemas.
+/// The request and successful response bodies of an operation: media types and their schemas.
 pub(super) struct Exchange {
-    /// The bodies that are taken, by media type; none when there is no body.
+    /// The accepted request bodies, by media type; empty if the operation has no body.
     pub(super) request: Map<String, Value>,
-    /// The replies of status 200, by media type.
+    /// The bodies of responses with status 200, by media type.
     pub(super) reply: Map<String, Value>,
 }
 
@@ -33,7 +33,7 @@ impl Exchange {
             "anyOf": [{ "const": "[DONE]" }, content(&json!({ "anyOf": [chunk, error] }))],
         });
         let event = json!({
-            "description": "An event without a name: a chunk, the failure that ends the stream, or `[DONE]`.",
+            "description": "An event without a name. Its data is a chunk, the error that ends the stream, or `[DONE]`.",
             "type": "object",
             "properties": { "data": data },
             "required": ["data"],
@@ -51,7 +51,7 @@ impl Exchange {
         Self { request: json(&request), reply: json(&reply) }.with_events(&event).with_examples(examples::messages())
     }
 
-    /// `POST /v1/messages/count_tokens`: the same request, of which only the prompt's tokens are counted.
+    /// `POST /v1/messages/count_tokens`: the same request as `POST /v1/messages`.
     pub(super) fn count_tokens(schemas: &mut Schemas) -> Self {
         let request = schemas.read::<messages::Request>("Messages");
         let reply = schemas.written::<messages::TokenCount>("Messages");
@@ -64,7 +64,7 @@ impl Exchange {
         Self { request: json(&request), ..Self::pictures(schemas) }.with_examples(examples::image_generations())
     }
 
-    /// `POST /v1/images/edits`: JSON, or a form with the pictures as files.
+    /// `POST /v1/images/edits`: JSON, or a form with the images as files.
     pub(super) fn image_edits(schemas: &mut Schemas) -> Self {
         let request = schemas.read::<images::Edit>("Images");
         let form = form::image_edits(schemas);
@@ -73,7 +73,7 @@ impl Exchange {
             .with_form(&form)
     }
 
-    /// The reply of either operation on pictures, whole or as events.
+    /// The response of both image operations, unary or streamed; without a request.
     fn pictures(schemas: &mut Schemas) -> Self {
         let reply = schemas.written::<images::Response>("Images");
         let event = schemas.written::<images::Event>("Images");
@@ -91,12 +91,13 @@ impl Exchange {
         Self { request: Map::new(), reply: json(&schemas.written::<catalog::Entry>("Models")) }
     }
 
-    /// With `stream` the reply is a stream of such events.
+    /// Adds the response of a streaming request: a stream of these events.
     fn with_events(mut self, event: &Value) -> Self {
         self.reply.insert("text/event-stream".to_owned(), json!({ "schema": event }));
         self
     }
 
+    /// Adds a request body as a multipart form.
     fn with_form(mut self, form: &form::Form) -> Self {
         let body = json!({ "schema": form.schema, "encoding": form.encoding });
         self.request.insert("multipart/form-data".to_owned(), body);
@@ -109,19 +110,20 @@ impl Exchange {
     }
 }
 
+/// Returns a JSON body of this schema.
 fn json(schema: &Value) -> Map<String, Value> {
     Map::from_iter([(JSON.to_owned(), json!({ "schema": schema }))])
 }
 
-/// The schema of one server-sent event whose name is the `type` of its data.
+/// Adds the schema of a server-sent event whose name is the `type` of its data, and returns a reference to it.
 ///
-/// OpenAPI 3.1 leaves open what the schema of a stream describes. As 3.2 has it for `itemSchema` (§4.14.4), it is one
-/// event as an object of its fields.
+/// OpenAPI 3.1 does not define what the schema of a stream describes. Here it describes one event as an object of its
+/// fields, like `itemSchema` in [OpenAPI 3.2](https://spec.openapis.org/oas/v3.2.0.html) (§4.14.4).
 fn named_events(name: &str, event: &Value, schemas: &mut Schemas) -> Value {
     let mut data = content(event);
     data["type"] = "string".into();
     let event = json!({
-        "description": "An event; its name is the `type` of its data.",
+        "description": "A server-sent event. Its name is the `type` of its data.",
         "type": "object",
         "properties": { "event": { "type": "string" }, "data": data },
         "required": ["event", "data"],
@@ -129,7 +131,7 @@ fn named_events(name: &str, event: &Value, schemas: &mut Schemas) -> Value {
     schemas.named(name, event)
 }
 
-/// A string that holds the JSON text of such a value.
+/// Returns the schema of a string that contains JSON of this schema.
 fn content(schema: &Value) -> Value {
     json!({ "contentMediaType": JSON, "contentSchema": schema })
 }

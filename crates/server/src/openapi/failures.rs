@@ -1,9 +1,9 @@
-//! The answers that are errors: their statuses, headers and words.
+//! Error responses: their statuses, headers and descriptions.
 
 use serde_json::{Map, Value, json};
 use wire::ErrorKind;
 
-/// The failures that any operation can have.
+/// The failures of every operation.
 pub(super) const COMMON: [ErrorKind; 6] = [
     ErrorKind::InvalidRequest,
     ErrorKind::Authentication,
@@ -13,7 +13,7 @@ pub(super) const COMMON: [ErrorKind; 6] = [
     ErrorKind::Internal,
 ];
 
-/// The further failures of an operation that takes a body and asks an engine.
+/// The additional failures of operations that have a request body and use an engine.
 pub(super) const OF_ENGINES: [ErrorKind; 9] = [
     ErrorKind::Permission,
     ErrorKind::NotFound,
@@ -26,9 +26,9 @@ pub(super) const OF_ENGINES: [ErrorKind; 9] = [
     ErrorKind::UpstreamTimeout,
 ];
 
-/// The answer to a request that fails so; `error` is the schema of its body, `allow` the one method that is taken.
+/// Returns the response of a failure. `error` is the schema of its body, `allow` the method that the path supports.
 pub(super) fn response(kind: ErrorKind, error: &Value, allow: &str) -> Value {
-    // A head that is too large is refused before it is a request, by the HTTP library and without a body.
+    // The HTTP library refuses headers that are too large before there is a request, and sends no body.
     if kind == ErrorKind::HeadersTooLarge {
         return json!({ "description": description(kind) });
     }
@@ -51,46 +51,46 @@ pub(super) fn response(kind: ErrorKind, error: &Value, allow: &str) -> Value {
     json!({ "description": description(kind), "headers": headers, "content": content })
 }
 
-/// The headers of every answer.
+/// Returns the headers that every response has.
 pub(super) fn common_headers() -> Map<String, Value> {
     ["x-request-id", "request-id"].into_iter().map(|name| (name.to_owned(), header("RequestId"))).collect()
 }
 
-/// A reference to one of [`headers`].
+/// Returns a reference to one of [`headers`].
 pub(super) fn header(name: &str) -> Value {
     json!({ "$ref": format!("#/components/headers/{name}") })
 }
 
-/// The headers that answers share.
+/// Returns the definitions of the shared headers.
 pub(super) fn headers() -> Value {
     json!({
         "RequestId": {
-            "description": "The id of the request, as the log has it.",
+            "description": "The id of the request, which is also in the log.",
             "required": true,
             "schema": { "type": "string", "pattern": "^req_[0-9A-Za-z]+$" },
         },
         "RetryAfter": {
-            "description": "After how many seconds another try makes sense.",
+            "description": "The number of seconds to wait before retrying.",
             "required": true,
             "schema": { "type": "integer", "minimum": 1 },
         },
         "RetryAfterMs": {
-            "description": "The same in milliseconds, and up to a second more, so that not all try at once.",
+            "description": "The milliseconds to wait before retrying: `Retry-After` plus up to one second of jitter.",
             "required": true,
             "schema": { "type": "integer", "minimum": 1000 },
         },
         "ShouldRetry": {
-            "description": "Whether another try makes sense.",
+            "description": "Whether a retry may succeed.",
             "required": true,
             "schema": { "type": "string", "enum": ["true", "false"] },
         },
         "WwwAuthenticate": {
-            "description": "How a key is sent.",
+            "description": "The authentication scheme for API keys.",
             "required": true,
             "schema": { "type": "string", "const": "Bearer" },
         },
         "Dropped": {
-            "description": "Fields of the request that the model cannot be given, separated by commas.",
+            "description": "Request fields that were dropped, as the model does not support them; separated by commas.",
             "schema": { "type": "string" },
         },
     })
@@ -98,7 +98,7 @@ pub(super) fn headers() -> Value {
 
 fn allowed(method: &str) -> Value {
     json!({
-        "description": "The method that the path takes.",
+        "description": "The method that the path supports.",
         "required": true,
         "schema": { "type": "string", "const": method },
     })
@@ -106,21 +106,21 @@ fn allowed(method: &str) -> Value {
 
 fn description(kind: ErrorKind) -> &'static str {
     match kind {
-        ErrorKind::InvalidRequest => "The request is wrong: every finding, each with its path.",
-        ErrorKind::Authentication => "No key, or one that does not open anything.",
-        ErrorKind::Permission => "The key has no right to this family of models, or to this model.",
-        ErrorKind::NotFound => "There is no such model, or none that the key may see.",
-        ErrorKind::MethodNotAllowed => "The path takes another method.",
-        ErrorKind::RequestTimeout => "The request did not arrive in time.",
-        ErrorKind::TooLarge => "The body is larger than is taken.",
-        ErrorKind::TargetTooLong => "The path and its query are longer than is taken.",
-        ErrorKind::UnsupportedMediaType => "The body is of another media type than is taken, or compressed.",
-        ErrorKind::RateLimit => "More requests at once, or in a while, than are answered.",
-        ErrorKind::Upstream => "The model failed or answered nonsense.",
-        ErrorKind::Overloaded => "The model has more to do than it can.",
-        ErrorKind::HeadersTooLarge => "The head of the request is larger than is taken.",
-        ErrorKind::Unavailable => "Nobody to answer just now.",
-        ErrorKind::UpstreamTimeout => "The model did not answer in time.",
-        _ => "A fault of the gateway.",
+        ErrorKind::InvalidRequest => "The request is invalid. Every error is reported with its path.",
+        ErrorKind::Authentication => "The API key is missing or invalid.",
+        ErrorKind::Permission => "The API key has no permission for this family of models or for this model.",
+        ErrorKind::NotFound => "The model does not exist, or the API key may not use it.",
+        ErrorKind::MethodNotAllowed => "The path does not support this method.",
+        ErrorKind::RequestTimeout => "The request was not received in time.",
+        ErrorKind::TooLarge => "The request body is too large.",
+        ErrorKind::TargetTooLong => "The request target is too long.",
+        ErrorKind::UnsupportedMediaType => "The media type of the body is not supported, or the body is compressed.",
+        ErrorKind::RateLimit => "Too many concurrent requests, or the rate limit of the model is exceeded.",
+        ErrorKind::Upstream => "The model failed or returned an invalid response.",
+        ErrorKind::Overloaded => "The model is overloaded.",
+        ErrorKind::HeadersTooLarge => "The request headers are too large.",
+        ErrorKind::Unavailable => "The service or the model is temporarily unavailable.",
+        ErrorKind::UpstreamTimeout => "The model did not respond in time.",
+        _ => "An internal error of the gateway.",
     }
 }

@@ -1,4 +1,4 @@
-//! The form of an image edit: the fields of a generation as text, and the pictures as files.
+//! The multipart form of an image edit: the fields of a generation as text, and the images as files.
 
 use serde_json::{Map, Value, json};
 
@@ -6,25 +6,25 @@ use super::schemas::Schemas;
 
 /// A body of the media type `multipart/form-data`.
 pub(super) struct Form {
-    /// Its parts.
+    /// The schema of its parts.
     pub(super) schema: Value,
-    /// What the parts that are files may be.
+    /// The content types of the parts that are files.
     pub(super) encoding: Value,
 }
 
-/// The form that `POST /v1/images/edits` takes.
+/// Returns the form of `POST /v1/images/edits`.
 pub(super) fn image_edits(schemas: &mut Schemas) -> Form {
     let generation = schemas.read::<images::Generation>("Images");
     let mut parts = Map::new();
     for (name, schema) in schemas.target(&generation)["properties"].as_object().into_iter().flatten() {
         parts.insert(name.clone(), without_null(schema));
     }
-    let several = json!({ "type": "array", "items": file("A picture to start from."), "minItems": 1, "maxItems": 16 });
-    parts.insert("image".to_owned(), file("The picture to start from."));
+    let several = json!({ "type": "array", "items": file("An image to edit."), "minItems": 1, "maxItems": 16 });
+    parts.insert("image".to_owned(), file("The image to edit."));
     parts.insert("image[]".to_owned(), several);
-    parts.insert("mask".to_owned(), file("Where it may be changed: the transparent part of a PNG."));
+    parts.insert("mask".to_owned(), file("A PNG whose transparent areas mark where the image may be changed."));
     let schema = json!({
-        "description": "A picture as `image`, or several as `image[]`. A text part that is empty is the same as none.",
+        "description": "One image as `image`, or several as `image[]`. An empty text part is treated as absent.",
         "type": "object",
         "properties": parts,
         "required": ["prompt"],
@@ -38,11 +38,12 @@ pub(super) fn image_edits(schemas: &mut Schemas) -> Form {
     }
 }
 
+/// Returns the schema of a file.
 fn file(description: &str) -> Value {
     json!({ "description": description, "type": "string", "contentMediaType": "application/octet-stream" })
 }
 
-/// A form has no null: of a type or null, the type.
+/// Removes `null` from the alternatives of a schema, because a form cannot express it.
 fn without_null(schema: &Value) -> Value {
     let mut schema = schema.clone();
     if let Some(types) = schema["type"].as_array_mut() {

@@ -1,4 +1,4 @@
-//! One operation as it is described: what it takes, and every way in which it can end.
+//! One operation of the document: its parameters, its request and every response.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
@@ -9,9 +9,9 @@ use super::failures;
 use crate::refusal::Style;
 use crate::routing::{Endpoint, style};
 
-/// An endpoint and what is to be said of it.
+/// An endpoint with its description.
 pub(super) struct Operation {
-    /// The path, with its parameter in braces.
+    /// The path, with parameters in braces.
     pub(super) path: String,
     endpoint: Endpoint,
     id: &'static str,
@@ -21,7 +21,8 @@ pub(super) struct Operation {
 }
 
 impl Operation {
-    /// The operation of an endpoint; `errors` are the bodies of its failures in OpenAI's style and in Messages'.
+    /// Creates the operation of an endpoint; `errors` are the schemas of error bodies in OpenAI's and in Anthropic's
+    /// style.
     pub(super) fn new(
         endpoint: Endpoint,
         id: &'static str,
@@ -34,18 +35,18 @@ impl Operation {
         Self { path, endpoint, id, summary, exchange, error }
     }
 
-    /// What answers it.
+    /// Returns the endpoint.
     #[cfg(test)]
     pub(super) fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// The method, as the document writes it.
+    /// Returns the method in lower case, as in the document.
     pub(super) fn method(&self) -> String {
         self.endpoint.allow().as_str().to_ascii_lowercase()
     }
 
-    /// The operation object; its failures are put among `responses`, where operations of one tag share them.
+    /// Returns the operation object, and adds its failures to `responses`, which operations of the same tag share.
     pub(super) fn describe(&self, responses: &mut Map<String, Value>) -> Value {
         let mut operation = json!({
             "operationId": self.id,
@@ -83,7 +84,8 @@ impl Operation {
         if streams {
             headers.insert("x-sluicegate-dropped".to_owned(), failures::header("Dropped"));
         }
-        let description = if streams { "The reply, or with `stream` its events." } else { "The reply." };
+        let description =
+            if streams { "The response, or its events if the request has `stream`." } else { "The response." };
         json!({ "description": description, "headers": headers, "content": self.exchange.reply })
     }
 
@@ -93,15 +95,15 @@ impl Operation {
             Endpoint::Model(_) => &[ErrorKind::NotFound],
             _ => &failures::OF_ENGINES,
         };
-        let own: &[ErrorKind] = if self.speaks_messages() { &[ErrorKind::Overloaded] } else { &[] };
+        let own: &[ErrorKind] = if self.uses_messages_errors() { &[ErrorKind::Overloaded] } else { &[] };
         failures::COMMON.iter().chain(further).chain(own).copied().collect()
     }
 
     fn status(&self, kind: ErrorKind) -> u16 {
-        if self.speaks_messages() { messages::status(kind) } else { kind.status() }
+        if self.uses_messages_errors() { messages::status(kind) } else { kind.status() }
     }
 
-    fn speaks_messages(&self) -> bool {
+    fn uses_messages_errors(&self) -> bool {
         matches!(self.endpoint, Endpoint::Messages | Endpoint::CountTokens)
     }
 
@@ -109,7 +111,7 @@ impl Operation {
         !self.exchange.request.is_empty()
     }
 
-    /// Either of two headers with the key, or just the one.
+    /// Returns the headers that may carry the API key.
     fn security(&self) -> Value {
         if self.endpoint.takes_x_api_key() {
             json!([{ (BEARER): [] }, { (API_KEY): [] }])
@@ -153,10 +155,10 @@ fn path(endpoint: &Endpoint) -> String {
     }
 }
 
-/// The body of a failure on a path: in one style or, where the request's headers decide, in either.
+/// Returns the schema of error bodies on a path: one style, or both if the request's headers decide between them.
 fn error(path: &str, (openai, messages): (Value, Value)) -> Value {
-    let speaks_messages = HeaderMap::from_iter([(X_API_KEY, HeaderValue::from_static(""))]);
-    match (style(path, &HeaderMap::new()), style(path, &speaks_messages)) {
+    let with_api_key = HeaderMap::from_iter([(X_API_KEY, HeaderValue::from_static(""))]);
+    match (style(path, &HeaderMap::new()), style(path, &with_api_key)) {
         (Style::OpenAi, Style::OpenAi) => openai,
         (Style::Messages, Style::Messages) => messages,
         _ => json!({ "anyOf": [openai, messages] }),
@@ -171,9 +173,14 @@ fn model_parameter() -> Value {
 
 fn page_parameters() -> Vec<Value> {
     vec![
-        parameter("query", "limit", "At most so many.", &json!({ "type": "integer", "minimum": 1, "maximum": 1000 })),
-        parameter("query", "after_id", "Those after this model.", &json!({ "type": "string" })),
-        parameter("query", "before_id", "Those before this model.", &json!({ "type": "string" })),
+        parameter(
+            "query",
+            "limit",
+            "The maximum number of models.",
+            &json!({ "type": "integer", "minimum": 1, "maximum": 1000 }),
+        ),
+        parameter("query", "after_id", "Return models after this id.", &json!({ "type": "string" })),
+        parameter("query", "before_id", "Return models before this id.", &json!({ "type": "string" })),
     ]
 }
 
@@ -182,7 +189,7 @@ fn parameter(place: &str, name: &str, description: &str, schema: &Value) -> Valu
     json!({ "name": name, "in": place, "description": description, "required": required, "schema": schema })
 }
 
-/// The parameter of a path that names a model.
+/// The path parameter with the id of a model.
 pub(super) const ID: &str = "{id}";
 pub(super) const TEXT: &str = "Text";
 pub(super) const MESSAGES: &str = "Messages";
@@ -191,4 +198,4 @@ pub(super) const MODELS: &str = "Models";
 pub(super) const BEARER: &str = "bearer";
 pub(super) const API_KEY: &str = "apiKey";
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
-const VERSION: &str = "Sent by clients of Messages and not looked into; with it errors are in the shape of Messages.";
+const VERSION: &str = "Sent by Anthropic clients. The value is ignored; with it, errors have Anthropic's format.";

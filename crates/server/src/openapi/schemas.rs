@@ -1,4 +1,4 @@
-//! The schemas of the types, under names that do not clash.
+//! The schemas of the types, under unique names.
 
 use std::collections::BTreeSet;
 
@@ -6,11 +6,11 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value};
 
-/// Every schema that the document needs, by name.
+/// The schemas of the document, by name.
 ///
-/// Protocols have types of the same name, so each name gets its protocol in front. A type that is read and written
-/// has two schemas, since what may be left out of a request is always in an answer: the second ends in `Written`.
-/// So ask for the requests of a protocol first.
+/// Several protocols have types of the same name, so each name is prefixed with its protocol. A type that is both read
+/// and written has two schemas, because a field that is optional in a request is always present in a response; the name
+/// of the second ends in `Written`. The requests of a protocol must therefore be added first.
 #[derive(Default)]
 pub(super) struct Schemas {
     all: Map<String, Value>,
@@ -18,7 +18,7 @@ pub(super) struct Schemas {
 }
 
 impl Schemas {
-    /// A reference to the schema of what is read as `T`.
+    /// Adds the schema for reading a `T`, and returns a reference to it.
     pub(super) fn read<T: JsonSchema>(&mut self, prefix: &str) -> Value {
         let mut generator = generator(SchemaSettings::draft2020_12());
         let schema = generator.subschema_for::<T>().to_value();
@@ -27,7 +27,7 @@ impl Schemas {
         self.add(schema, definitions, |name| format!("{prefix}{name}"))
     }
 
-    /// A reference to the schema of what is written of a `T`.
+    /// Adds the schema for writing a `T`, and returns a reference to it.
     pub(super) fn written<T: JsonSchema>(&mut self, prefix: &str) -> Value {
         let mut generator = generator(SchemaSettings::draft2020_12().for_serialize());
         let schema = generator.subschema_for::<T>().to_value();
@@ -39,19 +39,19 @@ impl Schemas {
         })
     }
 
-    /// A reference to a schema that was made by hand.
+    /// Adds a hand-written schema, and returns a reference to it.
     pub(super) fn named(&mut self, name: &str, schema: Value) -> Value {
         self.all.insert(name.to_owned(), schema);
         reference(name)
     }
 
-    /// The schema that a reference leads to; itself, when it is none.
+    /// Returns the schema that a reference points to, or `schema` itself if it is not a reference.
     pub(super) fn target<'a>(&'a self, schema: &'a Value) -> &'a Value {
         let name = schema["$ref"].as_str().and_then(|target| target.strip_prefix(REFERENCE));
         name.and_then(|name| self.all.get(name)).unwrap_or(schema)
     }
 
-    /// All of them.
+    /// Returns all schemas.
     pub(super) fn into_all(self) -> Map<String, Value> {
         self.all
     }
@@ -71,7 +71,7 @@ impl Schemas {
     }
 }
 
-/// A reference to the schema of that name.
+/// Returns a reference to the schema of this name.
 fn reference(name: &str) -> Value {
     serde_json::json!({ "$ref": format!("{REFERENCE}{name}") })
 }
@@ -80,11 +80,11 @@ fn generator(settings: SchemaSettings) -> SchemaGenerator {
     SchemaGenerator::new(settings.with(|settings| settings.definitions_path = SCHEMAS.into()))
 }
 
-/// Gives every schema that is referred to its name in the document.
+/// Replaces the names in all references by those in the document.
 fn rename(schema: &mut Value, named: impl Fn(&str) -> String + Copy) {
     match schema {
         Value::Object(members) => {
-            // A default of null says nothing beyond that the member may be absent, and is wrong where null is.
+            // A default of null only means that the member may be absent, and it is wrong where null is not allowed.
             members.retain(|key, member| !(key == "default" && member.is_null()));
             for (key, member) in members {
                 match member {

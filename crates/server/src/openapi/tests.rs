@@ -1,4 +1,4 @@
-//! That the document holds together, and says what the gateway does.
+//! Tests that the document is consistent and describes the behavior of the gateway.
 
 use http::Method;
 

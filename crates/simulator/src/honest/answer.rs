@@ -1,22 +1,22 @@
-//! What the model says, whatever the protocol.
+//! The output of the model, independent of the protocol.
 
 use serde_json::{Value, json};
 
-use super::ask::{Ask, Choice, Format, Tool};
+use super::ask::{Choice, Format, ParsedRequest, Tool};
 use super::schema;
 
-/// What the model says. Texts are in the pieces in which they are streamed, each about a token.
+/// The output of the model. Texts are split into the pieces in which they are streamed, each about a token.
 #[derive(Debug)]
 pub(super) struct Answer {
-    pub(super) thoughts: Vec<String>,
-    pub(super) said: Said,
+    pub(super) reasoning: Vec<String>,
+    pub(super) content: Content,
     pub(super) stop: Stop,
     pub(super) usage: Usage,
 }
 
-/// The answer proper.
+/// The output without its reasoning.
 #[derive(Debug)]
-pub(super) enum Said {
+pub(super) enum Content {
     Text(Vec<String>),
     Refusal(Vec<String>),
     Calls(Vec<Call>),
@@ -30,39 +30,40 @@ pub(super) struct Call {
     pub(super) arguments: Value,
 }
 
-/// Why the answer ends.
+/// The reason why the output ends.
 #[derive(Debug, PartialEq)]
 pub(super) enum Stop {
-    /// All is said.
+    /// The output is complete.
     End,
-    /// The cap on the output.
+    /// The token limit was reached.
     Length,
-    /// This stop text came up.
+    /// This stop sequence was reached.
     Text(String),
 }
 
-/// What it took, in tokens.
+/// The usage in tokens.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Usage {
     pub(super) input: u64,
-    /// With the thoughts.
+    /// Includes the reasoning.
     pub(super) output: u64,
-    pub(super) thoughts: u64,
+    pub(super) reasoning: u64,
 }
 
 impl Answer {
-    pub(super) fn to(ask: &Ask) -> Self {
-        let thoughts = if ask.thinks { pieces("The user said something. I answer it.") } else { Vec::new() };
-        let (said, stop) = if ask.text.contains("refuse") {
-            (Said::Refusal(pieces("I can't help with that.")), Stop::End)
-        } else if let Some(calls) = calls(ask) {
-            (Said::Calls(calls), Stop::End)
+    /// Generates the output for a request.
+    pub(super) fn new(parsed: &ParsedRequest) -> Self {
+        let reasoning = if parsed.reasons { pieces("The user said something. I answer it.") } else { Vec::new() };
+        let (content, stop) = if parsed.text.contains("refuse") {
+            (Content::Refusal(pieces("I can't help with that.")), Stop::End)
+        } else if let Some(calls) = calls(parsed) {
+            (Content::Calls(calls), Stop::End)
         } else {
-            let (text, stop) = cut(ask, pieces(&text(ask)));
-            (Said::Text(text), stop)
+            let (text, stop) = limit(parsed, pieces(&text(parsed)));
+            (Content::Text(text), stop)
         };
-        let usage = usage(ask, &thoughts, &said);
-        Self { thoughts, said, stop, usage }
+        let usage = usage(parsed, &reasoning, &content);
+        Self { reasoning, content, stop, usage }
     }
 }
 
@@ -74,7 +75,7 @@ impl Call {
     }
 }
 
-/// Cuts a text into words, each with the blanks before it.
+/// Splits a text into words, each with the whitespace before it.
 pub(super) fn pieces(text: &str) -> Vec<String> {
     let mut pieces = vec![String::new()];
     let mut after_word = false;
@@ -91,72 +92,72 @@ pub(super) fn pieces(text: &str) -> Vec<String> {
     pieces
 }
 
-/// What is called, when anything is.
-fn calls(ask: &Ask) -> Option<Vec<Call>> {
-    let named = |name: &str| ask.tools.iter().find(|tool| tool.name == name);
-    let is_answered = !ask.results.is_empty();
-    let (first, is_forced) = match &ask.choice {
+/// The calls, or `None` if the model answers with text.
+fn calls(parsed: &ParsedRequest) -> Option<Vec<Call>> {
+    let named = |name: &str| parsed.tools.iter().find(|tool| tool.name == name);
+    let is_answered = !parsed.results.is_empty();
+    let (first, is_forced) = match &parsed.choice {
         Choice::None => return None,
         Choice::Named(name) => (named(name), true),
-        Choice::Required => (ask.tools.first(), true),
+        Choice::Required => (parsed.tools.first(), true),
         Choice::Auto if is_answered => return None,
-        Choice::Auto => (ask.tools.iter().find(|tool| ask.text.contains(&tool.name)), false),
+        Choice::Auto => (parsed.tools.iter().find(|tool| parsed.text.contains(&tool.name)), false),
     };
-    let is_several = ask.text.contains("parallel") || (ask.parallel == Some(true) && ask.tools.len() > 1);
-    if is_several && ask.parallel != Some(false) && !is_answered {
-        let first = first.or(ask.tools.first())?;
+    let is_several = parsed.text.contains("parallel") || (parsed.parallel == Some(true) && parsed.tools.len() > 1);
+    if is_several && parsed.parallel != Some(false) && !is_answered {
+        let first = first.or(parsed.tools.first())?;
         let is_other = |tool: &&Tool| tool.name != first.name && !is_forced;
-        let second = ask.tools.iter().find(is_other).unwrap_or(first);
-        return Some(vec![call(first, ask), call(second, ask)]);
+        let second = parsed.tools.iter().find(is_other).unwrap_or(first);
+        return Some(vec![call(first, parsed), call(second, parsed)]);
     }
-    Some(vec![call(first?, ask)])
+    Some(vec![call(first?, parsed)])
 }
 
-fn call(tool: &Tool, ask: &Ask) -> Call {
+fn call(tool: &Tool, parsed: &ParsedRequest) -> Call {
     let arguments = match schema::fit(&tool.schema) {
         arguments @ Value::Object(_) => arguments,
-        _ => json!({"text": ask.text}),
+        _ => json!({"text": parsed.text}),
     };
     Call { name: tool.name.clone(), arguments }
 }
 
-fn text(ask: &Ask) -> String {
-    if !ask.results.is_empty() {
-        return format!("The tool said: {}", ask.results.join("; "));
+fn text(parsed: &ParsedRequest) -> String {
+    if !parsed.results.is_empty() {
+        return format!("The tool said: {}", parsed.results.join("; "));
     }
-    match &ask.format {
-        Format::Json => return json!({"said": ask.text}).to_string(),
+    match &parsed.format {
+        Format::Json => return json!({"said": parsed.text}).to_string(),
         Format::Schema(schema) => return schema::fit(schema).to_string(),
         Format::Text => {}
     }
-    if let Some(count) = count(&ask.text) {
+    if let Some(count) = count(&parsed.text) {
         return (1..=count).map(|number| number.to_string()).collect::<Vec<_>>().join(" ");
     }
-    let said = format!("You said: {}", ask.text);
-    match ask.images.len() {
-        0 => said,
-        1 => format!("I see 1 image: {}. {said}", ask.images[0]),
-        count => format!("I see {count} images: {}. {said}", ask.images.join(", ")),
+    let echo = format!("You said: {}", parsed.text);
+    match parsed.images.len() {
+        0 => echo,
+        1 => format!("I see 1 image: {}. {echo}", parsed.images[0]),
+        count => format!("I see {count} images: {}. {echo}", parsed.images.join(", ")),
     }
 }
 
-/// How far to count, when that is asked for.
+/// The number to count to, if the text requests counting.
 fn count(text: &str) -> Option<u32> {
     let after = &text[text.find("count to ")? + "count to ".len()..];
     let digits = after.split(|character: char| !character.is_ascii_digit()).next()?;
     digits.parse().ok().filter(|count| *count <= MAX_COUNT)
 }
 
-/// Ends a text where a stop text or the cap ends it.
-fn cut(ask: &Ask, mut text: Vec<String>) -> (Vec<String>, Stop) {
+/// Truncates a text at the first stop sequence or at the token limit.
+fn limit(parsed: &ParsedRequest, mut text: Vec<String>) -> (Vec<String>, Stop) {
     let mut stop = Stop::End;
     let whole = text.concat();
-    let stops = ask.stops.iter().filter(|stop| !stop.is_empty());
+    let stops = parsed.stops.iter().filter(|stop| !stop.is_empty());
     if let Some((at, found)) = stops.filter_map(|stop| Some((whole.find(stop)?, stop))).min() {
         text = pieces(&whole[..at]);
         stop = Stop::Text(found.clone());
     }
-    let Some(cap) = ask.cap.and_then(|cap| usize::try_from(cap).ok()) else { return (text, stop) };
+    let Some(cap) = parsed.cap.and_then(|cap| usize::try_from(cap).ok()) else { return (text, stop) };
     if cap < text.len() || cap <= SMALL_CAP {
         text.truncate(cap.min(text.len().saturating_sub(1)));
         stop = Stop::Length;
@@ -164,16 +165,16 @@ fn cut(ask: &Ask, mut text: Vec<String>) -> (Vec<String>, Stop) {
     (text, stop)
 }
 
-fn usage(ask: &Ask, thoughts: &[String], said: &Said) -> Usage {
-    let said = match said {
-        Said::Text(pieces) | Said::Refusal(pieces) => pieces.len(),
-        Said::Calls(calls) => calls.iter().map(|call| 1 + call.pieces().len()).sum(),
+fn usage(parsed: &ParsedRequest, reasoning: &[String], content: &Content) -> Usage {
+    let output = match content {
+        Content::Text(pieces) | Content::Refusal(pieces) => pieces.len(),
+        Content::Calls(calls) => calls.iter().map(|call| 1 + call.pieces().len()).sum(),
     };
-    let thoughts = thoughts.len() as u64;
-    Usage { input: ask.tokens(), output: thoughts + said as u64, thoughts }
+    let reasoning = reasoning.len() as u64;
+    Usage { input: parsed.tokens(), output: reasoning + output as u64, reasoning }
 }
 
-/// A cap that is always reached.
+/// A token limit up to this size always truncates the text.
 const SMALL_CAP: usize = 8;
 
 const MAX_COUNT: u32 = 1_000_000;

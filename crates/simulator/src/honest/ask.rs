@@ -1,109 +1,110 @@
-//! What a request asks, whatever its protocol.
+//! A parsed request, independent of its protocol.
 
 use serde_json::Value;
 
-/// What a request asks, whatever its protocol.
+/// A parsed request, independent of its protocol.
 #[derive(Debug, Default)]
-pub(super) struct Ask {
-    /// Of the user's last turn.
+pub(super) struct ParsedRequest {
+    /// The text of the last user turn.
     pub(super) text: String,
     /// The media type of each picture, or `url`.
     pub(super) images: Vec<String>,
-    /// What tools said since the user's last turn.
+    /// The tool results since the last user turn.
     pub(super) results: Vec<String>,
     pub(super) tools: Vec<Tool>,
     pub(super) choice: Choice,
-    /// Whether it allows or forbids several calls at once, when it says so.
+    /// The explicit permission or prohibition of parallel calls, if any.
     pub(super) parallel: Option<bool>,
-    pub(super) thinks: bool,
+    /// True if reasoning is enabled.
+    pub(super) reasons: bool,
     pub(super) format: Format,
-    /// Of the output, in tokens.
+    /// The maximum number of output tokens.
     pub(super) cap: Option<u64>,
     pub(super) stops: Vec<String>,
-    /// Characters of all turns.
-    pub(super) heard: usize,
+    /// The number of characters of all turns.
+    pub(super) characters: usize,
 }
 
 /// A function that the model may call.
 #[derive(Debug)]
 pub(super) struct Tool {
     pub(super) name: String,
-    /// The JSON Schema of its arguments; null when there is none.
+    /// The JSON Schema of its arguments; null if there is none.
     pub(super) schema: Value,
 }
 
-/// Whether the model calls.
+/// The tool choice of a request.
 #[derive(Debug, Default)]
 pub(super) enum Choice {
-    /// As it likes.
+    /// The model decides.
     #[default]
     Auto,
-    /// Not.
+    /// No tool is called.
     None,
-    /// Anything.
+    /// Some tool is called.
     Required,
-    /// This.
+    /// This tool is called.
     Named(String),
 }
 
-/// What the text is to be.
+/// The output format of a request.
 #[derive(Debug, Default)]
 pub(super) enum Format {
     #[default]
     Text,
     /// Any JSON object.
     Json,
-    /// JSON that fits a schema.
+    /// JSON that matches a schema.
     Schema(Value),
 }
 
-impl Ask {
-    /// The user's turn begins: what was said and found before is answered.
-    pub(super) fn turn(&mut self) {
+impl ParsedRequest {
+    /// Starts a user turn, which discards the text and tool results before it.
+    pub(super) fn start_user_turn(&mut self) {
         self.text.clear();
         self.results.clear();
     }
 
-    /// The user says something.
-    pub(super) fn hear(&mut self, text: &str) {
-        self.note(text);
+    /// Adds text of the user.
+    pub(super) fn add_user_text(&mut self, text: &str) {
+        self.count_text(text);
         if !self.text.is_empty() {
             self.text.push(' ');
         }
         self.text.push_str(text);
     }
 
-    /// Anyone else says something.
-    pub(super) fn note(&mut self, text: &str) {
-        self.heard += text.chars().count();
+    /// Counts text of another role.
+    pub(super) fn count_text(&mut self, text: &str) {
+        self.characters += text.chars().count();
     }
 
-    /// A tool says something.
-    pub(super) fn learn(&mut self, result: String) {
-        self.note(&result);
+    /// Adds a tool result.
+    pub(super) fn add_tool_result(&mut self, result: String) {
+        self.count_text(&result);
         self.results.push(result);
     }
 
-    /// There is a picture.
-    pub(super) fn see(&mut self, url: &str) {
+    /// Adds a picture by its URL.
+    pub(super) fn add_image(&mut self, url: &str) {
         let media_type = url.strip_prefix("data:").and_then(|rest| rest.split([';', ',']).next());
         self.images.push(media_type.unwrap_or("url").to_owned());
     }
 
-    /// What reading all this took.
+    /// The number of input tokens.
     pub(super) fn tokens(&self) -> u64 {
-        let words = self.heard.div_ceil(4) + self.tools.len() * 20 + self.images.len() * 85;
+        let words = self.characters.div_ceil(4) + self.tools.len() * 20 + self.images.len() * 85;
         1 + words as u64
     }
 }
 
-/// A whole number, also where it is written with a fraction, as in `3.0`, or with an exponent.
+/// Reads an integer, which may be written with a zero fraction, as in `3.0`, or with an exponent.
 pub(super) fn whole(number: &Value) -> Option<u64> {
     let written = || number.as_f64().filter(|number| number.fract() == 0.0 && (0.0..MAX_WHOLE).contains(number));
     number.as_u64().or_else(|| written().map(|number| number as u64))
 }
 
-/// The text of what is a string, or a list of parts with text.
+/// The text of a content field: a string, or a list of parts with text.
 pub(super) fn text_of(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -112,7 +113,7 @@ pub(super) fn text_of(content: &Value) -> String {
     }
 }
 
-/// The texts of a list, or the one text.
+/// The strings of a field that is a string or a list of strings.
 pub(super) fn texts(value: &Value) -> Vec<String> {
     match value {
         Value::String(text) => vec![text.clone()],
@@ -121,5 +122,5 @@ pub(super) fn texts(value: &Value) -> Vec<String> {
     }
 }
 
-/// Up to here a double is the whole number that was written: 2^53.
+/// The bound below which every integer is exact in a double: 2^53.
 const MAX_WHOLE: f64 = 9_007_199_254_740_992.0;

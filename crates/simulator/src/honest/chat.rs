@@ -1,16 +1,16 @@
-//! Chat Completions (wire-reference §2).
+//! [Chat Completions](https://platform.openai.com/docs/api-reference/chat).
 
 use serde_json::{Value, json};
 
-use super::answer::{Answer, Call, Said, Stop, Usage};
-use super::ask::{Ask, Choice, Format, Tool, text_of, texts, whole};
+use super::answer::{Answer, Call, Content, Stop, Usage};
+use super::ask::{Choice, Format, ParsedRequest, Tool, text_of, texts, whole};
 use super::responses::obfuscation;
 use super::{Event, Failure, Reply, created};
 use crate::request::Request;
 
 pub(super) fn reply(request: &Request, body: &Value) -> Result<Reply, Failure> {
-    let ask = read(body)?;
-    let answer = Answer::to(&ask);
+    let parsed = parse(body)?;
+    let answer = Answer::new(&parsed);
     let choices = whole(&body["n"]).unwrap_or(1).clamp(1, MAX_CHOICES);
     let writer = Writer::new(request, body, choices);
     Ok(match body["stream"] {
@@ -19,7 +19,7 @@ pub(super) fn reply(request: &Request, body: &Value) -> Result<Reply, Failure> {
     })
 }
 
-fn read(body: &Value) -> Result<Ask, Failure> {
+fn parse(body: &Value) -> Result<ParsedRequest, Failure> {
     if !body["model"].is_string() {
         return Err(Failure::missing("model"));
     }
@@ -27,34 +27,34 @@ fn read(body: &Value) -> Result<Ask, Failure> {
     if messages.is_empty() {
         return Err(Failure::invalid("messages", "Invalid 'messages': empty array."));
     }
-    let mut ask = Ask {
+    let mut parsed = ParsedRequest {
         tools: tools(&body["tools"]),
         choice: choice(&body["tool_choice"]),
         parallel: body["parallel_tool_calls"].as_bool(),
-        thinks: body["reasoning_effort"].as_str().is_some_and(|effort| effort != "none"),
+        reasons: body["reasoning_effort"].as_str().is_some_and(|effort| effort != "none"),
         format: format(&body["response_format"]),
         cap: whole(&body["max_completion_tokens"]).or(whole(&body["max_tokens"])),
         stops: texts(&body["stop"]),
-        ..Ask::default()
+        ..ParsedRequest::default()
     };
-    messages.iter().for_each(|message| hear(message, &mut ask));
-    Ok(ask)
+    messages.iter().for_each(|message| parse_message(message, &mut parsed));
+    Ok(parsed)
 }
 
-fn hear(message: &Value, ask: &mut Ask) {
+fn parse_message(message: &Value, parsed: &mut ParsedRequest) {
     let content = &message["content"];
     match message["role"].as_str() {
         Some("user") => {
-            ask.turn();
-            ask.hear(&text_of(content));
+            parsed.start_user_turn();
+            parsed.add_user_text(&text_of(content));
         }
-        Some("tool") => ask.learn(text_of(content)),
-        _ => ask.note(&text_of(content)),
+        Some("tool") => parsed.add_tool_result(text_of(content)),
+        _ => parsed.count_text(&text_of(content)),
     }
     for part in content.as_array().into_iter().flatten() {
         let image = &part["image_url"];
         if let Some(url) = image["url"].as_str().or(image.as_str()) {
-            ask.see(url);
+            parsed.add_image(url);
         }
     }
 }
@@ -84,13 +84,13 @@ fn format(format: &Value) -> Format {
     }
 }
 
-/// Says an answer in this protocol, as often as there are choices.
+/// Encodes an answer in this protocol, once for each choice.
 struct Writer<'a> {
     model: &'a Value,
     created: usize,
     nonce: String,
     choices: u64,
-    tells_usage: bool,
+    includes_usage: bool,
     obfuscates: bool,
     events: Vec<Event>,
 }
@@ -103,7 +103,7 @@ impl<'a> Writer<'a> {
             created: created(request),
             nonce: format!("{:016x}", request.number),
             choices,
-            tells_usage: options["include_usage"] == true,
+            includes_usage: options["include_usage"] == true,
             obfuscates: options["include_obfuscation"] != false,
             events: Vec::new(),
         }
@@ -122,13 +122,13 @@ impl<'a> Writer<'a> {
 
     fn message(&self, choice: u64, answer: &Answer) -> Value {
         let mut message = json!({"role": "assistant", "content": null, "refusal": null, "annotations": []});
-        if !answer.thoughts.is_empty() {
-            message["reasoning_content"] = answer.thoughts.concat().into();
+        if !answer.reasoning.is_empty() {
+            message["reasoning_content"] = answer.reasoning.concat().into();
         }
-        match &answer.said {
-            Said::Text(text) => message["content"] = text.concat().into(),
-            Said::Refusal(text) => message["refusal"] = text.concat().into(),
-            Said::Calls(calls) => {
+        match &answer.content {
+            Content::Text(text) => message["content"] = text.concat().into(),
+            Content::Refusal(text) => message["refusal"] = text.concat().into(),
+            Content::Calls(calls) => {
                 let calls = calls.iter().enumerate().map(|(index, call)| self.call(choice, index, call));
                 message["tool_calls"] = calls.collect();
             }
@@ -145,7 +145,7 @@ impl<'a> Writer<'a> {
         for choice in 0..self.choices {
             self.choice(choice, answer);
         }
-        if self.tells_usage {
+        if self.includes_usage {
             let mut chunk = self.frame("chat.completion.chunk");
             chunk["choices"] = json!([]);
             chunk["usage"] = usage(answer.usage, self.choices);
@@ -156,14 +156,14 @@ impl<'a> Writer<'a> {
     }
 
     fn choice(&mut self, choice: u64, answer: &Answer) {
-        let content = if matches!(answer.said, Said::Text(_)) { "".into() } else { Value::Null };
+        let content = if matches!(answer.content, Content::Text(_)) { "".into() } else { Value::Null };
         let role = json!({"role": "assistant", "content": content, "refusal": null});
         self.chunk(choice, role, "", Value::Null);
-        self.deltas(choice, "reasoning_content", &answer.thoughts);
-        match &answer.said {
-            Said::Text(text) => self.deltas(choice, "content", text),
-            Said::Refusal(text) => self.deltas(choice, "refusal", text),
-            Said::Calls(calls) => {
+        self.deltas(choice, "reasoning_content", &answer.reasoning);
+        match &answer.content {
+            Content::Text(text) => self.deltas(choice, "content", text),
+            Content::Refusal(text) => self.deltas(choice, "refusal", text),
+            Content::Calls(calls) => {
                 for (index, call) in calls.iter().enumerate() {
                     self.call_deltas(choice, index, call);
                 }
@@ -192,7 +192,7 @@ impl<'a> Writer<'a> {
     fn chunk(&mut self, choice: u64, delta: Value, piece: &str, finish_reason: Value) {
         let mut chunk = self.frame("chat.completion.chunk");
         chunk["choices"] = json!([{"index": choice, "delta": delta, "logprobs": null, "finish_reason": finish_reason}]);
-        if self.tells_usage {
+        if self.includes_usage {
             chunk["usage"] = Value::Null;
         }
         if self.obfuscates {
@@ -201,7 +201,7 @@ impl<'a> Writer<'a> {
         self.events.push(Event::unnamed(&chunk));
     }
 
-    /// What is the same in every object of an answer.
+    /// The fields that all objects of a reply share.
     fn frame(&self, object: &str) -> Value {
         json!({
             "id": format!("chatcmpl-{}", self.nonce), "object": object, "created": self.created, "model": self.model,
@@ -215,8 +215,8 @@ impl<'a> Writer<'a> {
 }
 
 fn finish_reason(answer: &Answer) -> &'static str {
-    match (&answer.said, &answer.stop) {
-        (Said::Calls(_), _) => "tool_calls",
+    match (&answer.content, &answer.stop) {
+        (Content::Calls(_), _) => "tool_calls",
         (_, Stop::Length) => "length",
         _ => "stop",
     }
@@ -230,7 +230,7 @@ fn usage(usage: Usage, choices: u64) -> Value {
         "total_tokens": usage.input + output,
         "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": 0},
         "completion_tokens_details": {
-            "reasoning_tokens": usage.thoughts * choices, "audio_tokens": 0,
+            "reasoning_tokens": usage.reasoning * choices, "audio_tokens": 0,
             "accepted_prediction_tokens": 0, "rejected_prediction_tokens": 0,
         },
     })

@@ -1,10 +1,10 @@
-//! Refusals, in the shapes of the protocols (wire-reference §6).
+//! Error bodies, in the forms of the protocols.
 
 use serde_json::{Value, json};
 
 use crate::request::{Protocol, Request};
 
-/// Why a request is refused.
+/// An error reply.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) status: u16,
@@ -14,7 +14,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// What a server says with a status when it has no better reason.
+    /// The generic error of a status.
     pub(crate) fn of_status(status: u16, message: impl Into<String>) -> Self {
         let code = match status {
             401 => "invalid_api_key",
@@ -55,7 +55,7 @@ impl Failure {
         Self { status: 405, code: "method_not_allowed", param: None, message }
     }
 
-    /// The body that tells it in the protocol of the request.
+    /// The body of the error, in the protocol of the request.
     pub(crate) fn body(&self, request: &Request) -> Value {
         match request.protocol() {
             Some(Protocol::Messages) => {

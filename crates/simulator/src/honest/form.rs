@@ -1,4 +1,4 @@
-//! Multipart forms, as clients send pictures in them (RFC 7578).
+//! Multipart forms (RFC 7578), in which clients send pictures.
 
 use bytes::Bytes;
 use memchr::memmem;
@@ -20,7 +20,7 @@ pub(crate) struct Part {
 }
 
 impl Form {
-    /// The form that a request carries; `None` when it carries something else.
+    /// Parses the form of a request. Returns `None` if its body is not a form.
     pub(crate) fn of(request: &Request) -> Option<Self> {
         let kind = request.header("content-type")?;
         if !kind.to_ascii_lowercase().starts_with("multipart/form-data") {
@@ -28,7 +28,7 @@ impl Form {
         }
         let boundary = kind.split_once("boundary=")?.1.split(';').next()?.trim().trim_matches('"');
         let delimiter = format!("\r\n--{boundary}");
-        // The first delimiter stands at the very start, without the line end before it.
+        // The first delimiter is at the start of the body, without a preceding line break.
         let body = Bytes::from([b"\r\n", request.body.as_ref()].concat());
         let starts: Vec<usize> = memmem::find_iter(&body, &delimiter).map(|at| at + delimiter.len()).collect();
         let between = starts.iter().zip(starts.iter().skip(1));
@@ -36,13 +36,13 @@ impl Form {
         Some(Self { parts: parts.collect() })
     }
 
-    /// The text of the field of this name.
+    /// The text of the field with this name.
     pub(crate) fn text(&self, name: &str) -> Option<String> {
         let part = self.parts.iter().find(|part| part.name == name && !part.is_file)?;
         Some(String::from_utf8_lossy(&part.bytes).into_owned())
     }
 
-    /// The files of the fields of this name, and of the list of this name.
+    /// The files of the fields `name` and `name[]`.
     pub(crate) fn files(&self, name: &str) -> impl Iterator<Item = &Part> {
         let is_named = move |part: &&Part| part.is_file && part.name.split('[').next() == Some(name);
         self.parts.iter().filter(is_named)
@@ -50,7 +50,7 @@ impl Form {
 }
 
 impl Part {
-    /// Reads what stands between two delimiters.
+    /// Parses a part, the bytes between two delimiters.
     fn read(part: &Bytes) -> Option<Self> {
         let end_of_head = memmem::find(part, b"\r\n\r\n")?;
         let head = String::from_utf8_lossy(&part[..end_of_head]).into_owned();
@@ -63,7 +63,7 @@ impl Part {
     }
 }
 
-/// A parameter of a header, without its quotes.
+/// The value of a header parameter, without its quotes.
 fn parameter(header: &str, name: &str) -> Option<String> {
     header.split(';').find_map(|piece| {
         let (key, value) = piece.trim().split_once('=')?;

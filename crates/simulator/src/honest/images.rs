@@ -1,4 +1,4 @@
-//! Images (wire-reference §4).
+//! [Images](https://platform.openai.com/docs/api-reference/images).
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -14,13 +14,13 @@ pub(super) fn reply(request: &Request) -> Result<Reply, Failure> {
     Ok(if job.streams { Reply::Events(job.stream()) } else { Reply::Json(200, job.result()) })
 }
 
-/// What is to be drawn.
+/// A parsed image request.
 struct Job {
     operation: &'static str,
     number: usize,
     created: usize,
     prompt: String,
-    /// Reference pictures.
+    /// Number of reference pictures.
     references: u64,
     count: u64,
     previews: u64,
@@ -101,7 +101,7 @@ impl Job {
         events
     }
 
-    /// A plain area in a colour of its own, paler the further it is from done.
+    /// Encodes a picture of one colour, which depends on the prompt and the index. Earlier previews are paler.
     fn picture(&self, index: u64, to_go: u64) -> String {
         let seed = self
             .prompt
@@ -114,7 +114,7 @@ impl Job {
         STANDARD.encode(picture::plain(&self.output_format, self.size, colour))
     }
 
-    /// The members that say what the pictures are.
+    /// Adds the fields that describe the pictures.
     fn describe(&self, object: &mut Value) {
         object["size"] = format!("{}x{}", self.size.0, self.size.1).into();
         object["quality"] = self.quality.as_str().into();
@@ -122,7 +122,8 @@ impl Job {
         object["output_format"] = self.output_format.as_str().into();
     }
 
-    /// What one picture took: tokens of text and pictures in, and of pictures out. The first one pays for the input.
+    /// The usage of one picture: input tokens of text and of pictures, and output tokens. The input is counted for the
+    /// first picture only.
     fn share(&self, index: u64) -> (u64, u64, u64) {
         let output = 272 + 100 * if self.streams { self.previews } else { 0 };
         let text = self.prompt.chars().count().div_ceil(4) as u64 + 1;
@@ -134,7 +135,7 @@ impl Job {
     }
 }
 
-/// The text fields of a form, as JSON would have them.
+/// Converts the text fields of a form to JSON.
 fn scalars(form: &Form) -> Value {
     let fields = form.parts.iter().filter(|part| !part.is_file).map(|part| {
         let text = String::from_utf8_lossy(&part.bytes).into_owned();

@@ -1,18 +1,18 @@
-//! Messages (wire-reference §3).
+//! [Messages](https://docs.anthropic.com/en/api/messages).
 
 use serde_json::{Value, json};
 
-use super::answer::{Answer, Call, Said, Stop, Usage};
-use super::ask::{Ask, Choice, Format, Tool, text_of, texts, whole};
+use super::answer::{Answer, Call, Content, Stop, Usage};
+use super::ask::{Choice, Format, ParsedRequest, Tool, text_of, texts, whole};
 use super::{Event, Failure, Reply};
 use crate::request::Request;
 
 pub(super) fn reply(request: &Request, body: &Value) -> Result<Reply, Failure> {
-    let ask = read(body)?;
-    if ask.cap.is_none() {
+    let parsed = parse(body)?;
+    if parsed.cap.is_none() {
         return Err(Failure::invalid("max_tokens", "max_tokens: Field required"));
     }
-    let answer = Answer::to(&ask);
+    let answer = Answer::new(&parsed);
     let writer = Writer { model: &body["model"], nonce: format!("{:016x}", request.number), events: Vec::new() };
     Ok(match body["stream"] {
         Value::Bool(true) => Reply::Events(writer.stream(&answer)),
@@ -20,54 +20,54 @@ pub(super) fn reply(request: &Request, body: &Value) -> Result<Reply, Failure> {
     })
 }
 
-/// The answer of `count_tokens`.
+/// Returns the reply of `count_tokens`.
 pub(super) fn count(body: &Value) -> Result<Reply, Failure> {
-    Ok(Reply::Json(200, json!({"input_tokens": read(body)?.tokens()})))
+    Ok(Reply::Json(200, json!({"input_tokens": parse(body)?.tokens()})))
 }
 
-fn read(body: &Value) -> Result<Ask, Failure> {
+fn parse(body: &Value) -> Result<ParsedRequest, Failure> {
     if !body["model"].is_string() {
         return Err(Failure::invalid("model", "model: Field required"));
     }
     let messages = body["messages"].as_array().filter(|messages| !messages.is_empty());
     let messages =
         messages.ok_or_else(|| Failure::invalid("messages", "messages: at least one message is required"))?;
-    let mut ask = Ask {
+    let mut parsed = ParsedRequest {
         tools: tools(&body["tools"]),
         choice: choice(&body["tool_choice"]),
         parallel: body["tool_choice"]["disable_parallel_tool_use"].as_bool().map(|is_disabled| !is_disabled),
-        thinks: matches!(body["thinking"]["type"].as_str(), Some("enabled" | "adaptive")),
+        reasons: matches!(body["thinking"]["type"].as_str(), Some("enabled" | "adaptive")),
         format: format(&body["output_config"]["format"]),
         cap: whole(&body["max_tokens"]),
         stops: texts(&body["stop_sequences"]),
-        ..Ask::default()
+        ..ParsedRequest::default()
     };
-    ask.note(&text_of(&body["system"]));
-    messages.iter().for_each(|message| hear(message, &mut ask));
-    Ok(ask)
+    parsed.count_text(&text_of(&body["system"]));
+    messages.iter().for_each(|message| parse_message(message, &mut parsed));
+    Ok(parsed)
 }
 
-fn hear(message: &Value, ask: &mut Ask) {
+fn parse_message(message: &Value, parsed: &mut ParsedRequest) {
     let content = &message["content"];
     if message["role"] == "user" {
-        ask.turn();
-        ask.hear(&text_of(content));
+        parsed.start_user_turn();
+        parsed.add_user_text(&text_of(content));
     } else {
-        ask.note(&text_of(content));
+        parsed.count_text(&text_of(content));
     }
     for block in content.as_array().into_iter().flatten() {
-        see(block, ask);
+        parse_image(block, parsed);
         if block["type"] == "tool_result" {
-            ask.learn(text_of(&block["content"]));
-            block["content"].as_array().into_iter().flatten().for_each(|inner| see(inner, ask));
+            parsed.add_tool_result(text_of(&block["content"]));
+            block["content"].as_array().into_iter().flatten().for_each(|inner| parse_image(inner, parsed));
         }
     }
 }
 
-fn see(block: &Value, ask: &mut Ask) {
+fn parse_image(block: &Value, parsed: &mut ParsedRequest) {
     if block["type"] == "image" {
         let media_type = block["source"]["media_type"].as_str();
-        ask.see(&media_type.map_or("url".into(), |media_type| format!("data:{media_type};")));
+        parsed.add_image(&media_type.map_or("url".into(), |media_type| format!("data:{media_type};")));
     }
 }
 
@@ -95,7 +95,7 @@ fn format(format: &Value) -> Format {
     }
 }
 
-/// Says an answer in this protocol.
+/// Encodes an answer in this protocol.
 struct Writer<'a> {
     model: &'a Value,
     nonce: String,
@@ -103,7 +103,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// The whole message.
+    /// The complete message.
     fn message(&self, answer: &Answer) -> Value {
         let mut message = self.snapshot(usage(answer.usage));
         message["content"] = self.blocks(answer).into();
@@ -129,16 +129,16 @@ impl Writer<'_> {
         self.events
     }
 
-    /// The blocks of the answer, as they are once they are whole.
+    /// The complete content blocks of the answer.
     fn blocks(&self, answer: &Answer) -> Vec<Value> {
         let mut blocks = Vec::new();
-        if !answer.thoughts.is_empty() {
-            let thoughts = answer.thoughts.concat();
-            blocks.push(json!({"type": "thinking", "thinking": thoughts, "signature": SIGNATURE}));
+        if !answer.reasoning.is_empty() {
+            let reasoning = answer.reasoning.concat();
+            blocks.push(json!({"type": "thinking", "thinking": reasoning, "signature": SIGNATURE}));
         }
-        match &answer.said {
-            Said::Text(text) | Said::Refusal(text) => blocks.push(json!({"type": "text", "text": text.concat()})),
-            Said::Calls(calls) => {
+        match &answer.content {
+            Content::Text(text) | Content::Refusal(text) => blocks.push(json!({"type": "text", "text": text.concat()})),
+            Content::Calls(calls) => {
                 for Call { name, arguments } in calls {
                     let id = format!("toolu_{}{:02}", self.nonce, blocks.len());
                     blocks.push(json!({"type": "tool_use", "id": id, "name": name, "input": arguments}));
@@ -162,15 +162,15 @@ impl Writer<'_> {
     }
 
     fn block(&mut self, index: usize, block: &Value, answer: &Answer) {
-        match (block["type"].as_str(), &answer.said) {
+        match (block["type"].as_str(), &answer.content) {
             (Some("thinking"), _) => {
-                self.deltas(index, "thinking_delta", "thinking", &answer.thoughts);
+                self.deltas(index, "thinking_delta", "thinking", &answer.reasoning);
                 self.deltas(index, "signature_delta", "signature", &[SIGNATURE.to_owned()]);
             }
-            (_, Said::Text(text) | Said::Refusal(text)) => self.deltas(index, "text_delta", "text", text),
-            (_, Said::Calls(calls)) => {
-                let call = &calls[index - usize::from(!answer.thoughts.is_empty())];
-                // The vendor begins with an empty piece.
+            (_, Content::Text(text) | Content::Refusal(text)) => self.deltas(index, "text_delta", "text", text),
+            (_, Content::Calls(calls)) => {
+                let call = &calls[index - usize::from(!answer.reasoning.is_empty())];
+                // The vendor starts with an empty delta.
                 self.deltas(index, "input_json_delta", "partial_json", &[String::new()]);
                 self.deltas(index, "input_json_delta", "partial_json", &call.pieces());
             }
@@ -188,7 +188,7 @@ impl Writer<'_> {
         self.events.push(Event::named(data));
     }
 
-    /// The message before anything is said.
+    /// The message without its content.
     fn snapshot(&self, usage: Value) -> Value {
         json!({
             "id": format!("msg_{}", self.nonce), "type": "message", "role": "assistant", "model": self.model,
@@ -198,9 +198,9 @@ impl Writer<'_> {
 }
 
 fn stop_reason(answer: &Answer) -> &'static str {
-    match (&answer.said, &answer.stop) {
-        (Said::Calls(_), _) => "tool_use",
-        (Said::Refusal(_), _) => "refusal",
+    match (&answer.content, &answer.stop) {
+        (Content::Calls(_), _) => "tool_use",
+        (Content::Refusal(_), _) => "refusal",
         (_, Stop::Length) => "max_tokens",
         (_, Stop::Text(_)) => "stop_sequence",
         (_, Stop::End) => "end_turn",
@@ -225,5 +225,5 @@ fn usage(usage: Usage) -> Value {
     })
 }
 
-/// What makes thoughts good to be sent back.
+/// The signature of a thinking block, which clients have to send back with it.
 const SIGNATURE: &str = "c2lnbmF0dXJl";

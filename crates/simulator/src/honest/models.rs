@@ -1,4 +1,4 @@
-//! The list of models, in the one shape that both families of clients read (wire-reference §5).
+//! The list of models, in a form that the clients of both vendors accept.
 
 use serde_json::{Value, json};
 
@@ -29,5 +29,5 @@ fn entry(id: &str) -> Value {
     })
 }
 
-/// What is listed. Any other name is answered as well.
+/// The listed models. Requests for any other model are accepted as well.
 const MODELS: &[&str] = &["honest", "honest-image"];

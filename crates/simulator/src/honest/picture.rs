@@ -1,22 +1,22 @@
-//! Plain areas of one colour: real pictures of any size that are small as files.
+//! Pictures of one colour: valid files of any size in pixels that have few bytes.
 
 use jpeg_encoder::{ColorType, Encoder};
 
-/// The longest side that is drawn.
+/// Maximum width and height.
 pub(super) const MAX_SIDE: u32 = 3_840;
 
-/// A picture of one colour (red, green, blue, alpha) in this format: `jpeg`, `webp`, or else PNG.
+/// Encodes a picture of one colour (red, green, blue, alpha) in this format: `jpeg`, `webp`, or else PNG.
 pub(super) fn plain(format: &str, (width, height): (u32, u32), colour: [u8; 4]) -> Vec<u8> {
     let drawn = match format {
         "jpeg" => jpeg(width, height, colour),
         "webp" => Some(webp(width, height, colour)),
         _ => png(width, height, colour),
     };
-    // Writing into memory does not fail.
+    // Writing to memory does not fail.
     drawn.unwrap_or_default()
 }
 
-/// One bit a pixel, which picks the one colour of the palette.
+/// Encodes a PNG with one bit per pixel and a palette of one colour.
 fn png(width: u32, height: u32, [red, green, blue, alpha]: [u8; 4]) -> Option<Vec<u8>> {
     let mut file = Vec::new();
     let mut encoder = png::Encoder::new(&mut file, width, height);
@@ -42,20 +42,21 @@ fn jpeg(width: u32, height: u32, [red, green, blue, _]: [u8; 4]) -> Option<Vec<u
     Some(file)
 }
 
-/// Lossless WebP whose prefix codes have one symbol each: the pixels take no bits (WebP Lossless Bitstream, §3–§6).
+/// Encodes a lossless WebP whose prefix codes have one symbol each, so that the pixels take no bits
+/// ([WebP Lossless Bitstream](https://developers.google.com/speed/webp/docs/webp_lossless_bitstream_specification)).
 fn webp(width: u32, height: u32, [red, green, blue, alpha]: [u8; 4]) -> Vec<u8> {
     let mut bits = Bits::default();
     bits.push(width - 1, 14);
     bits.push(height - 1, 14);
     bits.push(u32::from(alpha < u8::MAX), 1);
-    // Version; no transform, no colour cache, no prefix codes by place.
+    // Version; no transform, no colour cache, no meta prefix codes.
     bits.push(0, 3 + 1 + 1 + 1);
     for symbol in [green, red, blue, alpha] {
-        // A simple code of one symbol, which has eight bits.
+        // A simple code with one symbol of eight bits.
         bits.push(0b1_0_1, 3);
         bits.push(symbol.into(), 8);
     }
-    // Distances: one symbol, of one bit.
+    // The distance code: one symbol of one bit.
     bits.push(0b0_0_1, 3);
     bits.push(0, 1);
     let mut chunk = vec![0x2F];
@@ -72,7 +73,7 @@ fn webp(width: u32, height: u32, [red, green, blue, alpha]: [u8; 4]) -> Vec<u8> 
     file
 }
 
-/// Bits, the lowest first.
+/// A bit stream, least significant bit first.
 #[derive(Default)]
 struct Bits {
     bytes: Vec<u8>,

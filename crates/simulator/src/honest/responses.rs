@@ -1,15 +1,15 @@
-//! Responses (wire-reference §1).
+//! [Responses](https://platform.openai.com/docs/api-reference/responses).
 
 use serde_json::{Map, Value, json};
 
-use super::answer::{Answer, Call, Said, Stop, Usage};
-use super::ask::{Ask, Choice, Format, Tool, text_of, whole};
+use super::answer::{Answer, Call, Content, Stop, Usage};
+use super::ask::{Choice, Format, ParsedRequest, Tool, text_of, whole};
 use super::{Event, Failure, Reply, created};
 use crate::request::Request;
 
 pub(super) fn reply(request: &Request, body: &Value) -> Result<Reply, Failure> {
-    let ask = read(body)?;
-    let answer = Answer::to(&ask);
+    let parsed = parse(body)?;
+    let answer = Answer::new(&parsed);
     let writer = Writer::new(request, body);
     Ok(match body["stream"] {
         Value::Bool(true) => Reply::Events(writer.stream(&answer)),
@@ -17,46 +17,46 @@ pub(super) fn reply(request: &Request, body: &Value) -> Result<Reply, Failure> {
     })
 }
 
-fn read(body: &Value) -> Result<Ask, Failure> {
+fn parse(body: &Value) -> Result<ParsedRequest, Failure> {
     if !body["model"].is_string() {
         return Err(Failure::missing("model"));
     }
-    let mut ask = Ask {
+    let mut parsed = ParsedRequest {
         tools: tools(&body["tools"]),
         choice: choice(&body["tool_choice"]),
         parallel: body["parallel_tool_calls"].as_bool(),
-        thinks: body["reasoning"]["effort"].as_str().is_some_and(|effort| effort != "none"),
+        reasons: body["reasoning"]["effort"].as_str().is_some_and(|effort| effort != "none"),
         format: format(&body["text"]["format"]),
         cap: whole(&body["max_output_tokens"]),
-        ..Ask::default()
+        ..ParsedRequest::default()
     };
-    ask.note(&text_of(&body["instructions"]));
+    parsed.count_text(&text_of(&body["instructions"]));
     match &body["input"] {
-        Value::String(text) => ask.hear(text),
-        Value::Array(items) => items.iter().for_each(|item| hear(item, &mut ask)),
+        Value::String(text) => parsed.add_user_text(text),
+        Value::Array(items) => items.iter().for_each(|item| parse_item(item, &mut parsed)),
         _ => return Err(Failure::missing("input")),
     }
-    Ok(ask)
+    Ok(parsed)
 }
 
-fn hear(item: &Value, ask: &mut Ask) {
+fn parse_item(item: &Value, parsed: &mut ParsedRequest) {
     match (item["type"].as_str().unwrap_or("message"), item["role"].as_str()) {
         ("message", Some("user")) => {
-            ask.turn();
-            ask.hear(&text_of(&item["content"]));
+            parsed.start_user_turn();
+            parsed.add_user_text(&text_of(&item["content"]));
         }
-        ("message", _) => ask.note(&text_of(&item["content"])),
-        ("function_call_output" | "custom_tool_call_output", _) => ask.learn(text_of(&item["output"])),
+        ("message", _) => parsed.count_text(&text_of(&item["content"])),
+        ("function_call_output" | "custom_tool_call_output", _) => parsed.add_tool_result(text_of(&item["output"])),
         _ => {}
     }
     for part in item["content"].as_array().into_iter().chain(item["output"].as_array()).flatten() {
         if let Some(url) = part["image_url"].as_str() {
-            ask.see(url);
+            parsed.add_image(url);
         }
     }
 }
 
-/// Its own form of a function, and that of Chat.
+/// Parses tools, in the form of Responses and in that of Chat.
 fn tools(tools: &Value) -> Vec<Tool> {
     let functions = tools.as_array().into_iter().flatten().filter(|tool| tool["type"] == "function");
     let read = functions.filter_map(|tool| {
@@ -84,11 +84,11 @@ fn format(format: &Value) -> Format {
     }
 }
 
-/// Says an answer in this protocol.
+/// Encodes an answer in this protocol.
 struct Writer<'a> {
     body: &'a Value,
     created: usize,
-    /// Part of every id.
+    /// A part of every id.
     nonce: String,
     obfuscates: bool,
     events: Vec<Event>,
@@ -114,11 +114,11 @@ impl<'a> Writer<'a> {
         self.events
     }
 
-    /// The whole response.
+    /// The complete response.
     fn response(&self, answer: &Answer) -> Value {
-        let is_cut = answer.stop == Stop::Length;
-        let mut response = self.snapshot(if is_cut { "incomplete" } else { "completed" });
-        if is_cut {
+        let is_truncated = answer.stop == Stop::Length;
+        let mut response = self.snapshot(if is_truncated { "incomplete" } else { "completed" });
+        if is_truncated {
             response["incomplete_details"] = json!({"reason": "max_output_tokens"});
         } else {
             response["completed_at"] = (self.created + 2).into();
@@ -128,21 +128,21 @@ impl<'a> Writer<'a> {
         response
     }
 
-    /// The items of the answer, as they are once they are done.
+    /// The complete output items of the answer.
     fn items(&self, answer: &Answer) -> Vec<Value> {
         let mut items = Vec::new();
-        if !answer.thoughts.is_empty() {
-            items.push(self.reasoning(&answer.thoughts.concat()));
+        if !answer.reasoning.is_empty() {
+            items.push(self.reasoning(&answer.reasoning.concat()));
         }
         let message = |index: usize, part: Value| {
             let status = if answer.stop == Stop::Length { "incomplete" } else { "completed" };
             let id = self.id("msg", index);
             json!({"id": id, "type": "message", "status": status, "role": "assistant", "content": [part]})
         };
-        match &answer.said {
-            Said::Text(text) => items.push(message(items.len(), text_part(&text.concat()))),
-            Said::Refusal(text) => items.push(message(items.len(), refusal_part(&text.concat()))),
-            Said::Calls(calls) => {
+        match &answer.content {
+            Content::Text(text) => items.push(message(items.len(), text_part(&text.concat()))),
+            Content::Refusal(text) => items.push(message(items.len(), refusal_part(&text.concat()))),
+            Content::Calls(calls) => {
                 for call in calls {
                     items.push(self.call(items.len(), call));
                 }
@@ -151,8 +151,8 @@ impl<'a> Writer<'a> {
         items
     }
 
-    fn reasoning(&self, thoughts: &str) -> Value {
-        let summary = json!([{"type": "summary_text", "text": thoughts}]);
+    fn reasoning(&self, reasoning: &str) -> Value {
+        let summary = json!([{"type": "summary_text", "text": reasoning}]);
         let mut item = json!({"id": self.id("rs", 0), "type": "reasoning", "summary": summary});
         let include = self.body["include"].as_array();
         if include.is_some_and(|include| include.iter().any(|what| what == "reasoning.encrypted_content")) {
@@ -168,7 +168,7 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// The events of an item.
+    /// Writes the events of an item.
     fn item(&mut self, index: usize, item: &Value, answer: &Answer) {
         let mut added = item.clone();
         match item["type"].as_str() {
@@ -184,24 +184,24 @@ impl<'a> Writer<'a> {
         }
         self.event("response.output_item.added", json!({"output_index": index, "item": added}));
         let place = json!({"item_id": item["id"], "output_index": index});
-        match (item["type"].as_str(), &answer.said) {
-            (Some("reasoning"), _) => self.summary(&place, &answer.thoughts),
-            (_, Said::Text(text)) => self.text(&place, text),
-            (_, Said::Refusal(text)) => self.refusal(&place, text),
-            (_, Said::Calls(calls)) => {
-                let call_index = index - usize::from(!answer.thoughts.is_empty());
+        match (item["type"].as_str(), &answer.content) {
+            (Some("reasoning"), _) => self.summary(&place, &answer.reasoning),
+            (_, Content::Text(text)) => self.text(&place, text),
+            (_, Content::Refusal(text)) => self.refusal(&place, text),
+            (_, Content::Calls(calls)) => {
+                let call_index = index - usize::from(!answer.reasoning.is_empty());
                 self.arguments(&place, &calls[call_index]);
             }
         }
         self.event("response.output_item.done", json!({"output_index": index, "item": item}));
     }
 
-    fn summary(&mut self, place: &Value, thoughts: &[String]) {
+    fn summary(&mut self, place: &Value, reasoning: &[String]) {
         let place = &with(place, json!({"summary_index": 0}));
         let part = |text: &str| json!({"part": {"type": "summary_text", "text": text}});
-        let whole = thoughts.concat();
+        let whole = reasoning.concat();
         self.event("response.reasoning_summary_part.added", with(place, part("")));
-        self.deltas("response.reasoning_summary_text.delta", place, thoughts);
+        self.deltas("response.reasoning_summary_text.delta", place, reasoning);
         self.event("response.reasoning_summary_text.done", with(place, json!({"text": whole})));
         self.event("response.reasoning_summary_part.done", with(place, part(&whole)));
     }
@@ -249,9 +249,9 @@ impl<'a> Writer<'a> {
         format!("{kind}_{}{index:02}", self.nonce)
     }
 
-    /// The response before anything is said; much of it repeats the request.
+    /// The response without its output; many of its fields repeat the request.
     fn snapshot(&self, status: &str) -> Value {
-        let asked = |name: &str, default: Value| {
+        let requested = |name: &str, default: Value| {
             self.body.get(name).filter(|value| !value.is_null()).cloned().unwrap_or(default)
         };
         let reasoning = &self.body["reasoning"];
@@ -263,40 +263,40 @@ impl<'a> Writer<'a> {
             "status": status,
             "background": false,
             "error": null,
-            "frequency_penalty": asked("frequency_penalty", json!(0)),
+            "frequency_penalty": requested("frequency_penalty", json!(0)),
             "incomplete_details": null,
-            "instructions": asked("instructions", Value::Null),
-            "max_output_tokens": asked("max_output_tokens", Value::Null),
+            "instructions": requested("instructions", Value::Null),
+            "max_output_tokens": requested("max_output_tokens", Value::Null),
             "max_tool_calls": null,
-            "metadata": asked("metadata", json!({})),
+            "metadata": requested("metadata", json!({})),
             "model": self.body["model"],
             "output": [],
-            "parallel_tool_calls": asked("parallel_tool_calls", json!(true)),
-            "presence_penalty": asked("presence_penalty", json!(0)),
+            "parallel_tool_calls": requested("parallel_tool_calls", json!(true)),
+            "presence_penalty": requested("presence_penalty", json!(0)),
             "previous_response_id": null,
-            "prompt_cache_key": asked("prompt_cache_key", Value::Null),
+            "prompt_cache_key": requested("prompt_cache_key", Value::Null),
             "reasoning": {"effort": reasoning["effort"], "summary": reasoning["summary"]},
-            "safety_identifier": asked("safety_identifier", Value::Null),
+            "safety_identifier": requested("safety_identifier", Value::Null),
             "service_tier": "default",
             "store": false,
-            "temperature": asked("temperature", json!(1)),
-            "text": asked("text", json!({"format": {"type": "text"}})),
-            "tool_choice": asked("tool_choice", json!("auto")),
+            "temperature": requested("temperature", json!(1)),
+            "text": requested("text", json!({"format": {"type": "text"}})),
+            "tool_choice": requested("tool_choice", json!("auto")),
             "tools": self.echoed_tools(),
-            "top_logprobs": asked("top_logprobs", json!(0)),
-            "top_p": asked("top_p", json!(1)),
-            "truncation": asked("truncation", json!("disabled")),
+            "top_logprobs": requested("top_logprobs", json!(0)),
+            "top_p": requested("top_p", json!(1)),
+            "truncation": requested("truncation", json!("disabled")),
             "usage": null,
-            "user": asked("user", Value::Null),
+            "user": requested("user", Value::Null),
         })
     }
 
-    /// The tools as they were given, with every key of a function.
+    /// The tools of the request, with all keys of a function.
     fn echoed_tools(&self) -> Vec<Value> {
         let mut tools = self.body["tools"].as_array().cloned().unwrap_or_default();
         for tool in tools.iter_mut().filter(|tool| tool["type"] == "function") {
             for key in ["description", "parameters", "strict"] {
-                // Reading a key of an object that may be written makes it, as null.
+                // Mutable indexing inserts a missing key as null.
                 let _ = &mut tool[key];
             }
         }
@@ -309,7 +309,7 @@ fn usage(usage: Usage) -> Value {
         "input_tokens": usage.input,
         "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
         "output_tokens": usage.output,
-        "output_tokens_details": {"reasoning_tokens": usage.thoughts},
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning},
         "total_tokens": usage.input + usage.output,
     })
 }
@@ -322,7 +322,7 @@ fn refusal_part(text: &str) -> Value {
     json!({"type": "refusal", "refusal": text})
 }
 
-/// An object with more members.
+/// Merges two objects.
 fn with(object: &Value, more: Value) -> Value {
     let members = |value: &Value| value.as_object().cloned().unwrap_or_default();
     let mut all: Map<String, Value> = members(object);
@@ -330,7 +330,7 @@ fn with(object: &Value, more: Value) -> Value {
     Value::Object(all)
 }
 
-/// What makes all deltas of about one length on the wire.
+/// Padding that gives all deltas about the same length on the wire.
 pub(super) fn obfuscation(piece: &str) -> &'static str {
     const NOISE: &str = "hV3kQz8LmT0xWc6R";
     &NOISE[piece.len().min(NOISE.len())..]

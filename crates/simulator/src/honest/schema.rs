@@ -1,8 +1,8 @@
-//! A value that fits a JSON Schema, when it is a simple one.
+//! Generates a value that matches a simple JSON Schema.
 
 use serde_json::{Map, Number, Value, json};
 
-/// A value that fits `schema`; null when the schema says nothing that is understood.
+/// Generates a value that matches `schema`; null if the schema has no supported keyword.
 pub(super) fn fit(schema: &Value) -> Value {
     value(schema, schema, 0)
 }
@@ -35,7 +35,7 @@ fn value(schema: &Value, root: &Value, depth: usize) -> Value {
     }
 }
 
-/// The first type that is not null, or what the schema lets guess.
+/// The first type that is not null, or `object` if the schema only has properties.
 fn kind(schema: &Value) -> &str {
     match &schema["type"] {
         Value::String(kind) => kind,

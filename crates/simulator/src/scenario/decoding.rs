@@ -1,4 +1,4 @@
-//! Good streams, cut and written in other ways; and text that is none.
+//! Other encodings of valid streams, and invalid text.
 
 use std::time::Duration;
 
@@ -26,32 +26,32 @@ pub(super) fn drip(request: &Request, [milliseconds, _]: [u64; 2]) -> Play {
 }
 
 pub(super) fn crlf(request: &Request, _: [u64; 2]) -> Play {
-    written(request, |_, text| text.replace('\n', "\r\n"))
+    rewritten(request, |_, text| text.replace('\n', "\r\n"))
 }
 
 pub(super) fn cr(request: &Request, _: [u64; 2]) -> Play {
-    written(request, |_, text| text.replace('\n', "\r"))
+    rewritten(request, |_, text| text.replace('\n', "\r"))
 }
 
 pub(super) fn bom(request: &Request, _: [u64; 2]) -> Play {
-    written(request, |place, text| if place == 0 { format!("\u{FEFF}{text}") } else { text })
+    rewritten(request, |place, text| if place == 0 { format!("\u{FEFF}{text}") } else { text })
 }
 
 pub(super) fn comments(request: &Request, _: [u64; 2]) -> Play {
-    written(request, |_, text| format!(": keep-alive\n\n{text}"))
+    rewritten(request, |_, text| format!(": keep-alive\n\n{text}"))
 }
 
 pub(super) fn fields(request: &Request, _: [u64; 2]) -> Play {
-    written(request, |place, text| format!("id: {place}\nretry: 3000\nretry: soon\nx-unknown: 1\nlonely\n{text}"))
+    rewritten(request, |place, text| format!("id: {place}\nretry: 3000\nretry: soon\nx-unknown: 1\nlonely\n{text}"))
 }
 
 pub(super) fn no_space(request: &Request, _: [u64; 2]) -> Play {
-    written(request, |_, text| text.replacen("event: ", "event:", 1).replacen("data: {", "data:{", 1))
+    rewritten(request, |_, text| text.replacen("event: ", "event:", 1).replacen("data: {", "data:{", 1))
 }
 
-/// A line break may stand before the last brace of any JSON object.
+/// Splits the data before the last brace, where JSON allows a line break.
 pub(super) fn multi_line(request: &Request, _: [u64; 2]) -> Play {
-    written(request, |_, text| match text.strip_suffix("}\n\n") {
+    rewritten(request, |_, text| match text.strip_suffix("}\n\n") {
         Some(start) => format!("{start}\ndata: }}\n\n"),
         None => text,
     })
@@ -80,14 +80,14 @@ pub(super) fn invalid_utf8(request: &Request, _: [u64; 2]) -> Play {
         let text = event.data.find(member).filter(|_| at == place);
         let Some(text) = text else { return bytes };
         let (before, after) = bytes.split_at(bytes.len() - 2 - event.data.len() + text + member.len());
-        // A byte that never is, a start without its rest, and an end without its start.
+        // A byte that is never valid, a lead byte without continuation, and a continuation byte without a lead byte.
         Bytes::from([before, b"\xFF\xC3\x28\x80", after].concat())
     });
     play.with_pieces(pieces)
 }
 
-/// Each event written in another way.
-fn written(request: &Request, write: impl Fn(usize, String) -> String) -> Play {
+/// A conforming stream with each event in another encoding.
+fn rewritten(request: &Request, write: impl Fn(usize, String) -> String) -> Play {
     let play = honest::answer(request);
     let Reply::Events(events) = honest::reply(request) else { return play };
     let text = |event: &Event| String::from_utf8_lossy(&event.to_bytes()).into_owned();

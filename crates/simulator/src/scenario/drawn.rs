@@ -1,4 +1,4 @@
-//! A fault drawn by lot: the seed says which, and where in the answer it strikes.
+//! Random faults: a seed selects the fault and its position in the reply.
 
 use bytes::Bytes;
 
@@ -9,24 +9,24 @@ use crate::honest::{self, Reply};
 use crate::play::Play;
 use crate::request::{Protocol, Request};
 
-/// What a seed stands for.
+/// The fault of a seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
     template: &'static str,
     loses: bool,
-    /// How far into the answer it strikes, of `u32::MAX`.
+    /// The position of the fault in the reply, as a fraction of `u32::MAX`.
     depth: u32,
 }
 
-/// What the scenario `fault-SEED` does where a stream is asked for, or where none is.
+/// Returns the fault of the scenario `fault-SEED`, for requests with or without a stream.
 #[must_use]
 pub fn fault(seed: u64, stream: bool) -> Fault {
     let mut draw = Draw(seed);
-    // Half of all are cuts: they have the most places.
+    // Half of all faults are truncations, because they have the most positions.
     let faults = match (draw.below(2), stream) {
-        (0, _) => CUTS,
-        (_, true) => OF_STREAMS,
-        (_, false) => OF_REPLIES,
+        (0, _) => TRUNCATIONS,
+        (_, true) => STREAM_FAULTS,
+        (_, false) => REPLY_FAULTS,
     };
     let (template, loses) = faults[size(draw.below(faults.len() as u64))];
     Fault { template, loses, depth: draw.next() as u32 }
@@ -43,8 +43,8 @@ impl Fault {
         self.template
     }
 
-    /// Whether something of the answer is lost, so that nobody may be told of a success. Otherwise all is said, and
-    /// what is wrong comes beside it.
+    /// Returns true if part of the reply is lost, so that a gateway must not report a success. Otherwise the reply is
+    /// complete, and the fault is in addition to it.
     #[must_use]
     pub fn loses(&self) -> bool {
         self.loses
@@ -53,9 +53,9 @@ impl Fault {
     fn play(self, request: &Request) -> Play {
         let name = match self.template.strip_suffix('N') {
             Some(start) => {
-                let needed = needed(request);
+                let required = required(request);
                 let is_of_bytes = start.ends_with("-at-");
-                let bound = if is_of_bytes { needed.iter().map(Bytes::len).sum() } else { needed.len() };
+                let bound = if is_of_bytes { required.iter().map(Bytes::len).sum() } else { required.len() };
                 format!("{start}{}", self.below(bound))
             }
             None => self.template.to_owned(),
@@ -68,9 +68,9 @@ impl Fault {
     }
 }
 
-/// The pieces of an answer that is not whole without the last byte of the last: what Chat says after it is finished is
-/// not among them.
-fn needed(request: &Request) -> Vec<Bytes> {
+/// The chunks without which a reply is incomplete, down to the last byte. In Chat, the chunks after the finish reason
+/// are not required.
+fn required(request: &Request) -> Vec<Bytes> {
     let reply = honest::reply(request);
     let mut pieces: Vec<_> = reply.play(request).pieces().cloned().collect();
     if let (Reply::Events(events), Some(Protocol::Chat)) = (&reply, request.protocol()) {
@@ -79,7 +79,7 @@ fn needed(request: &Request) -> Vec<Bytes> {
     pieces
 }
 
-/// SplitMix64: far apart for seeds that are neighbours.
+/// The SplitMix64 generator, whose values differ widely even for consecutive seeds.
 struct Draw(u64);
 
 impl Draw {
@@ -95,10 +95,11 @@ impl Draw {
     }
 }
 
-/// The templates of scenarios that cut an answer anywhere. With each, here and below: whether it loses something.
-const CUTS: &[(&str, bool)] = &[("reset-at-N", true), ("close-at-N", true), ("eof-at-N", true), ("stall-at-N", true)];
+/// The templates of scenarios that truncate a reply at any position. The flag, here and below, is [`Fault::loses`].
+const TRUNCATIONS: &[(&str, bool)] =
+    &[("reset-at-N", true), ("close-at-N", true), ("eof-at-N", true), ("stall-at-N", true)];
 
-const OF_STREAMS: &[(&str, bool)] = &[
+const STREAM_FAULTS: &[(&str, bool)] = &[
     ("reset-after-N", true),
     ("stall-after-N", true),
     ("eof-without-end", true),
@@ -140,7 +141,7 @@ const OF_STREAMS: &[(&str, bool)] = &[
     ("two-answers", false),
 ];
 
-const OF_REPLIES: &[(&str, bool)] = &[
+const REPLY_FAULTS: &[(&str, bool)] = &[
     ("close-before-head", true),
     ("reset-before-head", true),
     ("stall-head", true),

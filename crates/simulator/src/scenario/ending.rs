@@ -1,4 +1,4 @@
-//! Faults of where a body or a stream ends.
+//! Faults at the end of a body or a stream.
 
 use std::time::Duration;
 
@@ -118,7 +118,7 @@ pub(super) fn endless_empty_data(request: &Request, [milliseconds, _]: [u64; 2])
     without_end(request, Play::new(), empty)
 }
 
-/// The head of a stream, its `beginning`, and then the same for ever.
+/// The head of a stream, its `beginning`, and then `forever` repeated endlessly.
 fn without_end(request: &Request, beginning: Play, forever: Play) -> Play {
     if !request.streams() {
         return honest::answer(request);

@@ -1,4 +1,4 @@
-//! Faults of what the events of a stream say.
+//! Faults in the content of events.
 
 use serde_json::{Value, json};
 
@@ -122,7 +122,7 @@ pub(super) fn limited_first(request: &Request, _: [u64; 2]) -> Play {
     fail(request, |_| 0, &failure(429))
 }
 
-/// An honest stream whose events are edited; other answers are left as they are.
+/// A conforming stream with edited events. Plain replies are not changed.
 pub(super) fn edit(request: &Request, edit: impl FnOnce(&mut Vec<Event>)) -> Play {
     let mut reply = honest::reply(request);
     if let Reply::Events(events) = &mut reply {
@@ -139,7 +139,7 @@ pub(super) fn change(event: &mut Event, change: impl FnOnce(&mut Value)) {
     }
 }
 
-/// The place of the first piece of an answer; of pictures, the first event.
+/// The index of the first delta; for pictures, of the first event.
 pub(super) fn first_delta(events: &[Event]) -> usize {
     let is_delta = |event: &Event| match event.name.as_deref() {
         Some(name) => name.ends_with(".delta") || name == "content_block_delta",
@@ -148,17 +148,17 @@ pub(super) fn first_delta(events: &[Event]) -> usize {
     events.iter().position(is_delta).unwrap_or_default()
 }
 
-/// The place of the event that says that the answer is finished.
+/// The index of the event with the finish reason, or of the last event.
 pub(super) fn end_of_answer(request: &Request, events: &[Event]) -> usize {
-    let says_so = |event: &Event| match request.protocol() {
+    let finishes = |event: &Event| match request.protocol() {
         Some(Protocol::Chat) => event.data.contains("\"finish_reason\":\""),
         Some(Protocol::Messages) => event.name.as_deref() == Some("message_delta"),
         _ => false,
     };
-    events.iter().position(says_so).unwrap_or(events.len().saturating_sub(1))
+    events.iter().position(finishes).unwrap_or(events.len().saturating_sub(1))
 }
 
-/// Makes the sequence numbers count again, where there are any.
+/// Renumbers the events, if they have sequence numbers.
 pub(super) fn renumber(events: &mut [Event]) {
     for (number, event) in events.iter_mut().enumerate().filter(|(_, event)| event.data.contains("\"sequence_number\""))
     {
@@ -175,7 +175,7 @@ fn with_delta(request: &Request, edit_delta: impl FnOnce(&mut Event)) -> Play {
     })
 }
 
-/// A failure in place of the event at `place` and of all that come after it. In Responses it follows the first event.
+/// Replaces the event at `place` and all later ones with a failure. In Responses the first event is always kept.
 fn fail(request: &Request, place: impl FnOnce(&[Event]) -> usize, failure: &Failure) -> Play {
     edit(request, |events| {
         let place = place(events);

@@ -1,4 +1,4 @@
-//! Faults of HTTP: what comes before the head, the head, and whole answers that are wrong.
+//! Faults of HTTP: before the head, in the head, and complete replies that are wrong.
 
 use std::time::Duration;
 
@@ -157,7 +157,7 @@ pub(super) fn gzip(request: &Request, _: [u64; 2]) -> Play {
     Play::answer(200, &[("content-type", kind), ("content-encoding", "gzip")], body)
 }
 
-/// An honest answer with more headers.
+/// A conforming reply with additional headers.
 fn with_headers(request: &Request, headers: impl IntoIterator<Item = (String, String)>) -> Play {
     let headers: Vec<_> = headers.into_iter().collect();
     let kind = if request.streams() { "text/event-stream" } else { "application/json" };
@@ -166,7 +166,7 @@ fn with_headers(request: &Request, headers: impl IntoIterator<Item = (String, St
     Play::answer(200, &headers.collect::<Vec<_>>(), honest::answer(request).body_bytes())
 }
 
-/// An honest answer with a length of another body.
+/// A conforming reply with a wrong `content-length`.
 fn with_length(request: &Request, length: impl FnOnce(usize) -> usize) -> Play {
     let body = honest::plain(request).play(request).body_bytes();
     let head = Play::new().head(200, &[("content-type", "application/json")], Framing::Length(length(body.len())));
@@ -179,7 +179,7 @@ fn refuse(request: &Request, status: u64, headers: &[(&str, &str)]) -> Play {
     Play::answer(status, &headers, failure(request, status).body(request).to_string())
 }
 
-/// What servers say with a status. As some do, this one repeats a key that it does not know.
+/// The error of a status. Like some servers, it repeats an invalid API key.
 fn failure(request: &Request, status: u16) -> Failure {
     let key = request.header("authorization").or(request.header("x-api-key")).unwrap_or_default();
     let message = match (status, request.protocol()) {
@@ -192,7 +192,7 @@ fn failure(request: &Request, status: u16) -> Failure {
     Failure::of_status(status, message)
 }
 
-/// The bytes in blocks that are stored as they are (RFC 1951 §3.2.4), as a gzip file (RFC 1952).
+/// Encodes a gzip file (RFC 1952) with stored blocks (RFC 1951 §3.2.4).
 fn gzipped(bytes: &[u8]) -> Vec<u8> {
     let mut file = vec![0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 255];
     for block in bytes.chunks(usize::from(u16::MAX)) {
@@ -202,7 +202,7 @@ fn gzipped(bytes: &[u8]) -> Vec<u8> {
         file.extend((!length).to_le_bytes());
         file.extend(block);
     }
-    // The last block, which is empty.
+    // The last block is empty.
     file.extend([1, 0, 0, 0xFF, 0xFF]);
     file.extend(crc32(bytes).to_le_bytes());
     file.extend((bytes.len() as u32).to_le_bytes());

@@ -1,4 +1,4 @@
-//! What kinds of servers make of a protocol.
+//! Deviations from the protocols that are common among servers.
 
 use serde_json::{Value, json};
 
@@ -19,9 +19,9 @@ pub(super) fn error_event_flat(request: &Request, _: [u64; 2]) -> Play {
     failing(request, &error)
 }
 
-/// Chat as common open servers speak it: reasoning under another name, the role in every chunk, calls without an index
-/// whose id comes with every piece and that end with `stop`, the usage with the last chunk, no `[DONE]`. Plain replies
-/// have arguments that are objects.
+/// Chat in the form of common open-source servers: reasoning in another field, the role in every chunk, calls without
+/// an index but with their id in every delta and the finish reason `stop`, the usage in the last chunk, no `[DONE]`. In
+/// plain replies, arguments are objects.
 pub(super) fn vllm(request: &Request, _: [u64; 2]) -> Play {
     if request.protocol() != Some(Protocol::Chat) {
         return honest::answer(request);
@@ -40,8 +40,8 @@ pub(super) fn vllm(request: &Request, _: [u64; 2]) -> Play {
     }
 }
 
-/// Chat as a cloud speaks it that looks over what it serves: the first chunk is about the prompt and otherwise blank,
-/// and every choice has the filters' results.
+/// Chat in the form of a cloud with content filters: the first chunk has only the results of the prompt, and every
+/// choice has filter results.
 pub(super) fn filtered(request: &Request, _: [u64; 2]) -> Play {
     if request.protocol() != Some(Protocol::Chat) {
         return honest::answer(request);
@@ -71,21 +71,21 @@ pub(super) fn filtered(request: &Request, _: [u64; 2]) -> Play {
     reply.play(request)
 }
 
-/// Reasoning within the text of Chat.
+/// Chat with the reasoning in the text.
 pub(super) fn think_tags(request: &Request, _: [u64; 2]) -> Play {
     if request.protocol() != Some(Protocol::Chat) {
         return honest::answer(request);
     }
     if let Reply::Json(status, mut body) = honest::reply(request) {
         let text = &mut body["choices"][0]["message"]["content"];
-        if let Some(said) = text.as_str() {
-            *text = format!("{THOUGHTS}{said}").into();
+        if let Some(content) = text.as_str() {
+            *text = format!("{REASONING}{content}").into();
         }
         return Reply::Json(status, body).play(request);
     }
     edit(request, |events| {
         let Some(place) = events.iter().position(|event| event.data.contains("\"delta\":{\"content\"")) else { return };
-        let pieces = THOUGHTS.split_inclusive(' ').map(|piece| {
+        let pieces = REASONING.split_inclusive(' ').map(|piece| {
             let mut event = events[place].clone();
             change(&mut event, |data| data["choices"][0]["delta"]["content"] = piece.into());
             event
@@ -95,7 +95,7 @@ pub(super) fn think_tags(request: &Request, _: [u64; 2]) -> Play {
     })
 }
 
-/// A stream of Responses that ends in this event after the first two.
+/// A stream of Responses that ends with this event after the first two.
 fn failing(request: &Request, error: &Value) -> Play {
     if request.protocol() != Some(Protocol::Responses) {
         return honest::answer(request);
@@ -138,7 +138,7 @@ fn deviate(events: &mut Vec<Event>) {
     }
 }
 
-/// Takes the index from a piece of a call and gives it the id, which `ids` has by index.
+/// Replaces the index of a call delta with the id, which `ids` contains by index.
 fn repeat_id(delta: &mut Value, ids: &mut Vec<Value>) {
     for call in delta.get_mut("tool_calls").and_then(Value::as_array_mut).into_iter().flatten() {
         if call["id"].is_string() {
@@ -163,4 +163,4 @@ fn stop_for_calls(choice: &mut Value) {
     }
 }
 
-const THOUGHTS: &str = "<think>The user said something. I answer it.</think>";
+const REASONING: &str = "<think>The user said something. I answer it.</think>";

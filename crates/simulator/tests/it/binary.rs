@@ -1,4 +1,4 @@
-//! The binary.
+//! Tests of the binary.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use sluicegate_simulator::{Protocol, scenario};
 
 use crate::client::{Client, End};
-use crate::samples::{ask, path};
+use crate::samples::{path, sample};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_sluicegate-simulator");
 
@@ -26,7 +26,7 @@ fn the_drawn_faults_are_listed() {
     assert_faults_are_listed(&["--faults", "50"], 0..=49);
 }
 
-/// The list begins at the seed that is asked for, and after the last seed comes the first.
+/// The list begins at the requested seed, and wraps around after the last seed.
 #[test]
 fn the_list_of_faults_begins_anywhere() {
     assert_faults_are_listed(
@@ -39,12 +39,12 @@ fn the_list_of_faults_begins_anywhere() {
 fn assert_faults_are_listed(arguments: &[&str], seeds: impl IntoIterator<Item = u64>) {
     let output = Command::new(BINARY).args(arguments).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    let owed: Vec<_> = seeds.into_iter().map(line).collect();
+    let expected: Vec<_> = seeds.into_iter().map(line).collect();
     let listed: Vec<Vec<_>> = text.lines().map(|line| line.split_whitespace().map(str::to_owned).collect()).collect();
-    assert_eq!(listed, owed);
+    assert_eq!(listed, expected);
 }
 
-/// The words of the line of a seed.
+/// The words in the line of a seed.
 fn line(seed: u64) -> Vec<String> {
     let words = [true, false].map(|stream| {
         let fault = scenario::fault(seed, stream);
@@ -61,14 +61,14 @@ fn the_model_names_the_scenario() {
     BufReader::new(process.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let address = line.trim().strip_prefix("sluicegate-simulator listens on http://").unwrap().trim_end_matches("/v1");
     let mut client = Client::open(address.parse().unwrap());
-    client.post(path(Protocol::Chat), &ask(Protocol::Chat, "any", "Hello.", true));
+    client.post(path(Protocol::Chat), &sample(Protocol::Chat, "any", "Hello.", true));
     assert_eq!(client.answer().end, End::Complete);
-    client.post(path(Protocol::Chat), &ask(Protocol::Chat, "reset-after-2", "Hello.", true));
+    client.post(path(Protocol::Chat), &sample(Protocol::Chat, "reset-after-2", "Hello.", true));
     let answer = client.answer();
     assert_eq!((answer.chunks.len(), answer.end), (2, End::Reset));
 }
 
-/// A child that ends with the test.
+/// A child process that is killed at the end of the test.
 struct Process(Child);
 
 impl Drop for Process {

@@ -1,4 +1,4 @@
-//! A raw HTTP/1.1 client: it sends what it is told, and tells how each answer ends.
+//! A raw HTTP/1.1 client: it sends arbitrary bytes and reports the end of each reply.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -6,28 +6,28 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// Longer than anything takes that goes well.
+/// A timeout that is not reached unless a test fails.
 pub(crate) const GUARD: Duration = Duration::from_secs(20);
 
-/// An answer, as far as it came.
+/// A reply, possibly truncated.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    /// Names in lower case.
+    /// The headers, with names in lower case.
     pub(crate) headers: Vec<(String, String)>,
-    /// The chunks of a chunked body, or the body in one.
+    /// The chunks of a chunked body, or else the complete body as one.
     pub(crate) chunks: Vec<Vec<u8>>,
     pub(crate) end: End,
 }
 
-/// How the bytes end.
+/// The end of a reply.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum End {
-    /// With the body, as the head has said.
+    /// The body is complete, by the framing of the head.
     Complete,
-    /// With a FIN before.
+    /// A FIN before the end of the body.
     Closed,
-    /// With a RST before.
+    /// A RST before the end of the body.
     Reset,
 }
 
@@ -54,7 +54,7 @@ impl Answer {
 /// An open connection.
 pub(crate) struct Client {
     socket: TcpStream,
-    /// What was read and not yet used.
+    /// Bytes that were read but not parsed yet.
     input: Vec<u8>,
 }
 
@@ -77,13 +77,13 @@ impl Client {
         self.send(head + &body);
     }
 
-    /// Reads the next answer to its end.
+    /// Reads the next reply to its end.
     pub(crate) fn answer(&mut self) -> Answer {
         let head = self.head().expect("a head");
         self.body_of(head)
     }
 
-    /// Reads the next head; how the bytes end when there is none.
+    /// Reads the next head. The error is the end of the connection.
     pub(crate) fn head(&mut self) -> Result<Answer, End> {
         let mut line = || self.line().map(|line| String::from_utf8(line).expect("a head is text"));
         let status = line()?.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status line");
@@ -94,7 +94,7 @@ impl Client {
         Ok(Answer { status, headers, chunks: Vec::new(), end: End::Complete })
     }
 
-    /// Reads the body that belongs to a head.
+    /// Reads the body of a head.
     pub(crate) fn body_of(&mut self, mut head: Answer) -> Answer {
         if head.header("transfer-encoding") == Some("chunked") {
             head.end = loop {
@@ -124,24 +124,24 @@ impl Client {
         Ok(chunk)
     }
 
-    /// Reads the next bytes, so many.
+    /// Reads exactly `length` bytes.
     pub(crate) fn bytes(&mut self, length: usize) -> Vec<u8> {
         self.fill(length).expect("so many bytes");
         self.take(length)
     }
 
-    /// Reads until there is no more: the bytes, and how they end.
+    /// Reads until the connection ends. Returns the bytes and the end.
     pub(crate) fn rest(&mut self) -> (Vec<u8>, End) {
         let end = self.fill(usize::MAX).expect_err("an end");
         (self.take(self.input.len()), end)
     }
 
-    /// Closes this side only, so that what comes after can still be read.
+    /// Half-closes the connection, so that more can still be read.
     pub(crate) fn finish(&mut self) {
         self.socket.shutdown(Shutdown::Write).expect("an open socket");
     }
 
-    /// Waits until there is something to read, and leaves it: closing the socket then resets the connection.
+    /// Waits for bytes and drops the socket without reading them, which resets the connection.
     pub(crate) fn leave_unread(self) {
         assert!(self.socket.peek(&mut [0]).expect("bytes") > 0);
     }
@@ -157,7 +157,7 @@ impl Client {
         }
     }
 
-    /// Reads until there are so many bytes.
+    /// Reads until `input` has this many bytes.
     fn fill(&mut self, length: usize) -> Result<(), End> {
         let mut buffer = vec![0; 64 << 10];
         while self.input.len() < length {

@@ -1,4 +1,4 @@
-//! Connections: how they are kept, counted and ended.
+//! Connections: keep-alive, counting and closing.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use serde_json::json;
 use sluicegate_simulator::{Play, Protocol, Simulator};
 
 use crate::client::{Client, End, GUARD};
-use crate::samples::{ask, path};
+use crate::samples::{path, sample};
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\nX-Twice: 1\r\nx-twice: 2\r\n\r\n";
 
@@ -19,7 +19,7 @@ fn abc() -> Play {
 fn a_connection_is_kept_and_requests_are_noted() {
     let simulator = Simulator::honest().unwrap();
     let mut client = Client::open(simulator.address());
-    let body = ask(Protocol::Chat, "a-model", "Hello.", true);
+    let body = sample(Protocol::Chat, "a-model", "Hello.", true);
     for _ in 0..3 {
         client.post(path(Protocol::Chat), &body);
         assert_eq!(client.answer().end, End::Complete);
@@ -101,7 +101,7 @@ fn requests_are_waited_for() {
     });
 }
 
-/// A client that leaves is seen in whichever phase of the answer it does.
+/// A disconnect of the client is noticed in every phase of a reply.
 #[test]
 fn a_client_that_leaves_is_seen_in_every_phase() {
     let pause = Duration::from_secs(3_600);
@@ -123,7 +123,7 @@ fn a_client_that_leaves_is_seen_in_every_phase() {
             assert_eq!(simulator.wait_for_close(0, Duration::ZERO), None, "{phase}");
             assert_eq!(simulator.open_connections(), 1, "{phase}");
             match phase {
-                // There is nothing that it could leave unread.
+                // There are no bytes to leave unread.
                 "before the head" | "in a pause" => drop(client),
                 _ if is_rude => client.leave_unread(),
                 _ => {
@@ -161,7 +161,7 @@ fn a_gate_waits_for_its_release() {
         Play::stream().body("a").gate().body("b").gate().body("c").step(sluicegate_simulator::Step::End)
     })
     .unwrap();
-    // A release that comes before the play is kept for it.
+    // A release before the play is kept.
     simulator.release();
     let mut client = Client::open(simulator.address());
     client.send(GET);

@@ -1,10 +1,10 @@
-//! Streams, read through the grammars of our own protocol crates.
+//! Checks replies with the grammars of our own protocol crates.
 
 use images::Operation;
 use serde_json::Value;
 use sluicegate_simulator::Protocol;
 
-/// What a stream amounts to, or how it leaves the grammar, fails or is cut.
+/// Folds a stream to its complete reply. The error is a violation of the grammar, a failure event or a truncation.
 pub(crate) fn fold(protocol: Protocol, stream: &[u8]) -> Result<Value, String> {
     let data = decode(stream)?;
     match protocol {
@@ -15,7 +15,7 @@ pub(crate) fn fold(protocol: Protocol, stream: &[u8]) -> Result<Value, String> {
     }
 }
 
-/// The data of each event.
+/// Decodes the data of each event.
 pub(crate) fn decode(stream: &[u8]) -> Result<Vec<String>, String> {
     let (mut decoder, mut data) = (sse::Decoder::new(), Vec::new());
     decoder.feed(stream.to_vec().into());
@@ -54,7 +54,7 @@ pub(crate) fn fold_images(data: &[String], operation: Operation, count: u32) -> 
     Ok(serde_json::to_value(reply).expect("JSON"))
 }
 
-/// A plain reply, read by the type that the fold gives.
+/// Reads a plain reply with the type that the fold returns.
 pub(crate) fn read(protocol: Protocol, reply: &[u8]) -> Value {
     let written = match protocol {
         Protocol::Responses => {

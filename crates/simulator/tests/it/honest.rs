@@ -1,17 +1,19 @@
-//! Honest answers: what they say, and that a stream says the same as a plain reply.
+//! Conforming replies: their content, and that a stream has the same content as a plain reply.
 
 use serde_json::{Value, json};
 use sluicegate_simulator::{Protocol, Simulator};
 
 use crate::client::{Client, End};
 use crate::folds::{fold, read};
-use crate::samples::{PROTOCOLS, ask, capped, forced, path, shaped, thinking, with_pictures, with_result, with_tools};
+use crate::samples::{
+    PROTOCOLS, capped, forced, path, sample, shaped, thinking, with_pictures, with_result, with_tools,
+};
 
 const TEXT: [Protocol; 3] = [Protocol::Responses, Protocol::Chat, Protocol::Messages];
 
-/// The reply to a request, once streamed and once not; what both say.
+/// Sends a request with and without a stream, asserts that the content is the same, and returns the plain reply.
 #[track_caller]
-fn said(protocol: Protocol, body: Value) -> Value {
+fn reply_of(protocol: Protocol, body: Value) -> Value {
     let streamed = {
         let mut body = body.clone();
         body["stream"] = true.into();
@@ -30,7 +32,7 @@ fn said(protocol: Protocol, body: Value) -> Value {
     plain
 }
 
-/// Asks a server of its own, so that every request is its first and the ids are the same.
+/// Sends a request to a new server, so that every request is its first and the ids are the same.
 fn exchange(path: &str, body: &Value) -> crate::client::Answer {
     let simulator = Simulator::honest().unwrap();
     let mut client = Client::open(simulator.address());
@@ -38,14 +40,14 @@ fn exchange(path: &str, body: &Value) -> crate::client::Answer {
     client.answer()
 }
 
-/// What a reply says, without what is no part of every reply.
+/// The fields of a reply that do not depend on streaming.
 fn essence(protocol: Protocol, reply: &Value) -> Value {
     let members: &[&str] = match protocol {
         Protocol::Responses | Protocol::Messages => return reply.clone(),
         Protocol::Chat => &["id", "created", "model"],
         Protocol::Images => &["created", "data", "size", "quality", "background", "output_format"],
     };
-    let mut said: Value = members
+    let mut essence: Value = members
         .iter()
         .map(|member| ((*member).to_owned(), reply[*member].clone()))
         .collect::<serde_json::Map<_, _>>()
@@ -53,13 +55,13 @@ fn essence(protocol: Protocol, reply: &Value) -> Value {
     for choice in reply["choices"].as_array().into_iter().flatten() {
         let message = &choice["message"];
         let message = ["content", "refusal", "reasoning_content", "tool_calls"].map(|member| message[member].clone());
-        said["choices"][choice["index"].to_string()] = json!([message, choice["finish_reason"]]);
+        essence["choices"][choice["index"].to_string()] = json!([message, choice["finish_reason"]]);
     }
-    said["total"] = reply["usage"]["total_tokens"].clone();
-    said
+    essence["total"] = reply["usage"]["total_tokens"].clone();
+    essence
 }
 
-/// The text of a reply, and why it ended.
+/// The text and the finish reason of a reply.
 fn text(protocol: Protocol, reply: &Value) -> (String, String) {
     let (text, end) = match protocol {
         Protocol::Responses => {
@@ -102,7 +104,7 @@ fn calls(protocol: Protocol, reply: &Value) -> Vec<(String, Value)> {
 #[test]
 fn a_text_is_repeated() {
     for (protocol, end) in TEXT.into_iter().zip(["completed", "stop", "end_turn"]) {
-        let reply = said(protocol, ask(protocol, "m", "Grüße,\n \"Welt\"! 🦀\n\ndata: [DONE]\n\n", false));
+        let reply = reply_of(protocol, sample(protocol, "m", "Grüße,\n \"Welt\"! 🦀\n\ndata: [DONE]\n\n", false));
         let expected = "You said: Grüße,\n \"Welt\"! 🦀\n\ndata: [DONE]\n\n";
         assert_eq!(text(protocol, &reply), (expected.to_owned(), end.to_owned()));
         assert_eq!(reply["model"], "m");
@@ -111,7 +113,7 @@ fn a_text_is_repeated() {
 
 #[test]
 fn numbers_are_counted_as_far_as_asked() {
-    let reply = said(Protocol::Chat, ask(Protocol::Chat, "m", "count to 200, please", false));
+    let reply = reply_of(Protocol::Chat, sample(Protocol::Chat, "m", "count to 200, please", false));
     let (text, _) = text(Protocol::Chat, &reply);
     assert_eq!(text.split(' ').map(|word| word.parse::<u32>().unwrap()).sum::<u32>(), 20_100);
     assert_eq!(reply["usage"]["completion_tokens"], 200);
@@ -120,31 +122,31 @@ fn numbers_are_counted_as_far_as_asked() {
 #[test]
 fn a_forced_tool_is_called() {
     for (protocol, end) in TEXT.into_iter().zip(["completed", "tool_calls", "tool_use"]) {
-        let body = forced(protocol, with_tools(protocol, ask(protocol, "m", "Hello.", false), 2));
-        let reply = said(protocol, body);
+        let body = forced(protocol, with_tools(protocol, sample(protocol, "m", "Hello.", false), 2));
+        let reply = reply_of(protocol, body);
         assert_eq!(calls(protocol, &reply), [("get_weather".to_owned(), json!({"city": "example"}))]);
-        let told = match protocol {
+        let reason = match protocol {
             Protocol::Responses => &reply["status"],
             Protocol::Chat => &reply["choices"][0]["finish_reason"],
             _ => &reply["stop_reason"],
         };
-        assert_eq!(*told, end);
+        assert_eq!(*reason, end);
     }
 }
 
 #[test]
 fn tools_are_called_in_parallel_when_that_is_asked_for() {
     for protocol in TEXT {
-        let mut body = with_tools(protocol, ask(protocol, "m", "Hello.", false), 2);
+        let mut body = with_tools(protocol, sample(protocol, "m", "Hello.", false), 2);
         match protocol {
             Protocol::Messages => body["tool_choice"] = json!({"type": "auto", "disable_parallel_tool_use": false}),
             _ => body["parallel_tool_calls"] = true.into(),
         }
-        let names: Vec<_> = calls(protocol, &said(protocol, body)).into_iter().map(|(name, _)| name).collect();
+        let names: Vec<_> = calls(protocol, &reply_of(protocol, body)).into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["get_weather", "get_time"], "{protocol:?}");
 
-        let body = thinking(protocol, with_tools(protocol, ask(protocol, "m", "Call in parallel.", false), 1));
-        let names: Vec<_> = calls(protocol, &said(protocol, body)).into_iter().map(|(name, _)| name).collect();
+        let body = thinking(protocol, with_tools(protocol, sample(protocol, "m", "Call in parallel.", false), 1));
+        let names: Vec<_> = calls(protocol, &reply_of(protocol, body)).into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["get_weather", "get_weather"], "{protocol:?}");
     }
 }
@@ -152,9 +154,9 @@ fn tools_are_called_in_parallel_when_that_is_asked_for() {
 #[test]
 fn a_tool_that_is_named_is_called_and_its_result_is_quoted() {
     for protocol in TEXT {
-        let body = with_tools(protocol, ask(protocol, "m", "Use get_time.", false), 2);
-        assert_eq!(calls(protocol, &said(protocol, body.clone()))[0].0, "get_time");
-        let reply = said(protocol, with_result(protocol, body, "14 °C"));
+        let body = with_tools(protocol, sample(protocol, "m", "Use get_time.", false), 2);
+        assert_eq!(calls(protocol, &reply_of(protocol, body.clone()))[0].0, "get_time");
+        let reply = reply_of(protocol, with_result(protocol, body, "14 °C"));
         assert_eq!(text(protocol, &reply).0, "The tool said: 14 °C");
     }
 }
@@ -162,16 +164,16 @@ fn a_tool_that_is_named_is_called_and_its_result_is_quoted() {
 #[test]
 fn tools_may_be_left_alone() {
     for protocol in TEXT {
-        let mut body = with_tools(protocol, ask(protocol, "m", "Use get_time in parallel.", false), 2);
+        let mut body = with_tools(protocol, sample(protocol, "m", "Use get_time in parallel.", false), 2);
         body["tool_choice"] = if protocol == Protocol::Messages { json!({"type": "none"}) } else { "none".into() };
-        assert_eq!(text(protocol, &said(protocol, body)).0, "You said: Use get_time in parallel.");
+        assert_eq!(text(protocol, &reply_of(protocol, body)).0, "You said: Use get_time in parallel.");
     }
 }
 
 #[test]
 fn pictures_are_counted() {
     for protocol in TEXT {
-        let reply = said(protocol, with_pictures(protocol, ask(protocol, "m", "", false)));
+        let reply = reply_of(protocol, with_pictures(protocol, sample(protocol, "m", "", false)));
         assert_eq!(text(protocol, &reply).0, "I see 2 images: image/png, url. You said: Look.", "{protocol:?}");
     }
 }
@@ -179,7 +181,7 @@ fn pictures_are_counted() {
 #[test]
 fn thoughts_come_first() {
     for protocol in TEXT {
-        let reply = said(protocol, thinking(protocol, ask(protocol, "m", "Hello.", false)));
+        let reply = reply_of(protocol, thinking(protocol, sample(protocol, "m", "Hello.", false)));
         let thoughts = match protocol {
             Protocol::Responses => &reply["output"][0]["summary"][0]["text"],
             Protocol::Chat => &reply["choices"][0]["message"]["reasoning_content"],
@@ -188,7 +190,8 @@ fn thoughts_come_first() {
         assert_eq!(thoughts, "The user said something. I answer it.");
         assert_eq!(text(protocol, &reply).0, "You said: Hello.");
     }
-    let reply = said(Protocol::Messages, thinking(Protocol::Messages, ask(Protocol::Messages, "m", "Hello.", false)));
+    let reply =
+        reply_of(Protocol::Messages, thinking(Protocol::Messages, sample(Protocol::Messages, "m", "Hello.", false)));
     assert_eq!(reply["content"][0]["signature"], "c2lnbmF0dXJl");
 }
 
@@ -204,7 +207,7 @@ fn json_fits_its_schema() {
         "$defs": {"place": {"type": "object", "properties": {"open": {"type": "boolean"}}}},
     });
     for protocol in TEXT {
-        let reply = said(protocol, shaped(protocol, ask(protocol, "m", "Hello.", false), &schema));
+        let reply = reply_of(protocol, shaped(protocol, sample(protocol, "m", "Hello.", false), &schema));
         let value: Value = serde_json::from_str(&text(protocol, &reply).0).unwrap();
         let expected = json!({
             "name": "exampleee", "age": 18, "tags": ["red", "red"], "place": {"open": true}, "kind": "a",
@@ -216,31 +219,31 @@ fn json_fits_its_schema() {
 #[test]
 fn a_small_cap_cuts_the_text() {
     for (protocol, end) in TEXT.into_iter().zip(["incomplete", "length", "max_tokens"]) {
-        let body = capped(protocol, ask(protocol, "m", "one two three", false), 3);
-        assert_eq!(text(protocol, &said(protocol, body)), ("You said: one".to_owned(), end.to_owned()));
-        let body = capped(protocol, ask(protocol, "m", "one", false), 8);
-        assert_eq!(text(protocol, &said(protocol, body)), ("You said:".to_owned(), end.to_owned()));
-        // A number is as whole with a fraction of nothing.
-        let body = capped(protocol, ask(protocol, "m", "one two three", false), 3.0);
-        assert_eq!(text(protocol, &said(protocol, body)), ("You said: one".to_owned(), end.to_owned()));
+        let body = capped(protocol, sample(protocol, "m", "one two three", false), 3);
+        assert_eq!(text(protocol, &reply_of(protocol, body)), ("You said: one".to_owned(), end.to_owned()));
+        let body = capped(protocol, sample(protocol, "m", "one", false), 8);
+        assert_eq!(text(protocol, &reply_of(protocol, body)), ("You said:".to_owned(), end.to_owned()));
+        // A number with a zero fraction is an integer.
+        let body = capped(protocol, sample(protocol, "m", "one two three", false), 3.0);
+        assert_eq!(text(protocol, &reply_of(protocol, body)), ("You said: one".to_owned(), end.to_owned()));
     }
 }
 
 #[test]
 fn a_stop_text_stops() {
-    let mut body = ask(Protocol::Messages, "m", "one two three", false);
+    let mut body = sample(Protocol::Messages, "m", "one two three", false);
     body["stop_sequences"] = json!(["three", "two"]);
-    let reply = said(Protocol::Messages, body);
+    let reply = reply_of(Protocol::Messages, body);
     assert_eq!(text(Protocol::Messages, &reply), ("You said: one ".to_owned(), "stop_sequence".to_owned()));
     assert_eq!(reply["stop_sequence"], "two");
-    let mut body = ask(Protocol::Chat, "m", "one two three", false);
+    let mut body = sample(Protocol::Chat, "m", "one two three", false);
     body["stop"] = "two".into();
-    assert_eq!(text(Protocol::Chat, &said(Protocol::Chat, body)), ("You said: one ".to_owned(), "stop".to_owned()));
+    assert_eq!(text(Protocol::Chat, &reply_of(Protocol::Chat, body)), ("You said: one ".to_owned(), "stop".to_owned()));
 }
 
 #[test]
 fn a_refusal_has_the_shape_of_its_protocol() {
-    let refused = |protocol| said(protocol, ask(protocol, "m", "Please refuse.", false));
+    let refused = |protocol| reply_of(protocol, sample(protocol, "m", "Please refuse.", false));
     let words = "I can't help with that.";
     let part = json!({"type": "refusal", "refusal": words});
     assert_eq!(refused(Protocol::Responses)["output"][0]["content"][0], part);
@@ -250,21 +253,21 @@ fn a_refusal_has_the_shape_of_its_protocol() {
 
 #[test]
 fn several_answers_are_given_when_asked_for() {
-    let ask = |n: u64| {
-        let mut body = ask(Protocol::Chat, "m", "Hello.", false);
+    let sample = |n: u64| {
+        let mut body = sample(Protocol::Chat, "m", "Hello.", false);
         body["n"] = n.into();
-        said(Protocol::Chat, body)
+        reply_of(Protocol::Chat, body)
     };
-    let (one, three) = (ask(1), ask(3));
+    let (one, three) = (sample(1), sample(3));
     assert_eq!((one["choices"].as_array().unwrap().len(), three["choices"].as_array().unwrap().len()), (1, 3));
-    // "You said: Hello." are three tokens, and each answer takes its own.
+    // "You said: Hello." has three tokens, which are counted for each choice.
     assert_eq!((&one["usage"]["completion_tokens"], &three["usage"]["completion_tokens"]), (&json!(3), &json!(9)));
     assert_eq!(one["usage"]["prompt_tokens"], three["usage"]["prompt_tokens"]);
 }
 
 #[test]
 fn streams_have_what_vendors_add() {
-    let body = |protocol| exchange(path(protocol), &ask(protocol, "m", "Hello.", true)).text();
+    let body = |protocol| exchange(path(protocol), &sample(protocol, "m", "Hello.", true)).text();
     let responses = body(Protocol::Responses);
     assert!(responses.contains(r#""delta":"You","obfuscation":"kQz8LmT0xWc6R""#), "{responses}");
     let chat = body(Protocol::Chat);
@@ -281,7 +284,7 @@ fn ids_follow_from_the_number_of_the_request() {
     let simulator = Simulator::honest().unwrap();
     let mut client = Client::open(simulator.address());
     let ids = PROTOCOLS.map(|protocol| {
-        client.post(path(protocol), &ask(protocol, "m", "Hello.", false));
+        client.post(path(protocol), &sample(protocol, "m", "Hello.", false));
         let answer = client.answer();
         let id_header = if protocol == Protocol::Messages { "request-id" } else { "x-request-id" };
         (answer.json()["id"].as_str().unwrap_or_default().to_owned(), answer.header(id_header).unwrap().to_owned())
@@ -312,12 +315,13 @@ fn what_no_server_answers_is_refused_in_the_shape_of_the_protocol() {
         ("/v1/images/edits", json!({"model": "m", "prompt": "x"}), "missing_required_parameter", json!("image")),
         ("/v1/chat/completions", json!([]), "invalid_json", Value::Null),
     ] {
-        let (status, said) = refused(path, body);
-        assert_eq!((status, &said["error"]["code"], &said["error"]["param"]), (400, &json!(code), &param), "{said}");
+        let (status, error) = refused(path, body);
+        assert_eq!((status, &error["error"]["code"], &error["error"]["param"]), (400, &json!(code), &param), "{error}");
     }
-    let (status, said) = refused("/v1/messages", json!({"model": "m", "messages": [{"role": "user", "content": "x"}]}));
-    assert_eq!((status, &said["type"]), (400, &json!("error")));
-    assert_eq!(said["error"], json!({"type": "invalid_request_error", "message": "max_tokens: Field required"}));
+    let (status, error) =
+        refused("/v1/messages", json!({"model": "m", "messages": [{"role": "user", "content": "x"}]}));
+    assert_eq!((status, &error["type"]), (400, &json!("error")));
+    assert_eq!(error["error"], json!({"type": "invalid_request_error", "message": "max_tokens: Field required"}));
     assert_eq!(refused("/v1/nothing", json!({})).0, 404);
     client.send("GET /v1/responses HTTP/1.1\r\n\r\n");
     assert_eq!(client.answer().status, 405);
@@ -334,7 +338,7 @@ fn models_are_listed_and_tokens_are_counted() {
     assert_eq!(client.answer().json(), list["data"][0]);
     client.send("GET /v1/models/other HTTP/1.1\r\n\r\n");
     assert_eq!(client.answer().status, 404);
-    let body = ask(Protocol::Messages, "m", "Hello.", false);
+    let body = sample(Protocol::Messages, "m", "Hello.", false);
     client.post("/v1/messages/count_tokens", &body);
     let counted = client.answer().json();
     client.post("/v1/messages?beta=true", &body);

@@ -1,6 +1,6 @@
-//! The simulator from outside: over TCP, by a client that sees every byte.
+//! Black-box tests of the simulator over TCP, with a client that sees every byte.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
+#![allow(clippy::unwrap_used, reason = "test helpers may panic")]
 
 mod binary;
 mod client;

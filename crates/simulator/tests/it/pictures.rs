@@ -1,4 +1,4 @@
-//! Pictures: they are real ones, as asked for.
+//! Pictures: valid files of the requested format and size.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -26,9 +26,9 @@ fn pictures_are_of_the_format_and_size_asked_for() {
     for (name, format) in [("png", Format::Png), ("jpeg", Format::Jpeg), ("webp", Format::Webp)] {
         for background in ["opaque", "transparent"] {
             let body = json!({"prompt": "A boat.", "size": "48x33", "output_format": name, "background": background});
-            let said = exchange("/v1/images/generations", &body).json();
-            assert_eq!((&said["size"], &said["output_format"]), (&json!("48x33"), &json!(name)));
-            let bytes = bytes(&said["data"][0]);
+            let reply = exchange("/v1/images/generations", &body).json();
+            assert_eq!((&reply["size"], &reply["output_format"]), (&json!("48x33"), &json!(name)));
+            let bytes = bytes(&reply["data"][0]);
             assert_eq!(Format::sniff(&bytes), Some(format), "{name}");
             let pixels = picture::decode(&bytes).unwrap();
             assert_eq!((pixels.width(), pixels.height()), (48, 33), "{name}");
@@ -36,9 +36,9 @@ fn pictures_are_of_the_format_and_size_asked_for() {
             assert_eq!(is_transparent, background == "transparent" && name != "jpeg", "{name}");
         }
     }
-    let said = exchange("/v1/images/generations", &json!({"prompt": "A boat."})).json();
-    assert_eq!(said["size"], "1254x1254");
-    assert_eq!(picture::decode(&bytes(&said["data"][0])).unwrap().width(), 1254);
+    let reply = exchange("/v1/images/generations", &json!({"prompt": "A boat."})).json();
+    assert_eq!(reply["size"], "1254x1254");
+    assert_eq!(picture::decode(&bytes(&reply["data"][0])).unwrap().width(), 1254);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Plays: what of them is written.
+//! Plays: the bytes that they write.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use sluicegate_simulator::{Cut, Play, Simulator};
 
 use crate::client::{Answer, Client, End};
 
-/// What a client sees of a play. It closes its side at once, when the play would wait for that.
-fn seen(play: Play) -> Answer {
+/// Plays a play and returns the reply that a client receives.
+fn received(play: Play) -> Answer {
     let simulator = Simulator::start(move |_| play.clone()).unwrap();
     let mut client = Client::open(simulator.address());
     client.send("GET / HTTP/1.1\r\n\r\n");
@@ -21,15 +21,15 @@ fn abc() -> Play {
 
 #[test]
 fn whole_answers_are_framed() {
-    let answer = seen(Play::json(201, &json!({"a": 1})));
+    let answer = received(Play::json(201, &json!({"a": 1})));
     assert_eq!((answer.status, answer.end, answer.text()), (201, End::Complete, "{\"a\":1}".into()));
     assert_eq!(answer.header("content-length"), Some("7"));
-    let answer = seen(Play::answer(429, &[("retry-after", "7")], ""));
+    let answer = received(Play::answer(429, &[("retry-after", "7")], ""));
     assert_eq!((answer.status, answer.header("retry-after")), (429, Some("7")));
-    let answer = seen(abc());
+    let answer = received(abc());
     assert_eq!(answer.end, End::Complete);
     assert_eq!(answer.chunks, [b"data: a\n\n", b"data: b\n\n", b"data: c\n\n"]);
-    assert_eq!(seen(Play::sse("data: a\n\ndata: b\n\n")).chunks, [b"data: a\n\ndata: b\n\n"]);
+    assert_eq!(received(Play::sse("data: a\n\ndata: b\n\n")).chunks, [b"data: a\n\ndata: b\n\n"]);
 }
 
 #[test]
@@ -37,11 +37,11 @@ fn a_body_is_cut_at_any_byte() {
     let body = abc().body_bytes();
     for length in 0..=body.len() {
         for (cut, end) in [(Cut::Reset, End::Reset), (Cut::Close, End::Closed), (Cut::Clean, End::Complete)] {
-            let answer = seen(abc().cut_at(length, cut));
+            let answer = received(abc().cut_at(length, cut));
             assert_eq!((answer.body(), answer.end), (body[..length].to_vec(), end), "{length} {cut:?}");
         }
     }
-    let answer = seen(abc().cut_at(usize::MAX, Cut::Close));
+    let answer = received(abc().cut_at(usize::MAX, Cut::Close));
     assert_eq!((answer.body(), answer.end), (body, End::Closed));
 }
 
@@ -50,7 +50,7 @@ fn a_body_with_a_length_is_cut_too() {
     for (cut, end, length) in
         [(Cut::Reset, End::Reset, "10"), (Cut::Close, End::Closed, "10"), (Cut::Clean, End::Complete, "4")]
     {
-        let answer = seen(Play::answer(200, &[], "0123456789").cut_at(4, cut));
+        let answer = received(Play::answer(200, &[], "0123456789").cut_at(4, cut));
         assert_eq!((answer.text().as_str(), answer.end), ("0123", end));
         assert_eq!(answer.header("content-length"), Some(length));
     }
@@ -59,7 +59,7 @@ fn a_body_with_a_length_is_cut_too() {
 #[test]
 fn a_stream_is_cut_after_any_event() {
     for count in 0..=4 {
-        let answer = seen(abc().cut_after(count, Cut::Clean));
+        let answer = received(abc().cut_after(count, Cut::Clean));
         assert_eq!((answer.chunks.len(), answer.end), (count.min(3), End::Complete));
     }
 }
@@ -67,10 +67,10 @@ fn a_stream_is_cut_after_any_event() {
 #[test]
 fn a_body_is_sent_in_other_pieces() {
     let sizes = |answer: Answer| answer.chunks.iter().map(Vec::len).collect::<Vec<_>>();
-    assert_eq!(sizes(seen(abc().chunked_by(&[1, 20, 0]))), [1, 20, 1, 1, 4]);
-    assert_eq!(sizes(seen(abc().chunked_by(&[]))), [27]);
-    assert_eq!(seen(abc().chunked_by(&[2])).body(), abc().body_bytes());
-    let answer = seen(Play::answer(200, &[], "0123456789").with_pieces(["ab", "c"]));
+    assert_eq!(sizes(received(abc().chunked_by(&[1, 20, 0]))), [1, 20, 1, 1, 4]);
+    assert_eq!(sizes(received(abc().chunked_by(&[]))), [27]);
+    assert_eq!(received(abc().chunked_by(&[2])).body(), abc().body_bytes());
+    let answer = received(Play::answer(200, &[], "0123456789").with_pieces(["ab", "c"]));
     assert_eq!((answer.text().as_str(), answer.end), ("abc", End::Complete));
 }
 

@@ -1,4 +1,4 @@
-//! The same requests in each protocol.
+//! Sample requests in each protocol.
 
 use serde_json::{Value, json};
 use sluicegate_simulator::Protocol;
@@ -14,8 +14,8 @@ pub(crate) fn path(protocol: Protocol) -> &'static str {
     }
 }
 
-/// A request of this text.
-pub(crate) fn ask(protocol: Protocol, model: &str, text: &str, stream: bool) -> Value {
+/// The body of a request with this text.
+pub(crate) fn sample(protocol: Protocol, model: &str, text: &str, stream: bool) -> Value {
     let mut body = match protocol {
         Protocol::Responses => json!({"input": [{"role": "user", "content": text}]}),
         Protocol::Chat => {
@@ -29,7 +29,7 @@ pub(crate) fn ask(protocol: Protocol, model: &str, text: &str, stream: bool) -> 
     body
 }
 
-/// Gives a request this many functions, `get_weather` first.
+/// Adds this many functions to a request, `get_weather` first.
 pub(crate) fn with_tools(protocol: Protocol, mut body: Value, count: usize) -> Value {
     let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
     let tool = |name: &&str| match protocol {
@@ -41,7 +41,7 @@ pub(crate) fn with_tools(protocol: Protocol, mut body: Value, count: usize) -> V
     body
 }
 
-/// Makes a request call `get_weather`.
+/// Forces a call of `get_weather`.
 pub(crate) fn forced(protocol: Protocol, mut body: Value) -> Value {
     body["tool_choice"] = match protocol {
         Protocol::Responses => json!({"type": "function", "name": "get_weather"}),
@@ -51,7 +51,7 @@ pub(crate) fn forced(protocol: Protocol, mut body: Value) -> Value {
     body
 }
 
-/// Makes a request ask for thoughts.
+/// Enables reasoning.
 pub(crate) fn thinking(protocol: Protocol, mut body: Value) -> Value {
     match protocol {
         Protocol::Responses => body["reasoning"] = json!({"effort": "low", "summary": "auto"}),
@@ -61,7 +61,7 @@ pub(crate) fn thinking(protocol: Protocol, mut body: Value) -> Value {
     body
 }
 
-/// Caps the output of a request.
+/// Limits the number of output tokens.
 pub(crate) fn capped(protocol: Protocol, mut body: Value, cap: impl Into<Value>) -> Value {
     let name = match protocol {
         Protocol::Responses => "max_output_tokens",
@@ -72,7 +72,7 @@ pub(crate) fn capped(protocol: Protocol, mut body: Value, cap: impl Into<Value>)
     body
 }
 
-/// Asks for JSON of this schema.
+/// Requests JSON that matches this schema.
 pub(crate) fn shaped(protocol: Protocol, mut body: Value, schema: &Value) -> Value {
     match protocol {
         Protocol::Responses => body["text"] = json!({"format": {"type": "json_schema", "name": "x", "schema": schema}}),
@@ -84,7 +84,7 @@ pub(crate) fn shaped(protocol: Protocol, mut body: Value, schema: &Value) -> Val
     body
 }
 
-/// Goes on from a call to its result.
+/// Adds a call and its result.
 pub(crate) fn with_result(protocol: Protocol, mut body: Value, result: &str) -> Value {
     let (list, turns) = match protocol {
         Protocol::Responses => (
@@ -114,7 +114,7 @@ pub(crate) fn with_result(protocol: Protocol, mut body: Value, result: &str) -> 
     body
 }
 
-/// Adds pictures to the user's turn: one of bytes, one by address.
+/// Adds pictures to the user turn: one as base64, one by URL.
 pub(crate) fn with_pictures(protocol: Protocol, mut body: Value) -> Value {
     let data = "data:image/png;base64,iVBORw0KGgo=";
     let (list, parts) = match protocol {

@@ -1,4 +1,4 @@
-//! Scenarios: each does what its description says, and nothing else.
+//! Scenarios: each has exactly the effect that its description states.
 
 mod decoding;
 mod drawn;
@@ -15,9 +15,9 @@ use sluicegate_simulator::{Protocol, Request, Simulator, honest, scenario};
 
 use crate::client::{Answer, Client, End, GUARD};
 use crate::folds::fold;
-use crate::samples::{PROTOCOLS, ask, path};
+use crate::samples::{PROTOCOLS, path, sample};
 
-/// A request that names a scenario, as the server got it, and the client that waits for the answer.
+/// A request that selects a scenario, as the server received it, and the client that waits for the reply.
 struct Exchange {
     protocol: Protocol,
     request: Request,
@@ -27,7 +27,7 @@ struct Exchange {
 
 impl Exchange {
     fn new(scenario: &str, protocol: Protocol, stream: bool) -> Self {
-        Self::of(protocol, &ask(protocol, scenario, "one two three four", stream))
+        Self::of(protocol, &sample(protocol, scenario, "one two three four", stream))
     }
 
     fn of(protocol: Protocol, body: &Value) -> Self {
@@ -42,29 +42,29 @@ impl Exchange {
         self.client.answer()
     }
 
-    /// What the stream amounts to.
+    /// Folds the stream to its complete reply.
     fn fold(&mut self) -> Result<Value, String> {
         let answer = self.answer();
         assert_eq!((answer.status, answer.end), (200, End::Complete));
         fold(self.protocol, &answer.body())
     }
 
-    /// The body of the honest answer to the same request.
+    /// The body of the conforming reply to the same request.
     fn honest_body(&self) -> Vec<u8> {
         honest::answer(&self.request).body_bytes()
     }
 
-    /// The events of the honest answer to the same request.
+    /// The events of the conforming reply to the same request.
     fn honest_events(&self) -> Vec<Bytes> {
         honest::answer(&self.request).pieces().cloned().collect()
     }
 
-    /// What the honest stream amounts to.
+    /// Folds the conforming stream to its complete reply.
     fn honest_fold(&self) -> Value {
         fold(self.protocol, &self.honest_body()).unwrap()
     }
 
-    /// The next bytes, whatever they are part of.
+    /// Reads raw bytes.
     fn answer_bytes(&mut self, length: usize) -> Vec<u8> {
         self.client.bytes(length)
     }
@@ -73,7 +73,7 @@ impl Exchange {
         String::from_utf8(self.honest_body()).unwrap()
     }
 
-    /// Asks for the same once more on the same connection.
+    /// Sends the same request again on the same connection.
     fn again(&mut self) {
         let (path, body) = (self.request.path.clone(), self.request.json());
         self.client.post(&path, &body);
@@ -131,7 +131,7 @@ fn every_scenario_has_a_test() {
     }
 }
 
-/// Rows that show in how a whole server behaves, or in what is between the servers, are not among them.
+/// Rows about the behaviour of a complete server, or about the network between servers, are not covered by scenarios.
 #[test]
 fn every_fault_that_a_server_can_have_is_shown() {
     let shown: HashSet<_> = scenario::all().iter().flat_map(scenario::Scenario::rows).copied().collect();

@@ -1,11 +1,11 @@
-//! Weights that are not what they should be.
+//! Damaged and unsupported weights.
 
 use std::fs;
 use std::path::PathBuf;
 
 use sluicegate_text_engine::{EmbeddedTextEngine, LoadError, Options, weights};
 
-/// A file of these bytes in the folder of this test run.
+/// Writes a file in the temporary directory of the test run.
 fn file(name: &str, bytes: &[u8]) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::write(&path, bytes).unwrap();
@@ -15,9 +15,9 @@ fn file(name: &str, bytes: &[u8]) -> PathBuf {
 fn refused(path: PathBuf) -> LoadError {
     let model = Some(path.clone());
     let error = EmbeddedTextEngine::load(Options { model, ..Options::default() }).err().unwrap();
-    let told = error.to_string();
-    assert!(told.contains(&path.display().to_string()) && told.contains("`cargo xtask fetch-model`"), "{told}");
-    assert!(!told.contains('\n'), "{told}");
+    let text = error.to_string();
+    assert!(text.contains(&path.display().to_string()) && text.contains("`cargo xtask fetch-model`"), "{text}");
+    assert!(!text.contains('\n'), "{text}");
     error
 }
 
@@ -29,8 +29,8 @@ fn header() -> Vec<u8> {
     whole
 }
 
-/// The place of a text in the header.
-fn place(header: &[u8], text: &str) -> usize {
+/// The offset of a text in the header.
+fn offset_of(header: &[u8], text: &str) -> usize {
     header.windows(text.len()).position(|window| window == text.as_bytes()).unwrap()
 }
 
@@ -39,7 +39,7 @@ fn a_missing_file_is_told() {
     assert!(matches!(refused(PathBuf::from("/nowhere/model.gguf")), LoadError::Missing { .. }));
 }
 
-/// A file that is cut short is damaged, and is told with its path and the remedy.
+/// A truncated file is damaged, and its error names the path and the remedy.
 #[test]
 fn e01_a_file_cut_short_is_damaged() {
     for (name, length) in [("empty", 0), ("magic", 4), ("head", 1000), ("tensors", 4 << 20)] {
@@ -54,11 +54,11 @@ fn e01_another_format_is_damaged() {
     assert_eq!(reason, "it does not begin with 'GGUF'");
 }
 
-/// A model of another architecture is not taken.
+/// A model of another architecture is not supported.
 #[test]
 fn e01_another_architecture_is_not_taken() {
     let mut whole = fs::read(weights::default_path()).unwrap();
-    let at = place(&whole, "general.architecture") + "general.architecture".len() + 4 + 8;
+    let at = offset_of(&whole, "general.architecture") + "general.architecture".len() + 4 + 8;
     assert_eq!(&whole[at..at + 5], b"llama");
     whole[at..at + 5].copy_from_slice(b"camel");
     let path = file("camel.gguf", &whole);
@@ -68,7 +68,7 @@ fn e01_another_architecture_is_not_taken() {
     assert_eq!(reason, "its architecture is 'camel', accepted is 'llama'");
 }
 
-/// A single bit of a tensor is told, where it is known what it should be.
+/// A single flipped bit in a tensor of the default weights is detected.
 #[test]
 fn e01_a_flipped_bit_of_a_tensor_is_damage() {
     let mut whole = fs::read(weights::default_path()).unwrap();
@@ -85,7 +85,7 @@ fn e01_a_flipped_bit_of_a_tensor_is_damage() {
 #[test]
 fn e01_flipped_bytes_of_the_header_never_panic() {
     let header = header();
-    let start = place(&header, "general.architecture");
+    let start = offset_of(&header, "general.architecture");
     for at in (0..start + 600).step_by(7) {
         let mut flipped = header.clone();
         flipped[at] ^= 0xff;

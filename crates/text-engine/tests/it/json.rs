@@ -1,23 +1,23 @@
-//! Answers as JSON.
+//! JSON output.
 
 use engine::{EngineError, Format, Stop, TextEngine, TextRequest};
 use serde_json::{Value, json};
 
-use super::{LOCAL, ask, tell};
+use super::{ENGINE, run, single_turn};
 
 fn schema_of(schema: Value, strict: Option<bool>) -> Format {
     Format::JsonSchema { name: Some("answer".to_owned()), description: None, schema: schema.into(), strict }
 }
 
 fn with(format: Format, question: &str) -> TextRequest {
-    TextRequest { format, max_output_tokens: Some(512), ..ask(question) }
+    TextRequest { format, max_output_tokens: Some(512), ..single_turn(question) }
 }
 
 #[tokio::test]
 async fn a_json_object_is_one() {
-    let told = tell(with(Format::JsonObject, "Describe a cat with name and age.")).await.unwrap();
-    assert_eq!(told.stop, Some(Stop::End), "{told:?}");
-    assert!(serde_json::from_str::<Value>(&told.text).unwrap().is_object(), "{told:?}");
+    let output = run(with(Format::JsonObject, "Describe a cat with name and age.")).await.unwrap();
+    assert_eq!(output.stop, Some(Stop::End), "{output:?}");
+    assert!(serde_json::from_str::<Value>(&output.text).unwrap().is_object(), "{output:?}");
 }
 
 #[tokio::test]
@@ -32,9 +32,9 @@ async fn json_of_a_schema_fits_it() {
         "required": ["name", "age", "tags"],
         "additionalProperties": false,
     });
-    let told = tell(with(schema_of(schema, Some(true)), "Describe Tom, a cat of 3 years.")).await.unwrap();
-    assert_eq!(told.stop, Some(Stop::End), "{told:?}");
-    let value: Value = serde_json::from_str(&told.text).unwrap();
+    let output = run(with(schema_of(schema, Some(true)), "Describe Tom, a cat of 3 years.")).await.unwrap();
+    assert_eq!(output.stop, Some(Stop::End), "{output:?}");
+    let value: Value = serde_json::from_str(&output.text).unwrap();
     assert_eq!(value.as_object().unwrap().len(), 3);
     assert!(value["name"].as_str().unwrap().chars().count() <= 200);
     assert!(value["age"].as_u64().unwrap() <= 120);
@@ -45,30 +45,30 @@ async fn json_of_a_schema_fits_it() {
 #[tokio::test]
 async fn json_that_the_cap_cuts_is_not_finished() {
     let request = TextRequest { max_output_tokens: Some(4), ..with(Format::JsonObject, "Describe a cat.") };
-    let told = tell(request).await.unwrap();
-    assert_eq!((told.stop, told.usage.output), (Some(Stop::MaxTokens), 4));
+    let output = run(request).await.unwrap();
+    assert_eq!((output.stop, output.usage.output), (Some(Stop::MaxTokens), 4));
 }
 
 #[tokio::test]
 async fn a_schema_that_nothing_fits_is_refused() {
     let schema = json!({ "type": "string", "minLength": 3, "maxLength": 1 });
-    let refused = LOCAL.start(with(schema_of(schema, Some(true)), "Say something.")).await.err().unwrap();
+    let refused = ENGINE.start(with(schema_of(schema, Some(true)), "Say something.")).await.err().unwrap();
     let EngineError::Unsupported { reason, .. } = refused else { panic!("{refused:?}") };
     assert!(reason.starts_with("The JSON schema of the answer cannot be followed: "), "{reason}");
 }
 
-/// The deepest and the widest schemas that are taken are followed or refused, and one value more is refused.
+/// The deepest and widest accepted schemas are followed or refused, and one value more is refused.
 #[tokio::test]
 async fn j12_large_schemas_are_refused_and_hurt_nobody() {
     for (name, shape) in SHAPES {
-        let count = async |of: usize| LOCAL.count_tokens(with(schema_of(shape(of), Some(true)), "Hi.")).await;
+        let count = async |of: usize| ENGINE.count_tokens(with(schema_of(shape(of), Some(true)), "Hi.")).await;
         let largest = (1..2000).rev().find(|of| values(&shape(*of)) <= 2000).unwrap();
         match count(largest).await {
             Ok(_) | Err(EngineError::Unsupported { .. }) => {}
             Err(other) => panic!("{name}: {other:?}"),
         }
         let request = TextRequest { max_output_tokens: Some(8), ..with(schema_of(shape(largest), Some(true)), "Hi.") };
-        match tell(request).await {
+        match run(request).await {
             Ok(_) | Err(EngineError::Unsupported { .. }) => {}
             Err(other) => panic!("{name}: {other:?}"),
         }
@@ -88,7 +88,7 @@ fn values(schema: &Value) -> usize {
     }
 }
 
-/// A way to be large, of any size.
+/// Builds a schema of a given size.
 type Shape = fn(usize) -> Value;
 
 const SHAPES: [(&str, Shape); 7] = [
@@ -124,7 +124,7 @@ fn members(of: usize) -> serde_json::Map<String, Value> {
     (0..of).map(|at| (format!("p{at}"), true.into())).collect()
 }
 
-/// What is combined stays open where closing a part of it would leave nothing that fits.
+/// Combined schemas are not closed with `additionalProperties: false` where nothing would match them any more.
 #[tokio::test]
 async fn schemas_that_are_combined_are_followed() {
     let base = json!({ "type": "object", "properties": { "id": { "type": "integer" } }, "required": ["id"] });
@@ -143,23 +143,23 @@ async fn schemas_that_are_combined_are_followed() {
         ],
     });
     for schema in [inherits, chooses] {
-        let told = tell(with(schema_of(schema, Some(true)), "Describe Tom, a cat of 3 years.")).await.unwrap();
-        let begun = told.text.replace(' ', "");
-        assert!(begun.starts_with("{\"id\":") || begun.starts_with("{\"age\":"), "{told:?}");
-        if told.stop == Some(Stop::End) {
-            let value: Value = serde_json::from_str(&told.text).unwrap();
+        let output = run(with(schema_of(schema, Some(true)), "Describe Tom, a cat of 3 years.")).await.unwrap();
+        let compact = output.text.replace(' ', "");
+        assert!(compact.starts_with("{\"id\":") || compact.starts_with("{\"age\":"), "{output:?}");
+        if output.stop == Some(Stop::End) {
+            let value: Value = serde_json::from_str(&output.text).unwrap();
             assert!(value["id"].is_i64() && (value["age"].is_i64() || value["size"].is_i64()), "{value}");
         }
     }
 }
 
-/// What fits two of a caller's alternatives fits none of `oneOf`: where that cannot be told apart, it is refused.
+/// A value that matches two alternatives does not match `oneOf`. A schema whose alternatives overlap is refused.
 #[tokio::test]
 async fn alternatives_that_overlap_are_not_told_apart_by_narrowing() {
     let overlapping = json!({ "oneOf": [
         { "type": "object", "properties": { "a": { "type": "integer" } }, "required": ["a"] },
         { "type": "object", "properties": { "b": { "type": "integer" } } },
     ] });
-    let refused = LOCAL.start(with(schema_of(overlapping, Some(true)), "Say something.")).await.err().unwrap();
+    let refused = ENGINE.start(with(schema_of(overlapping, Some(true)), "Say something.")).await.err().unwrap();
     assert!(matches!(refused, EngineError::Unsupported { .. }), "{refused:?}");
 }

@@ -1,6 +1,6 @@
-//! The engine with its real model: what it promises is form, so form is what is tested.
+//! Tests of the engine with its real model. It guarantees the form of its output, so only the form is asserted.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
+#![allow(clippy::unwrap_used, reason = "test helpers may panic")]
 
 mod answers;
 mod calls;
@@ -14,16 +14,16 @@ use engine::{EngineError, Sampling, Stop, TextEngine, TextEvent, TextRequest, Tu
 use futures_util::StreamExt;
 use sluicegate_text_engine::{EmbeddedTextEngine, Options};
 
-static LOCAL: LazyLock<EmbeddedTextEngine> = LazyLock::new(|| load(Options { threads: 2, ..Options::default() }));
+static ENGINE: LazyLock<EmbeddedTextEngine> = LazyLock::new(|| load(Options { threads: 2, ..Options::default() }));
 
-/// The engine, or a failure that says how to get its weights.
+/// Loads the engine. Panics with the remedy if the weights are missing.
 fn load(options: Options) -> EmbeddedTextEngine {
     EmbeddedTextEngine::load(options).unwrap_or_else(|why| panic!("{why}"))
 }
 
-/// What a generation amounts to.
+/// The collected events of a generation.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Told {
+struct Output {
     reasoning: String,
     text: String,
     call: Option<(String, String)>,
@@ -33,8 +33,8 @@ struct Told {
     dropped: Vec<String>,
 }
 
-impl Told {
-    fn take(&mut self, event: TextEvent) {
+impl Output {
+    fn push(&mut self, event: TextEvent) {
         match event {
             TextEvent::Reasoning(text) => self.reasoning += &text,
             TextEvent::Text(text) => self.text += &text,
@@ -49,24 +49,25 @@ impl Told {
     }
 }
 
-/// Runs a request to its end.
-async fn tell(request: TextRequest) -> Result<Told, EngineError> {
-    let generation = LOCAL.start(request).await?;
-    let mut told = Told { dropped: generation.dropped, ..Told::default() };
+/// Runs a request to completion.
+async fn run(request: TextRequest) -> Result<Output, EngineError> {
+    let generation = ENGINE.start(request).await?;
+    let mut output = Output { dropped: generation.dropped, ..Output::default() };
     let mut events = generation.events;
     while let Some(event) = events.next().await {
-        told.take(event?);
+        output.push(event?);
     }
-    assert!(told.stop.is_some(), "{told:?}");
-    Ok(told)
+    assert!(output.stop.is_some(), "{output:?}");
+    Ok(output)
 }
 
-/// A request of one question, always answered the same.
-fn ask(question: &str) -> TextRequest {
-    talk(vec![user(question)])
+/// A request with a single question. Its answer is deterministic.
+fn single_turn(question: &str) -> TextRequest {
+    multi_turn(vec![user(question)])
 }
 
-fn talk(turns: Vec<Turn>) -> TextRequest {
+/// A request with several turns. Its answer is deterministic.
+fn multi_turn(turns: Vec<Turn>) -> TextRequest {
     let sampling = Sampling { temperature: Some(0.0), ..Sampling::default() };
     TextRequest { turns, sampling, max_output_tokens: Some(48), ..TextRequest::default() }
 }

@@ -1,10 +1,10 @@
-//! What becomes of the fields of a Chat Completions request.
+//! The dispositions of the fields of a Chat Completions request.
 
 use super::Disposition::{Dropped, Mapped, Refused};
-use super::{Disposition, HERE, Row, SPENT};
+use super::{BY_GATEWAY, Disposition, NOT_NEEDED, Row};
 use crate::outbound::Protocol;
 
-/// A field, its fate towards Responses and towards Messages.
+/// A field with its dispositions for Responses and Messages.
 const fn row(field: &'static str, responses: Disposition, messages: Disposition) -> Row {
     Row::new(Protocol::Chat, field, responses, messages)
 }
@@ -26,8 +26,8 @@ pub(super) const ROWS: &[Row] = &[
     row("messages[].content[].file.file_id", Refused, Refused),
     row("messages[].content[].refusal", Mapped("`refusal`"), Mapped("a `text` block")),
     row("messages[].refusal", Mapped("a `refusal` part"), Mapped("a `text` block")),
-    row("messages[].reasoning_content", Mapped("a `reasoning` item"), Mapped("`thinking`, with its seal")),
-    row("messages[].reasoning", Mapped("a `reasoning` item"), Mapped("`thinking`, with its seal")),
+    row("messages[].reasoning_content", Mapped("a `reasoning` item"), Mapped("`thinking`, with its signature")),
+    row("messages[].reasoning", Mapped("a `reasoning` item"), Mapped("`thinking`, with its signature")),
     row("messages[].tool_calls", Mapped("`function_call` items"), Mapped("`tool_use` blocks")),
     row("messages[].tool_calls[]", Refused, Refused).is(&["custom"]),
     row("messages[].tool_calls[].type", Mapped("`type`"), Mapped("`type`")),
@@ -39,8 +39,8 @@ pub(super) const ROWS: &[Row] = &[
     row("max_tokens", Mapped("`max_output_tokens`"), Mapped("`max_tokens`")),
     row("max_completion_tokens", Mapped("`max_output_tokens`"), Mapped("`max_tokens`")),
     row("stream", Mapped("`stream`"), Mapped("`stream`")),
-    row("stream_options.include_usage", HERE, HERE),
-    row("stream_options.include_obfuscation", HERE, HERE),
+    row("stream_options.include_usage", BY_GATEWAY, BY_GATEWAY),
+    row("stream_options.include_obfuscation", BY_GATEWAY, BY_GATEWAY),
     row("response_format", Mapped("`text.format`"), Refused).is(&["json_object"]),
     row("response_format.type", Mapped("`text.format.type`"), Mapped("`output_config.format.type`")),
     row("response_format.json_schema", Mapped("`text.format` of `json_object`"), Refused).without("schema"),
@@ -50,7 +50,7 @@ pub(super) const ROWS: &[Row] = &[
     row("response_format.json_schema.strict", Mapped("`text.format.strict`"), Dropped).unless(&["true"]),
     row("tools", Mapped("`tools`"), Mapped("`tools`")),
     row("tools[]", Dropped, Dropped).unless(&["function"]),
-    row("tools[].type", Mapped("`type`"), SPENT),
+    row("tools[].type", Mapped("`type`"), NOT_NEEDED),
     row("tools[].function.name", Mapped("`name`"), Mapped("`name`")),
     row("tools[].function.description", Mapped("`description`"), Mapped("`description`")),
     row("tools[].function.parameters", Mapped("`parameters`"), Mapped("`input_schema`")),
@@ -74,7 +74,7 @@ pub(super) const ROWS: &[Row] = &[
     row("user", Mapped("`user`"), Mapped("`metadata.user_id`")),
     row("safety_identifier", Mapped("`user`"), Mapped("`metadata.user_id`")),
     row("modalities[]", Refused, Refused).unless(&["text"]),
-    row("modalities[]", HERE, HERE),
+    row("modalities[]", BY_GATEWAY, BY_GATEWAY),
     row("audio", Refused, Refused),
     row("web_search_options", Refused, Refused),
     row("functions", Refused, Refused),
@@ -89,5 +89,5 @@ pub(super) const ROWS: &[Row] = &[
     row("chat_template_kwargs", Dropped, Dropped),
 ];
 
-/// What `tool_choice` can be without a custom tool.
+/// The values of `tool_choice` that do not name a custom tool.
 const CHOICES: &[&str] = &["auto", "none", "required", "function", "allowed_tools"];

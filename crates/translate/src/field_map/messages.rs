@@ -1,10 +1,10 @@
-//! What becomes of the fields of a Messages request.
+//! The dispositions of the fields of a Messages request.
 
 use super::Disposition::{Dropped, Mapped, Refused};
-use super::{Disposition, Row, SPENT};
+use super::{Disposition, NOT_NEEDED, Row};
 use crate::outbound::Protocol;
 
-/// A field, its fate towards Responses and towards Chat Completions.
+/// A field with its dispositions for Responses and Chat Completions.
 const fn row(field: &'static str, responses: Disposition, chat: Disposition) -> Row {
     Row::new(Protocol::Messages, field, responses, chat)
 }
@@ -18,7 +18,7 @@ pub(super) const ROWS: &[Row] = &[
     row("messages[].role", Mapped("`role`"), Mapped("`role`")),
     row("messages[].content", Mapped("`content`"), Mapped("`content`")),
     row("messages[].content[]", Dropped, Dropped).is(&["redacted_thinking"]),
-    row("messages[].content[]", Refused, Refused).unless(TOLD),
+    row("messages[].content[]", Refused, Refused).unless(SUPPORTED),
     row("messages[].content[].type", Mapped("`type`"), Mapped("`type`")),
     row("messages[].content[].text", Mapped("`text`"), Mapped("`text`")),
     row("messages[].content[].citations", Dropped, Dropped).unless(&["[]"]),
@@ -44,7 +44,7 @@ pub(super) const ROWS: &[Row] = &[
     row("top_k", Dropped, Dropped),
     row("tools", Mapped("`tools`"), Mapped("`tools`")),
     row("tools[]", Dropped, Dropped).unless(&["", "custom"]),
-    row("tools[].type", SPENT, SPENT),
+    row("tools[].type", NOT_NEEDED, NOT_NEEDED),
     row("tools[].name", Mapped("`name`"), Mapped("`function.name`")),
     row("tools[].description", Mapped("`description`"), Mapped("`function.description`")),
     row("tools[].input_schema", Mapped("`parameters`"), Mapped("`function.parameters`")),
@@ -72,5 +72,5 @@ pub(super) const ROWS: &[Row] = &[
     row("diagnostics", Dropped, Dropped),
 ];
 
-/// The blocks that have words in every protocol.
-const TOLD: &[&str] = &["text", "image", "document", "tool_use", "tool_result", "thinking"];
+/// The content blocks that every protocol can represent.
+const SUPPORTED: &[&str] = &["text", "image", "document", "tool_use", "tool_result", "thinking"];

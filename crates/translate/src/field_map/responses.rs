@@ -1,10 +1,10 @@
-//! What becomes of the fields of a Responses request.
+//! The dispositions of the fields of a Responses request.
 
 use super::Disposition::{Dropped, Mapped, Refused};
-use super::{Disposition, HERE, Row, SPENT};
+use super::{BY_GATEWAY, Disposition, NOT_NEEDED, Row};
 use crate::outbound::Protocol;
 
-/// A field, its fate towards Chat Completions and towards Messages.
+/// A field with its dispositions for Chat Completions and Messages.
 const fn row(field: &'static str, chat: Disposition, messages: Disposition) -> Row {
     Row::new(Protocol::Responses, field, chat, messages)
 }
@@ -12,11 +12,11 @@ const fn row(field: &'static str, chat: Disposition, messages: Disposition) -> R
 pub(super) const ROWS: &[Row] = &[
     row("model", Mapped("`model`"), Mapped("`model`")),
     row("input", Mapped("`messages`"), Mapped("`messages`")),
-    row("input[]", Refused, Refused).is(NEEDED),
-    row("input[]", Dropped, Dropped).unless(TOLD),
+    row("input[]", Refused, Refused).is(REQUIRED_ITEMS),
+    row("input[]", Dropped, Dropped).unless(SUPPORTED),
     row("input[].type", Mapped("the place of the item"), Mapped("the place of the item")),
-    row("input[].id", SPENT, SPENT),
-    row("input[].status", SPENT, SPENT),
+    row("input[].id", NOT_NEEDED, NOT_NEEDED),
+    row("input[].status", NOT_NEEDED, NOT_NEEDED),
     row("input[].role", Mapped("`role`"), Mapped("`role`, or `system`")),
     row("input[].phase", Dropped, Dropped),
     row("input[].content", Mapped("`content`"), Mapped("`content`")),
@@ -40,16 +40,16 @@ pub(super) const ROWS: &[Row] = &[
     row("input[].output", Mapped("`content`"), Mapped("`content`")),
     row("input[].output[]", Refused, Mapped("a block of the result")).is(&["input_image", "input_file"]),
     row("input[].output[]", Mapped("`content`"), Mapped("a block of the result")),
-    row("input[].summary", Mapped("`reasoning_content`, beside calls"), Mapped("`thinking`, with its seal")),
-    row("input[].encrypted_content", Dropped, Mapped("`signature` or `data`, out of our envelope")),
+    row("input[].summary", Mapped("`reasoning_content`, beside calls"), Mapped("`thinking`, with its signature")),
+    row("input[].encrypted_content", Dropped, Mapped("`signature` or `data`, from the gateway's envelope")),
     row("input[].input", Refused, Refused),
     row("instructions", Mapped("a `system` message"), Mapped("`system`")),
     row("max_output_tokens", Mapped("`max_tokens`"), Mapped("`max_tokens`")),
     row("stream", Mapped("`stream`"), Mapped("`stream`")),
-    row("stream_options.include_obfuscation", HERE, HERE),
+    row("stream_options.include_obfuscation", BY_GATEWAY, BY_GATEWAY),
     row("tools", Mapped("`tools`"), Mapped("`tools`")),
     row("tools[]", Dropped, Dropped).unless(&["function"]),
-    row("tools[].type", Mapped("`type`"), SPENT),
+    row("tools[].type", Mapped("`type`"), NOT_NEEDED),
     row("tools[].name", Mapped("`function.name`"), Mapped("`name`")),
     row("tools[].description", Mapped("`function.description`"), Mapped("`description`")),
     row("tools[].parameters", Mapped("`function.parameters`"), Mapped("`input_schema`")),
@@ -65,7 +65,7 @@ pub(super) const ROWS: &[Row] = &[
     row("frequency_penalty", Mapped("`frequency_penalty`"), Dropped).unless(&["0"]),
     row("top_logprobs", Dropped, Refused).unless(&["0"]),
     row("include[]", Dropped, Refused).is(&["message.output_text.logprobs"]),
-    row("include[]", Dropped, Mapped("`signature` or `data`, in an envelope of ours"))
+    row("include[]", Dropped, Mapped("`signature` or `data`, in the gateway's envelope"))
         .is(&["reasoning.encrypted_content"]),
     row("include[]", Dropped, Dropped),
     row("text.format", Mapped("`response_format`"), Refused).is(&["json_object"]),
@@ -78,7 +78,7 @@ pub(super) const ROWS: &[Row] = &[
     row("reasoning.effort", Mapped("`reasoning_effort`"), Mapped("`output_config.effort`, `thinking`")),
     row("reasoning.summary", Dropped, Mapped("`thinking.display`")),
     row("reasoning.generate_summary", Dropped, Mapped("`thinking.display`")),
-    row("metadata", HERE, HERE),
+    row("metadata", BY_GATEWAY, BY_GATEWAY),
     row("store", Dropped, Dropped).unless(&["false"]),
     row("previous_response_id", Refused, Refused),
     row("conversation", Refused, Refused),
@@ -98,15 +98,15 @@ pub(super) const ROWS: &[Row] = &[
     row("client_metadata", Dropped, Dropped),
 ];
 
-/// The items that have words in every protocol; a message may come without its type.
-const TOLD: &[&str] =
+/// The items that every protocol can represent; a message may omit its type.
+const SUPPORTED: &[&str] =
     &["message", "user", "assistant", "system", "developer", "function_call", "function_call_output", "reasoning"];
 
-/// What `tool_choice` can be without a hosted tool.
+/// The values of `tool_choice` that do not name a hosted tool.
 const CHOICES: &[&str] = &["auto", "none", "required", "function", "allowed_tools"];
 
-/// Items that stand for calls without which the conversation makes no sense, and references to what nobody kept.
-pub(crate) const NEEDED: &[&str] = &[
+/// Items that cannot be left out: calls that the conversation depends on, and references to items that are not stored.
+pub(crate) const REQUIRED_ITEMS: &[&str] = &[
     "custom_tool_call",
     "custom_tool_call_output",
     "local_shell_call",

@@ -1,4 +1,4 @@
-//! Chat Completions (wire-reference §2, §9).
+//! Chat Completions (<https://platform.openai.com/docs/api-reference/chat>).
 
 use chat::{
     AssistantMessage, Completion, Encoder, Event, FinishReason, Fold, Head, Message, Part, Request, ResponseFormat,
@@ -11,7 +11,7 @@ use wire::{ApiError, TextOr, WordOr};
 
 use super::{ClientProtocol, Inbound, Stamp, shared};
 
-/// Chat Completions as a client speaks it.
+/// The Chat Completions protocol on the client side.
 pub struct Chat;
 
 impl ClientProtocol for Chat {
@@ -32,12 +32,12 @@ impl ClientProtocol for Chat {
             tool_choice,
             parallel_calls: request.parallel_tool_calls,
             format: format(request.response_format.as_ref()),
-            verbosity: word(&request, "verbosity").and_then(shared::verbosity),
+            verbosity: extra_str(&request, "verbosity").and_then(shared::verbosity),
             max_output_tokens: shared::cap(request.output_cap()),
             stop: stops(request.stop.as_ref()),
             sampling: sampling(&request),
             reasoning: reasoning(&request),
-            user: request.user.as_deref().or(word(&request, "safety_identifier")).map(str::to_owned),
+            user: request.user.as_deref().or(extra_str(&request, "safety_identifier")).map(str::to_owned),
             model: request.model,
         };
         Ok(Inbound { request, dropped })
@@ -49,7 +49,7 @@ impl ClientProtocol for Chat {
             created: stamp.created_at,
             model: request.model.clone(),
         };
-        // A plain reply tells its usage always.
+        // A plain reply always includes the usage.
         Encoder::new(head, request.includes_usage() || !request.streams())
     }
 
@@ -68,7 +68,7 @@ impl ClientProtocol for Chat {
                 let usage = usage.map(|usage| Usage::new(usage.input, usage.output));
                 encoder.finish(finish_reason(&stop), usage, out);
             }
-            // The seal on the thoughts, and sealed thoughts, have no place in this protocol.
+            // This protocol has no reasoning signatures and no redacted reasoning.
             _ => {}
         }
     }
@@ -90,15 +90,15 @@ impl ClientProtocol for Chat {
     }
 
     fn reply(fold: Fold) -> Option<Completion> {
-        // A plain reply has a usage, also where nobody counted (wire-reference §9.4).
-        let told =
+        // A plain reply has a usage even if the upstream sent none.
+        let with_usage =
             |reply: Completion| Completion { usage: Some(reply.usage.unwrap_or_else(|| Usage::new(0, 0))), ..reply };
-        fold.finish().ok().map(told)
+        fold.finish().ok().map(with_usage)
     }
 }
 
-/// A text among the fields that the protocol's own types do not name.
-fn word<'a>(request: &'a Request, name: &str) -> Option<&'a str> {
+/// Returns a string field that the protocol's types do not declare.
+fn extra_str<'a>(request: &'a Request, name: &str) -> Option<&'a str> {
     request.extra.get(name)?.as_str()
 }
 
@@ -119,7 +119,7 @@ fn turn(message: &Message, path: &str) -> Result<Turn, ApiError> {
     Ok(match message {
         Message::System(message) | Message::Developer(message) => Turn::System(plain(&message.content)),
         Message::User(message) => Turn::User(parts(&message.content, path)?),
-        Message::Assistant(message) => Turn::Assistant(said(message, path)?),
+        Message::Assistant(message) => Turn::Assistant(assistant_parts(message, path)?),
         Message::Tool(message) => Turn::Tool(ToolResult {
             call_id: message.tool_call_id.clone(),
             content: parts(&message.content, path)?,
@@ -134,7 +134,7 @@ fn turn(message: &Message, path: &str) -> Result<Turn, ApiError> {
     })
 }
 
-/// The text of content that holds nothing else.
+/// Concatenates the text parts of content that allows only text.
 fn plain(content: &TextOr<Part>) -> String {
     match content {
         TextOr::Text(text) => text.clone(),
@@ -172,36 +172,36 @@ fn part(part: &Part, path: &str) -> Result<UserPart, ApiError> {
     }
 }
 
-fn said(message: &AssistantMessage, path: &str) -> Result<Vec<AssistantPart>, ApiError> {
-    let mut said = Vec::new();
+fn assistant_parts(message: &AssistantMessage, path: &str) -> Result<Vec<AssistantPart>, ApiError> {
+    let mut output = Vec::new();
     if let Some(text) = message.reasoning_content.as_ref().or(message.reasoning.as_ref()) {
-        said.push(AssistantPart::Reasoning { text: text.clone(), signature: None });
+        output.push(AssistantPart::Reasoning { text: text.clone(), signature: None });
     }
     match &message.content {
-        Some(TextOr::Text(text)) => said.push(AssistantPart::Text(text.clone())),
-        Some(TextOr::List(parts)) => said.extend(parts.iter().filter_map(|part| match part {
+        Some(TextOr::Text(text)) => output.push(AssistantPart::Text(text.clone())),
+        Some(TextOr::List(parts)) => output.extend(parts.iter().filter_map(|part| match part {
             Part::Text(part) => Some(AssistantPart::Text(part.text.clone())),
             Part::Refusal(part) => Some(AssistantPart::Refusal(part.refusal.clone())),
             _ => None,
         })),
         None => {}
     }
-    said.extend(message.refusal.iter().cloned().map(AssistantPart::Refusal));
+    output.extend(message.refusal.iter().cloned().map(AssistantPart::Refusal));
     for (i, call) in message.tool_calls.iter().flatten().enumerate() {
         let ToolCall::Function(call) = call else {
             let sentence = "Calls of custom tools are not supported by this model.";
             return Err(shared::unsupported(format!("{path}.tool_calls[{i}].type"), sentence));
         };
-        said.push(AssistantPart::Call(engine::ToolCall {
+        output.push(AssistantPart::Call(engine::ToolCall {
             id: call.id.clone(),
             name: call.function.name.clone(),
             arguments: call.function.arguments.clone(),
         }));
     }
-    Ok(said)
+    Ok(output)
 }
 
-/// The functions among the tools, and the paths of the others.
+/// Returns the function tools, and the paths of the other tools.
 fn tools(tools: &[Tool]) -> (Vec<engine::Tool>, Vec<String>) {
     let (mut functions, mut dropped) = (Vec::new(), Vec::new());
     for (i, tool) in tools.iter().enumerate() {

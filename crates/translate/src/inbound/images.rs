@@ -1,4 +1,5 @@
-//! Images: requests to neutral, and what an engine makes of them to events (spec §4.5, §4.6, §6.3).
+//! Images (<https://platform.openai.com/docs/api-reference/images>): converts requests to the neutral form and engine
+//! events to protocol events.
 
 use engine::{
     Background, ImageEdit, ImageEvent, ImageFormat, ImageRequest, ImageTraits, ImageUsage, Pixels, Quality, Size,
@@ -9,76 +10,75 @@ use wire::ApiError;
 
 use crate::error::in_stream;
 
-/// Says a request in neutral words. `edit` is what an edit starts from.
+/// Converts a request to the neutral form. `edit` holds the input images of an edit.
 ///
-/// The request keeps every rule: what a rule forbids is taken for absent here.
+/// The request has been validated; a value that the validator would reject counts as absent here.
 #[must_use]
 pub fn image_request(generation: &Generation, model: &str, edit: Option<ImageEdit>) -> ImageRequest {
     ImageRequest {
         model: model.to_owned(),
         prompt: generation.prompt.clone(),
-        count: small(generation.n).unwrap_or(1),
-        size: generation.size.as_deref().map_or(Size::Exact(USUAL_SIZE), size),
+        count: to_u32(generation.n).unwrap_or(1),
+        size: generation.size.as_deref().map_or(Size::Exact(DEFAULT_SIZE), size),
         quality: generation.quality.as_ref().and_then(quality),
         background: generation.background.as_ref().and_then(background),
         format: generation.output_format.as_ref().map_or(ImageFormat::Png, format),
-        compression: small(generation.output_compression).and_then(|percent| u8::try_from(percent).ok()),
-        previews: if generation.streams() { small(generation.partial_images).unwrap_or(0) } else { 0 },
+        compression: to_u32(generation.output_compression).and_then(|percent| u8::try_from(percent).ok()),
+        previews: if generation.streams() { to_u32(generation.partial_images).unwrap_or(0) } else { 0 },
         seed: generation.seed,
         edit,
     }
 }
 
-/// The events of one answer, made from what the engine does.
+/// The encoder of one answer, from engine events to protocol events.
 #[derive(Debug)]
 pub struct Pictures {
-    /// Nothing once the answer has failed.
+    /// `None` once the answer has failed.
     encoder: Option<Encoder>,
     bits: u128,
-    left: u32,
+    remaining: u32,
 }
 
 impl Pictures {
-    /// The answer with `count` pictures of these traits, before any of them; `bits` are random.
+    /// Creates the encoder of an answer with `count` images of these traits; `bits` are random.
     #[must_use]
     pub fn new(operation: Operation, traits: &ImageTraits, count: u32, bits: u128) -> Self {
-        Self { encoder: Some(Encoder::new(operation, settled(traits))), bits, left: count }
+        Self { encoder: Some(Encoder::new(operation, protocol_traits(traits))), bits, remaining: count }
     }
 
-    /// The event of one thing that the engine does; nothing when it is none of the protocol's. `now` is in Unix
-    /// seconds.
+    /// Returns the protocol event for an engine event, or `None` if there is none. `now` is in Unix seconds.
     pub fn event(&mut self, event: &ImageEvent, now: i64) -> Option<Event> {
         let id = self.id();
         let encoder = self.encoder.as_mut()?;
         match event {
             ImageEvent::Preview(picture) => Some(encoder.preview(picture, now)),
             ImageEvent::Finished { picture, usage } => {
-                self.left = self.left.saturating_sub(1);
+                self.remaining = self.remaining.saturating_sub(1);
                 Some(encoder.completed(picture, id, protocol_usage(*usage), now))
             }
             _ => None,
         }
     }
 
-    /// The event of the failure that ends the stream; nothing when it has failed before.
+    /// Returns the failure event that ends the stream, or `None` if the answer has failed before.
     pub fn fail(&mut self, error: &ApiError) -> Option<Event> {
         self.encoder.take().map(|encoder| encoder.fail(&in_stream(error)))
     }
 
-    /// Whether every picture is there.
+    /// Returns true if every image is finished.
     #[must_use]
-    pub fn are_all_there(&self) -> bool {
-        self.left == 0
+    pub fn is_complete(&self) -> bool {
+        self.remaining == 0
     }
 
-    /// A UUID of its own for the next picture.
+    /// Derives a distinct UUID for the next image.
     fn id(&self) -> String {
-        let bits = self.bits ^ u128::from(self.left);
+        let bits = self.bits ^ u128::from(self.remaining);
         Builder::from_random_bytes(bits.to_be_bytes()).into_uuid().to_string()
     }
 }
 
-fn settled(traits: &ImageTraits) -> Settled {
+fn protocol_traits(traits: &ImageTraits) -> Settled {
     Settled {
         size: format!("{}x{}", traits.size.width, traits.size.height),
         quality: match traits.quality {
@@ -104,7 +104,7 @@ fn protocol_usage(usage: ImageUsage) -> Usage {
     Usage::new(TokensDetails::new(usage.input_image, usage.input_text), TokensDetails::new(usage.output_image, 0))
 }
 
-/// `auto`, or `<width>x<height>`.
+/// Parses `auto` or `<width>x<height>`.
 fn size(text: &str) -> Size {
     let exact = || {
         let (width, height) = text.split_once('x')?;
@@ -140,9 +140,9 @@ fn format(word: &images::OutputFormat) -> ImageFormat {
     }
 }
 
-fn small(number: Option<i64>) -> Option<u32> {
+fn to_u32(number: Option<i64>) -> Option<u32> {
     number.and_then(|number| u32::try_from(number).ok())
 }
 
-/// The size of pictures for which none is asked (spec §4.5).
-const USUAL_SIZE: Pixels = Pixels::new(1254, 1254);
+/// The size of images for requests without a size.
+const DEFAULT_SIZE: Pixels = Pixels::new(1254, 1254);

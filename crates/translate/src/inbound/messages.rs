@@ -1,4 +1,4 @@
-//! Messages (wire-reference §3, §9).
+//! Messages (<https://docs.anthropic.com/en/api/messages>).
 
 use engine::{
     AssistantPart, Effort, Format, ImageSource, Reasoning, Sampling, Stop, TextEvent, TextRequest, ToolChoice,
@@ -12,7 +12,7 @@ use wire::{ApiError, TextOr};
 
 use super::{ClientProtocol, Inbound, Stamp, shared};
 
-/// Messages as a client speaks it.
+/// The Messages protocol on the client side.
 pub struct Messages;
 
 impl ClientProtocol for Messages {
@@ -37,7 +37,7 @@ impl ClientProtocol for Messages {
     fn encode(encoder: &mut Encoder, event: TextEvent, _now: i64, out: &mut Vec<Event>) {
         match event {
             TextEvent::Reasoning(text) => encoder.reasoning(&text, out),
-            TextEvent::ReasoningSignature(seal) => encoder.signature(&seal, out),
+            TextEvent::ReasoningSignature(signature) => encoder.signature(&signature, out),
             TextEvent::RedactedReasoning(data) => encoder.redacted_thinking(&data, out),
             TextEvent::Text(text) => encoder.text(&text, out),
             TextEvent::Refusal(text) => encoder.refusal(&text, out),
@@ -45,7 +45,7 @@ impl ClientProtocol for Messages {
             TextEvent::Arguments(text) => encoder.arguments(&text, out),
             TextEvent::Finished { stop, usage } => {
                 let (reason, stop_sequence) = stop_reason(stop);
-                encoder.finish(reason, stop_sequence, usage.map(told), out);
+                encoder.finish(reason, stop_sequence, usage.map(protocol_usage), out);
             }
             _ => {}
         }
@@ -78,7 +78,7 @@ impl ClientProtocol for Messages {
 }
 
 impl Messages {
-    /// Says in neutral words whose tokens are to be counted.
+    /// Converts a token-counting request to the neutral form.
     ///
     /// # Errors
     /// As [`ClientProtocol::request`].
@@ -89,12 +89,12 @@ impl Messages {
 
 fn neutral(request: Request) -> Result<Inbound, ApiError> {
     let (tools, dropped) = tools(request.tools.as_deref().unwrap_or_default());
-    let (tool_choice, alone) = tool_choice(&request);
+    let (tool_choice, sequential) = tool_choice(&request);
     let neutral = TextRequest {
         turns: turns(&request)?,
         tools,
         tool_choice,
-        parallel_calls: alone.map(|alone| !alone),
+        parallel_calls: sequential.map(|sequential| !sequential),
         format: format(&request),
         verbosity: None,
         max_output_tokens: shared::cap(request.max_tokens),
@@ -124,8 +124,8 @@ fn stop_reason(stop: Stop) -> (StopReason, Option<String>) {
     }
 }
 
-/// Here the prompt is told without its cached tokens (wire-reference §9.4).
-fn told(usage: engine::Usage) -> Usage {
+/// Converts the usage. In this protocol `input_tokens` excludes cached tokens.
+fn protocol_usage(usage: engine::Usage) -> Usage {
     Usage {
         input_tokens: usage.input.saturating_sub(usage.cache_read).saturating_sub(usage.cache_write),
         cache_read_input_tokens: usage.cache_read,
@@ -149,13 +149,13 @@ fn turns(request: &Request) -> Result<Vec<Turn>, ApiError> {
 fn add_turns(message: &InputMessage, path: &str, turns: &mut Vec<Turn>) -> Result<(), ApiError> {
     match message.role {
         Role::System => turns.push(Turn::System(plain(&message.content))),
-        Role::Assistant => turns.push(Turn::Assistant(said(&message.content, path)?)),
+        Role::Assistant => turns.push(Turn::Assistant(assistant_parts(&message.content, path)?)),
         _ => add_user_turns(&message.content, path, turns)?,
     }
     Ok(())
 }
 
-/// What a user says, with the results of tools as turns of their own.
+/// Adds the turns of a user message. Tool results become separate turns.
 fn add_user_turns(content: &TextOr<InputBlock>, path: &str, turns: &mut Vec<Turn>) -> Result<(), ApiError> {
     let blocks = match content {
         TextOr::Text(text) => {
@@ -202,7 +202,9 @@ fn add_parts(content: Option<&TextOr<InputBlock>>, path: &str, parts: &mut Vec<U
 fn add_part(block: &InputBlock, path: &str, parts: &mut Vec<UserPart>) -> Result<(), ApiError> {
     match block {
         InputBlock::Text(text) => parts.push(UserPart::Text(text.text.clone())),
-        InputBlock::Image(image) => parts.push(UserPart::Image { source: picture(&image.source, path)?, detail: None }),
+        InputBlock::Image(image) => {
+            parts.push(UserPart::Image { source: image_source(&image.source, path)?, detail: None });
+        }
         InputBlock::Document(document) => match &document.source {
             Source::Text(source) => parts.push(UserPart::Text(source.data.clone())),
             Source::Content(source) => add_parts(Some(&source.content), path, parts)?,
@@ -218,7 +220,7 @@ fn add_part(block: &InputBlock, path: &str, parts: &mut Vec<UserPart>) -> Result
     Ok(())
 }
 
-fn picture(source: &Source, path: &str) -> Result<ImageSource, ApiError> {
+fn image_source(source: &Source, path: &str) -> Result<ImageSource, ApiError> {
     match source {
         Source::Base64(source) => {
             Ok(ImageSource::Inline { media_type: source.media_type.clone(), data: source.data.clone() })
@@ -228,32 +230,32 @@ fn picture(source: &Source, path: &str) -> Result<ImageSource, ApiError> {
     }
 }
 
-fn said(content: &TextOr<InputBlock>, path: &str) -> Result<Vec<AssistantPart>, ApiError> {
+fn assistant_parts(content: &TextOr<InputBlock>, path: &str) -> Result<Vec<AssistantPart>, ApiError> {
     let blocks = match content {
         TextOr::Text(text) => return Ok(vec![AssistantPart::Text(text.clone())]),
         TextOr::List(blocks) => blocks.iter().enumerate(),
     };
-    let mut said = Vec::new();
+    let mut output = Vec::new();
     for (i, block) in blocks {
-        said.push(match block {
+        output.push(match block {
             InputBlock::Text(text) => AssistantPart::Text(text.text.clone()),
-            InputBlock::Thinking(thoughts) => AssistantPart::Reasoning {
-                text: thoughts.thinking.clone(),
-                signature: Some(thoughts.signature.clone()).filter(|seal| !seal.is_empty()),
+            InputBlock::Thinking(block) => AssistantPart::Reasoning {
+                text: block.thinking.clone(),
+                signature: Some(block.signature.clone()).filter(|signature| !signature.is_empty()),
             },
             InputBlock::ToolUse(call) => AssistantPart::Call(engine::ToolCall {
                 id: call.id.clone(),
                 name: call.name.clone(),
                 arguments: call.input.text().to_owned(),
             }),
-            InputBlock::RedactedThinking(thoughts) => AssistantPart::RedactedReasoning(thoughts.data.clone()),
+            InputBlock::RedactedThinking(block) => AssistantPart::RedactedReasoning(block.data.clone()),
             other => return Err(unknown(other.kind(), &format!("{path}.content[{i}].type"))),
         });
     }
-    Ok(said)
+    Ok(output)
 }
 
-/// The text of content that is read as text alone.
+/// Joins the text blocks of content, and ignores other blocks.
 fn plain(content: &TextOr<InputBlock>) -> String {
     match content {
         TextOr::Text(text) => text.clone(),
@@ -271,7 +273,7 @@ fn unknown(kind: &str, path: &str) -> ApiError {
     shared::unsupported(path, &format!("{path}: '{kind}' is not supported by this model"))
 }
 
-/// The functions among the tools, and the paths of the others.
+/// Returns the function tools, and the paths of the other tools.
 fn tools(tools: &[Tool]) -> (Vec<engine::Tool>, Vec<String>) {
     let (mut functions, mut dropped) = (Vec::new(), Vec::new());
     for (i, tool) in tools.iter().enumerate() {
@@ -288,17 +290,17 @@ fn tools(tools: &[Tool]) -> (Vec<engine::Tool>, Vec<String>) {
     (functions, dropped)
 }
 
-/// The choice, and whether calls are to come one at a time.
+/// Returns the tool choice, and whether parallel calls are disabled.
 fn tool_choice(request: &Request) -> (ToolChoice, Option<bool>) {
-    use messages::ToolChoice as Said;
-    let alone = request.tool_choice.as_ref().and_then(Said::disables_parallel_use);
+    use messages::ToolChoice as Requested;
+    let sequential = request.tool_choice.as_ref().and_then(Requested::disables_parallel_use);
     let choice = match &request.tool_choice {
-        Some(Said::Any(_)) => ToolChoice::Required,
-        Some(Said::None(_)) => ToolChoice::None,
-        Some(Said::Tool(choice)) => ToolChoice::Named(choice.name.clone()),
+        Some(Requested::Any(_)) => ToolChoice::Required,
+        Some(Requested::None(_)) => ToolChoice::None,
+        Some(Requested::Tool(choice)) => ToolChoice::Named(choice.name.clone()),
         _ => ToolChoice::Auto,
     };
-    (choice, alone)
+    (choice, sequential)
 }
 
 fn format(request: &Request) -> Format {
@@ -310,7 +312,7 @@ fn format(request: &Request) -> Format {
     }
 }
 
-/// Thinking that was asked for, by its budget or by its effort (wire-reference §9.1).
+/// Converts the requested thinking, by its budget or its effort.
 fn reasoning(request: &Request) -> Reasoning {
     let effort = request.output_config.as_ref().and_then(|config| shared::effort(config.effort.as_ref()?.as_str()));
     let thinking = match &request.thinking {
@@ -321,7 +323,7 @@ fn reasoning(request: &Request) -> Reasoning {
         }),
         Some(Thinking::Disabled(_)) => Some(Effort::None),
         Some(Thinking::Adaptive(_) | Thinking::BetweenTools(_)) => effort,
-        // Effort alone does not ask for thoughts in this protocol.
+        // In this protocol an effort without `thinking` does not enable reasoning.
         _ => None,
     };
     let summary = request.thinking.as_ref().and_then(Thinking::display).map(|display| display.as_str() != "omitted");

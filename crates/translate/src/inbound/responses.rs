@@ -1,4 +1,4 @@
-//! Responses (wire-reference §1, §9).
+//! Responses (<https://platform.openai.com/docs/api-reference/responses>).
 
 use engine::{
     AssistantPart, Format, Reasoning, Sampling, Stop, TextEvent, TextRequest, ToolChoice, ToolResult, Turn, UserPart,
@@ -11,10 +11,10 @@ use wire::{ApiError, TextOr, WordOr};
 
 use super::{ClientProtocol, Inbound, Stamp, shared};
 use crate::envelope::is_envelope;
-use crate::field_map::NEEDED;
+use crate::field_map::REQUIRED_ITEMS;
 use crate::outbound::encode::call_id;
 
-/// Responses as a client speaks it.
+/// The Responses protocol on the client side.
 pub struct Responses;
 
 impl ClientProtocol for Responses {
@@ -67,12 +67,12 @@ impl ClientProtocol for Responses {
             TextEvent::Reasoning(text) => encoder.reasoning(&text, out),
             TextEvent::Text(text) => encoder.text(&text, out),
             TextEvent::Refusal(text) => encoder.refusal(&text, out),
-            // The next request brings it back, and would be refused for an id that is not fit.
+            // The client sends the id back, and a request with an invalid id would be refused.
             TextEvent::Call { id, name } => encoder.call(&call_id(&id), &name, out),
             TextEvent::Arguments(text) => encoder.arguments(&text, out),
-            TextEvent::Finished { stop, usage } => encoder.finish(finish(&stop), usage.map(told), now, out),
-            // A seal that is in no envelope would not be known again (wire-reference §9.2).
-            TextEvent::ReasoningSignature(seal) if is_envelope(&seal) => encoder.seal(&seal, out),
+            TextEvent::Finished { stop, usage } => encoder.finish(finish(&stop), usage.map(protocol_usage), now, out),
+            // A signature outside of an envelope could not be recognized when the client sends it back.
+            TextEvent::ReasoningSignature(sealed) if is_envelope(&sealed) => encoder.seal(&sealed, out),
             TextEvent::RedactedReasoning(sealed) if is_envelope(&sealed) => encoder.redacted_reasoning(&sealed, out),
             _ => {}
         }
@@ -107,7 +107,7 @@ fn finish(stop: &Stop) -> Finish {
     }
 }
 
-fn told(usage: engine::Usage) -> Usage {
+fn protocol_usage(usage: engine::Usage) -> Usage {
     Usage {
         input_tokens_details: InputTokensDetails {
             cached_tokens: usage.cache_read,
@@ -135,10 +135,10 @@ fn turns(request: &Request) -> Result<(Vec<Turn>, Vec<String>), ApiError> {
 fn add_turn(item: &Item, path: &str, turns: &mut Vec<Turn>, dropped: &mut Vec<String>) -> Result<(), ApiError> {
     match item {
         Item::Message(Message { role: Role::Assistant, content, .. }) => {
-            said(content).into_iter().for_each(|part| add_said(turns, part));
+            assistant_parts(content).into_iter().for_each(|part| add_assistant_part(turns, part));
         }
         Item::Message(message) => turns.push(turn(message, path)?),
-        Item::FunctionCall(call) => add_said(
+        Item::FunctionCall(call) => add_assistant_part(
             turns,
             AssistantPart::Call(engine::ToolCall {
                 id: call.call_id.clone(),
@@ -151,15 +151,15 @@ fn add_turn(item: &Item, path: &str, turns: &mut Vec<Turn>, dropped: &mut Vec<St
             content: parts(&result.output, &format!("{path}.output"))?,
             is_error: false,
         })),
-        Item::Reasoning(thoughts) => {
-            let texts: Vec<_> = thoughts.summary.iter().filter_map(thought).collect();
-            let signature = thoughts.encrypted_content.clone().filter(|sealed| is_envelope(sealed));
+        Item::Reasoning(reasoning) => {
+            let texts: Vec<_> = reasoning.summary.iter().filter_map(reasoning_text).collect();
+            let signature = reasoning.encrypted_content.clone().filter(|sealed| is_envelope(sealed));
             if !texts.is_empty() || signature.is_some() {
-                add_said(turns, AssistantPart::Reasoning { text: texts.join("\n\n"), signature });
+                add_assistant_part(turns, AssistantPart::Reasoning { text: texts.join("\n\n"), signature });
             }
         }
-        // A call that the model needs to know of cannot be left out; the trace of a finished one can.
-        other if NEEDED.contains(&other.kind()) => {
+        // A call that the conversation depends on cannot be left out; the record of a finished hosted call can.
+        other if REQUIRED_ITEMS.contains(&other.kind()) => {
             let sentence = format!("Items of type '{}' are not supported by this model.", other.kind());
             return Err(shared::unsupported(format!("{path}.type"), &sentence));
         }
@@ -168,17 +168,17 @@ fn add_turn(item: &Item, path: &str, turns: &mut Vec<Turn>, dropped: &mut Vec<St
     Ok(())
 }
 
-fn thought(part: &ReasoningPart) -> Option<&str> {
+fn reasoning_text(part: &ReasoningPart) -> Option<&str> {
     match part {
         ReasoningPart::Summary(part) | ReasoningPart::Text(part) => Some(&part.text),
         _ => None,
     }
 }
 
-/// Adds to what the assistant said last: a message, its calls and its thoughts are one turn.
-fn add_said(turns: &mut Vec<Turn>, part: AssistantPart) {
+/// Adds to the last assistant turn: a message, its calls and its reasoning form one turn.
+fn add_assistant_part(turns: &mut Vec<Turn>, part: AssistantPart) {
     match turns.last_mut() {
-        Some(Turn::Assistant(said)) => said.push(part),
+        Some(Turn::Assistant(parts)) => parts.push(part),
         _ => turns.push(Turn::Assistant(vec![part])),
     }
 }
@@ -204,18 +204,18 @@ fn plain(content: &TextOr<Part>) -> String {
     }
 }
 
-fn said(content: &TextOr<Part>) -> Vec<AssistantPart> {
+fn assistant_parts(content: &TextOr<Part>) -> Vec<AssistantPart> {
     match content {
         TextOr::Text(text) => vec![AssistantPart::Text(text.clone())],
         TextOr::List(parts) => {
-            let said = parts.iter().filter_map(|part| match part {
+            let output = parts.iter().filter_map(|part| match part {
                 Part::InputText(part) | Part::OutputText(part) | Part::Text(part) => {
                     Some(AssistantPart::Text(part.text.clone()))
                 }
                 Part::Refusal(part) => Some(AssistantPart::Refusal(part.refusal.clone())),
                 _ => None,
             });
-            said.collect()
+            output.collect()
         }
     }
 }
@@ -242,7 +242,7 @@ fn part(part: &Part, path: &str) -> Result<UserPart, ApiError> {
     }
 }
 
-/// The functions among the tools. Hosted tools are left out: clients send them beside their functions.
+/// Returns the function tools. Hosted tools are dropped: clients send them alongside their functions.
 fn tools(request: &Request, dropped: &mut Vec<String>) -> Vec<engine::Tool> {
     let mut functions = Vec::new();
     for (i, tool) in request.tools.iter().flatten().enumerate() {

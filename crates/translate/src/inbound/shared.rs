@@ -1,16 +1,16 @@
-//! What the protocols say alike.
+//! Conversions that the client protocols share.
 
 use std::collections::HashSet;
 
 use engine::{Effort, ImageSource, Tool, ToolChoice, UserPart, Verbosity};
 use wire::{ApiError, Code, DataUrl, ErrorKind};
 
-/// A refusal of something that has no neutral word.
+/// The refusal of a parameter that has no neutral form.
 pub(super) fn unsupported(param: impl Into<String>, sentence: &str) -> ApiError {
     ApiError::new(ErrorKind::InvalidRequest, Code::UnsupportedValue.as_str(), sentence).with_param(param)
 }
 
-/// A picture by its address, which the validator has seen.
+/// Converts an image URL, which has been validated.
 pub(super) fn image(url: &str, detail: Option<String>) -> UserPart {
     let source = match DataUrl::parse(url) {
         Ok(url) => ImageSource::Inline { media_type: url.media_type.to_owned(), data: url.data.to_owned() },
@@ -19,7 +19,7 @@ pub(super) fn image(url: &str, detail: Option<String>) -> UserPart {
     UserPart::Image { source, detail }
 }
 
-/// A document by its Data URL.
+/// Converts a document given as a data URL.
 pub(super) fn file(url: &str, name: Option<String>, param: &str) -> Result<UserPart, ApiError> {
     match DataUrl::parse(url) {
         Ok(url) => Ok(UserPart::File { name, media_type: url.media_type.to_owned(), data: url.data.to_owned() }),
@@ -27,7 +27,7 @@ pub(super) fn file(url: &str, name: Option<String>, param: &str) -> Result<UserP
     }
 }
 
-/// The neutral word for how hard to think, when there is one.
+/// Parses a reasoning effort.
 pub(super) fn effort(word: &str) -> Option<Effort> {
     Some(match word {
         "none" => Effort::None,
@@ -41,7 +41,7 @@ pub(super) fn effort(word: &str) -> Option<Effort> {
     })
 }
 
-/// The neutral word for how much to say, when there is one.
+/// Parses a verbosity.
 pub(super) fn verbosity(word: &str) -> Option<Verbosity> {
     Some(match word {
         "low" => Verbosity::Low,
@@ -51,13 +51,13 @@ pub(super) fn verbosity(word: &str) -> Option<Verbosity> {
     })
 }
 
-/// Only the tools of these names, and whether one of them must be called.
+/// Restricts the tools to `names`, and returns the choice among them.
 pub(super) fn allow(tools: &mut Vec<Tool>, names: &HashSet<&str>, required: bool) -> ToolChoice {
     tools.retain(|tool| names.contains(tool.name.as_str()));
     if required { ToolChoice::Required } else { ToolChoice::Auto }
 }
 
-/// A cap as an engine counts it: the validator has seen that it is positive.
+/// Converts a token limit, which has been validated as positive.
 pub(super) fn cap(tokens: Option<i64>) -> Option<u64> {
     tokens.and_then(|tokens| u64::try_from(tokens).ok())
 }

@@ -1,7 +1,7 @@
-//! A neutral request as the body of a request to an upstream (wire-reference §9.1).
+//! Encodes a neutral request as the body of a request to an upstream.
 //!
-//! What is lost for the name of a field is in the [`ledger`](crate::field_map); what is lost for a value, or because of
-//! the upstream, is told here.
+//! Fields that are dropped by name are listed in [`field_map`](crate::field_map); fields that are dropped because of
+//! their value or the upstream's capabilities are reported here.
 
 mod chat;
 mod messages;
@@ -15,44 +15,44 @@ use wire::{DataUrl, Json};
 
 use super::Protocol;
 
-/// What the gateway decides about a request to an upstream.
+/// Settings of a request to an upstream that the gateway decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Whether to ask for a stream.
+    /// True to request a stream.
     pub stream: bool,
-    /// The cap on the output, in tokens, for a protocol that requires one, when the request has none.
+    /// The output limit in tokens if the protocol requires one and the request has none.
     pub max_tokens: u64,
-    /// Whether a Messages upstream takes `temperature`, `top_p` and `top_k`.
+    /// True if a Messages upstream accepts `temperature`, `top_p` and `top_k`.
     pub sampling: bool,
 }
 
-/// A request as an upstream reads it.
+/// A request encoded for an upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EncodedRequest {
     /// The body: a JSON object.
     pub body: Vec<u8>,
-    /// What had no place because of its value or of the upstream, each told once.
+    /// The fields dropped because of their value or the upstream, each once.
     pub dropped: Vec<DroppedField>,
 }
 
-/// Something that an upstream's protocol has no place for, though it has one for the field as such.
+/// A field that exists in the upstream's protocol but could not carry the request's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum DroppedField {
-    /// A temperature that was left out, or lowered to the greatest that is taken.
+    /// A temperature that was left out, or lowered to the maximum.
     Temperature,
-    /// The share of likely tokens to draw from.
+    /// Nucleus sampling, `top_p`.
     TopP,
-    /// The number of likely tokens to draw from.
+    /// Top-k sampling, `top_k`.
     TopK,
-    /// Earlier thoughts that the upstream would not take back.
+    /// Earlier reasoning that the upstream would not accept.
     Reasoning,
-    /// The place of instructions within the conversation; their text is kept.
+    /// The position of instructions within the conversation. Their text is kept.
     SystemPosition,
 }
 
 impl DroppedField {
-    /// Its short name.
+    /// Returns the name that is reported to clients.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -71,34 +71,34 @@ impl fmt::Display for DroppedField {
     }
 }
 
-/// Says a request in an upstream's protocol. The body keeps every rule of that protocol's validator.
+/// Encodes a request in an upstream's protocol. The body passes that protocol's validator.
 ///
 /// # Errors
-/// [`EngineError::Unsupported`] when something that cannot be left out has no place there.
+/// [`EngineError::Unsupported`] when the protocol cannot represent something that cannot be left out.
 pub fn request(protocol: Protocol, request: &TextRequest, settings: &Settings) -> Result<EncodedRequest, EngineError> {
     check(request)?;
-    let mut losses = DroppedFields::default();
+    let mut dropped = DroppedFields::default();
     let body = match protocol {
         Protocol::Responses => json(&responses::request(request, settings)?),
-        Protocol::Chat => json(&chat::request(request, settings, &mut losses)?),
-        Protocol::Messages => json(&messages::request(request, settings, &mut losses)?),
+        Protocol::Chat => json(&chat::request(request, settings, &mut dropped)?),
+        Protocol::Messages => json(&messages::request(request, settings, &mut dropped)?),
     };
-    Ok(EncodedRequest { body: body?, dropped: losses.0 })
+    Ok(EncodedRequest { body: body?, dropped: dropped.0 })
 }
 
-/// What was lost so far.
+/// The fields dropped so far, without duplicates.
 #[derive(Default)]
 struct DroppedFields(Vec<DroppedField>);
 
 impl DroppedFields {
-    fn add(&mut self, lost: DroppedField) {
-        if !self.0.contains(&lost) {
-            self.0.push(lost);
+    fn add(&mut self, field: DroppedField) {
+        if !self.0.contains(&field) {
+            self.0.push(field);
         }
     }
 }
 
-/// The word for how hard to think that Responses and Chat Completions share.
+/// Returns the name of a reasoning effort, which Responses and Chat Completions share.
 fn effort(effort: Effort) -> &'static str {
     match effort {
         Effort::None => "none",
@@ -112,46 +112,47 @@ fn effort(effort: Effort) -> &'static str {
 }
 
 fn json<T: Serialize>(request: &T) -> Result<Vec<u8>, EngineError> {
-    serde_json::to_vec(request).map_err(|error| EngineError::Internal(format!("a request has no JSON form: {error}")))
+    serde_json::to_vec(request)
+        .map_err(|error| EngineError::Internal(format!("failed to serialize the request: {error}")))
 }
 
-/// The rules that all three protocols share.
+/// Checks the rules that all three protocols share.
 fn check(request: &TextRequest) -> Result<(), EngineError> {
     if request.max_output_tokens == Some(0) {
         return Err(unsupported("A cap of 0 tokens is not supported by this model."));
     }
-    let offered = |name: &str| request.tools.iter().any(|tool| tool.name == name);
+    let is_declared = |name: &str| request.tools.iter().any(|tool| tool.name == name);
     match &request.tool_choice {
         ToolChoice::Required if request.tools.is_empty() => {
             Err(refusal("tool_choice", "Only functions can be called by this model, and there is none."))
         }
-        ToolChoice::Named(name) if !offered(name) => {
+        ToolChoice::Named(name) if !is_declared(name) => {
             Err(refusal("tool_choice", "'tool_choice' names a tool that this model cannot call."))
         }
         _ => Ok(()),
     }
 }
 
-/// A refusal of something that has one name in all protocols.
+/// The refusal of a parameter that has the same name in all protocols.
 fn refusal(param: &str, sentence: impl Into<String>) -> EngineError {
     EngineError::Unsupported { param: Some(param.to_owned()), reason: sentence.into() }
 }
 
-/// A refusal of something whose name in the caller's protocol is not known here.
+/// The refusal of a parameter whose name in the client's protocol is not known here.
 fn unsupported(sentence: impl Into<String>) -> EngineError {
     EngineError::Unsupported { param: None, reason: sentence.into() }
 }
 
-fn nothing_to_answer() -> EngineError {
+fn empty_conversation() -> EngineError {
     unsupported("There is nothing in the conversation that this model could answer.")
 }
 
-/// A count as the protocols write it.
+/// Converts a count to the integer type of the protocols.
 fn count(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// The tools, when there are as many and with such names as Responses and Chat Completions take.
+/// Checks the number and the names of the tools against the limits of Responses and Chat Completions.
 fn check_tools(tools: &[Tool]) -> Result<(), EngineError> {
     if tools.len() > MAX_TOOLS {
         return Err(refusal("tools", format!("This model takes at most {MAX_TOOLS} tools, but got {}.", tools.len())));
@@ -165,7 +166,7 @@ fn check_tools(tools: &[Tool]) -> Result<(), EngineError> {
     }
 }
 
-/// JSON of the caller's, when it leaves room to be put inside the request.
+/// Returns JSON of the caller, if it can be nested in the request within the depth limit.
 fn embed(json: &Json) -> Result<Json, EngineError> {
     if wire::depth(json.text().as_bytes()) > MAX_DEPTH {
         return Err(unsupported(format!("A JSON Schema or the input of a call nests more than {MAX_DEPTH} deep.")));
@@ -173,8 +174,8 @@ fn embed(json: &Json) -> Result<Json, EngineError> {
     Ok(json.clone())
 }
 
-/// The id of a call as every protocol takes it: others than `[a-zA-Z0-9_-]{1,64}` give way to a hash, which is the same
-/// for the call and for its result.
+/// Returns a call id that every protocol accepts: ids other than `[a-zA-Z0-9_-]{1,64}` are replaced by a hash, which is
+/// the same for the call and its result.
 pub(crate) fn call_id(id: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     if (1..=MAX_NAME).contains(&id.len()) && id.bytes().all(plain) {
@@ -183,7 +184,7 @@ pub(crate) fn call_id(id: &str) -> String {
     format!("call_{:032x}", fnv1a(id.as_bytes()))
 }
 
-/// The 128-bit FNV-1a hash (<http://www.isthe.com/chongo/tech/comp/fnv/>): the same in every run.
+/// The 128-bit FNV-1a hash (<http://www.isthe.com/chongo/tech/comp/fnv/>), which is stable across runs.
 fn fnv1a(bytes: &[u8]) -> u128 {
     const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
@@ -194,7 +195,7 @@ fn data_url(media_type: &str, data: &str) -> String {
     format!("data:{media_type};base64,{data}")
 }
 
-/// The content of a document, when it is base64.
+/// Checks that the content of a document is base64.
 fn check_data(media_type: &str, data: &str) -> Result<(), EngineError> {
     match (DataUrl { media_type, data }).check() {
         Ok(()) => Ok(()),
@@ -202,21 +203,21 @@ fn check_data(media_type: &str, data: &str) -> Result<(), EngineError> {
     }
 }
 
-/// The texts with a blank line between them; nothing when there are none.
+/// Joins texts with blank lines; `None` if there are none.
 fn join(texts: &[&str]) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join(BLANK_LINE))
 }
 
-/// Between texts that were apart and become one.
+/// The separator of joined texts.
 const BLANK_LINE: &str = "\n\n";
-/// Before the result of a call that failed, where a result cannot say so otherwise.
+/// The prefix of a failed call's result, for protocols without an error flag.
 const ERROR_PREFIX: &str = "[error] ";
-/// The name of a schema that has none, where it needs one.
+/// The name of an unnamed schema, for protocols that require one.
 const SCHEMA_NAME: &str = "answer";
 const MAX_TOOLS: usize = 128;
 /// The longest name of a tool, and the longest id of a call.
 const MAX_NAME: usize = 64;
-/// How deep JSON of the caller's may nest: the request is at most five deep around it.
+/// The maximum depth of the caller's JSON: the request adds at most five levels around it.
 const MAX_DEPTH: usize = wire::MAX_DEPTH - 5;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What the failure of an upstream means, and what of its words may be told.
+//! Classifies failures of upstreams, and limits what of their messages reaches clients and logs.
 
 mod complaint;
 mod sanitise;
@@ -10,31 +10,30 @@ pub(super) use self::complaint::Complaint;
 use self::sanitise::sanitised;
 use crate::error::PROMPT_TOO_LONG;
 
-/// What an answer with this error status means. The body is read in the shape of any protocol; it may as well be
-/// HTML, or nothing. `retry_after` is in seconds.
+/// Classifies a response with an error status. The body is parsed in the format of any protocol; it may also be HTML or
+/// empty. `retry_after` is in seconds.
 ///
-/// A request that the upstream refuses is the caller's fault; a key that it does not take, or a model that it does
-/// not know, is the operator's.
+/// A refused request is the caller's fault; a rejected API key or an unknown model is the operator's.
 #[must_use]
 pub fn failure(status: u16, body: &[u8], retry_after: Option<u32>) -> EngineError {
     Complaint::read(body).with_status(status, retry_after)
 }
 
-/// What an error means that is told within an answer that had begun as a success.
-pub(crate) fn told(code: &str, message: &str) -> EngineError {
-    let word = |word: &str| (!word.is_empty()).then(|| word.to_owned());
-    Complaint { code: word(code), message: word(message), ..Complaint::default() }.in_success()
+/// Classifies an error that is reported within a response with a success status.
+pub(crate) fn reported(code: &str, message: &str) -> EngineError {
+    let non_empty = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    Complaint { code: non_empty(code), message: non_empty(message), ..Complaint::default() }.in_success()
 }
 
 impl Complaint {
-    /// What it means within an answer that had begun as a success. The code names the status, when it is known.
+    /// Classifies an error within a response with a success status. The status is derived from a known code.
     pub(super) fn in_success(&self) -> EngineError {
         if let Some(code) = self.code.as_deref().and_then(StreamCode::named) {
             return EngineError::Named(code);
         }
         match self.status() {
             Some(status) => self.with_status(status, None),
-            None => EngineError::Upstream(self.for_log("in a reply with status 200")),
+            None => EngineError::Upstream(self.for_log("error in a reply with status 200")),
         }
     }
 
@@ -45,8 +44,8 @@ impl Complaint {
             408 | 504 => EngineError::Timeout(self.for_log(&format!("status {status}"))),
             429 => EngineError::RateLimited { retry_after },
             503 | 529 => EngineError::Overloaded { retry_after },
-            401 | 403 => EngineError::Upstream(self.for_log(&format!("it does not take our key, status {status}"))),
-            404 => EngineError::Upstream(self.for_log("it does not know the model or the path, status 404")),
+            401 | 403 => EngineError::Upstream(self.for_log(&format!("authentication failed, status {status}"))),
+            404 => EngineError::Upstream(self.for_log("model or path not found, status 404")),
             _ => EngineError::Upstream(self.for_log(&format!("status {status}"))),
         }
     }
@@ -60,11 +59,12 @@ impl Complaint {
         }
     }
 
-    /// Its message stays out: it may hold keys, accounts and hosts of the operator's in any form.
+    /// Describes the error for the log. The message is left out: it may contain the operator's keys, accounts and hosts
+    /// in any form.
     fn for_log(&self, head: &str) -> String {
-        let told = [&self.code, &self.kind].into_iter().flatten();
-        let told: Vec<_> = told.map(|word| sanitised(word)).filter(|word| !word.is_empty()).collect();
-        if told.is_empty() { format!("{head}, no code given") } else { format!("{head}: {}", told.join(", ")) }
+        let codes = [&self.code, &self.kind].into_iter().flatten();
+        let codes: Vec<_> = codes.map(|code| sanitised(code)).filter(|code| !code.is_empty()).collect();
+        if codes.is_empty() { format!("{head}, no code given") } else { format!("{head}: {}", codes.join(", ")) }
     }
 }
 

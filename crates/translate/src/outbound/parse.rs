@@ -1,7 +1,7 @@
-//! From what an upstream says to what its model does: the events of a stream, and whole replies.
+//! Parses the streams and complete replies of upstreams into neutral events.
 //!
-//! Upstreams leave out members that our own protocol types require, so each protocol is read here by small types of
-//! its own that ask only for what is needed (wire-reference §2.5, §9.5).
+//! Upstreams omit members that the protocol crates' types require, so each protocol is parsed here with small, lenient
+//! types that require only the necessary members.
 
 mod call_sequencer;
 mod chat;
@@ -18,12 +18,12 @@ pub(crate) use self::chat::check_finish;
 use self::json::ErrorMarkers;
 use super::Protocol;
 
-/// Listens to the stream of an upstream.
+/// Parses the stream of an upstream.
 ///
-/// Nothing is told of an event that fails, and nothing after the end or a failure.
+/// An event that fails produces no neutral events, and neither does any event after the end or a failure.
 #[derive(Debug)]
 pub struct Reader {
-    ear: StreamParser,
+    parser: StreamParser,
     state: State,
 }
 
@@ -36,99 +36,99 @@ enum StreamParser {
 
 #[derive(Debug, PartialEq)]
 enum State {
-    Listening,
+    Reading,
     Finished,
     Failed,
 }
 
 impl Reader {
-    /// A reader before the first event.
+    /// Creates a reader for a stream of `protocol`.
     #[must_use]
     pub fn new(protocol: Protocol) -> Self {
-        let ear = match protocol {
+        let parser = match protocol {
             Protocol::Responses => StreamParser::Responses(responses::StreamParser::default()),
             Protocol::Chat => StreamParser::Chat(chat::StreamParser::default()),
             Protocol::Messages => StreamParser::Messages(messages::StreamParser::default()),
         };
-        Self { ear, state: State::Listening }
+        Self { parser, state: State::Reading }
     }
 
-    /// Takes the data of one server-sent event and appends what the model did. After the end or a failure the data
-    /// is ignored.
+    /// Parses the data of one server-sent event and appends its neutral events. Ignores data after the end or a
+    /// failure.
     ///
     /// # Errors
-    /// What the upstream says of its own failure, or [`EngineError::Upstream`] when the data is no event of the
+    /// The failure that the upstream reports, or [`EngineError::Upstream`] when the data is not a valid event of the
     /// protocol.
     pub fn event(&mut self, data: &[u8], out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
         let data = trimmed(data);
         if data.is_empty() {
             return Ok(());
         }
-        self.listen(out, |ear, out| ear.event(data, out))
+        self.advance(out, |parser, out| parser.event(data, out))
     }
 
-    /// Takes the end of the bytes. A Chat stream that had told its finish reason ends well without `[DONE]`.
+    /// Handles the end of the body. A Chat Completions stream with a finish reason is complete without `[DONE]`.
     ///
     /// # Errors
-    /// [`EngineError::Truncated`] when the upstream had not said that the model was done.
+    /// [`EngineError::Truncated`] when the stream is not complete.
     pub fn end(&mut self, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
-        self.listen(out, StreamParser::end)?;
+        self.advance(out, StreamParser::end)?;
         match self.state {
             State::Finished => Ok(()),
-            _ => Err(EngineError::Truncated("the stream ended before the model had".to_owned())),
+            _ => Err(EngineError::Truncated("the stream ended without a terminal event".to_owned())),
         }
     }
 
-    /// Whether [`TextEvent::Finished`] was told.
+    /// Returns true if [`TextEvent::Finished`] was emitted.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.state == State::Finished
     }
 
-    fn listen(
+    fn advance(
         &mut self,
         out: &mut Vec<TextEvent>,
-        take: impl FnOnce(&mut StreamParser, &mut Vec<TextEvent>) -> Result<(), EngineError>,
+        parse: impl FnOnce(&mut StreamParser, &mut Vec<TextEvent>) -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
-        if self.state != State::Listening {
+        if self.state != State::Reading {
             return Ok(());
         }
         let before = out.len();
-        let taken = take(&mut self.ear, out);
-        if taken.is_err() {
+        let result = parse(&mut self.parser, out);
+        if result.is_err() {
             self.state = State::Failed;
             out.truncate(before);
         } else if matches!(out[before..].last(), Some(TextEvent::Finished { .. })) {
             self.state = State::Finished;
         }
-        taken
+        result
     }
 }
 
 impl StreamParser {
     fn event(&mut self, data: &[u8], out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
         match self {
-            Self::Chat(ear) => ear.event(data, out),
-            // Some upstreams end every stream with it, whatever the protocol.
+            Self::Chat(parser) => parser.event(data, out),
+            // Some upstreams end streams of every protocol with `[DONE]`.
             _ if data == DONE => Ok(()),
-            Self::Responses(ear) => ear.event(data, out),
-            Self::Messages(ear) => ear.event(data, out),
+            Self::Responses(parser) => parser.event(data, out),
+            Self::Messages(parser) => parser.event(data, out),
         }
     }
 
     fn end(&mut self, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
         match self {
-            Self::Chat(ear) => ear.end(out),
+            Self::Chat(parser) => parser.end(out),
             Self::Responses(_) | Self::Messages(_) => Ok(()),
         }
     }
 }
 
-/// Reads the body of a reply with status 200: the same events as the stream of it would give.
+/// Parses the body of a reply with status 200 into the events that its stream would contain.
 ///
 /// # Errors
-/// What the upstream says of its failure when the body is an error object, or [`EngineError::Upstream`] when it is no
-/// finished reply of the protocol.
+/// The failure that the upstream reports if the body is an error object, or [`EngineError::Upstream`] when it is not a
+/// complete reply of the protocol.
 pub fn reply(protocol: Protocol, body: &[u8]) -> Result<Vec<TextEvent>, EngineError> {
     ErrorMarkers::read(body)?;
     match protocol {
@@ -138,31 +138,31 @@ pub fn reply(protocol: Protocol, body: &[u8]) -> Result<Vec<TextEvent>, EngineEr
     }
 }
 
-/// Looks for a failure in an event, or in a whole reply, that is read elsewhere.
+/// Checks an event or a complete reply, which is parsed elsewhere, for an error.
 ///
 /// # Errors
-/// What the upstream says of its failure, if this is one.
+/// The failure that the upstream reports, if any.
 pub(crate) fn check(data: &[u8]) -> Result<(), EngineError> {
-    // Every event is asked, and few have the word at all, be it in escapes.
-    if TRACES.iter().any(|trace| trace.find(data).is_some()) {
+    // Runs for every event, so data without the word `error`, plain or escaped, is skipped without parsing.
+    if ERROR_HINTS.iter().any(|hint| hint.find(data).is_some()) {
         ErrorMarkers::read(data)?;
     }
     Ok(())
 }
 
-/// Without any of these nothing tells of a failure: the word, or an escape in which it may be.
-static TRACES: LazyLock<[Finder<'static>; 2]> = LazyLock::new(|| [Finder::new("error"), Finder::new("\\u")]);
+/// Substrings of every reported error: the word `error`, or an escape sequence that may hide it.
+static ERROR_HINTS: LazyLock<[Finder<'static>; 2]> = LazyLock::new(|| [Finder::new("error"), Finder::new("\\u")]);
 
-/// `data` without the white space that JSON allows around a value: a form feed is none.
+/// Strips the white space that JSON allows around a value, which excludes the form feed.
 fn trimmed(data: &[u8]) -> &[u8] {
-    let is_word = |byte: &u8| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
-    let start = data.iter().position(is_word).unwrap_or(data.len());
-    let end = data.iter().rposition(is_word).map_or(start, |last| last + 1);
+    let is_content = |byte: &u8| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+    let start = data.iter().position(is_content).unwrap_or(data.len());
+    let end = data.iter().rposition(is_content).map_or(start, |last| last + 1);
     &data[start..end]
 }
 
-/// The data that ends a Chat stream.
+/// The data of the last event of a Chat Completions stream.
 const DONE: &[u8] = b"[DONE]";
 
-/// The largest index of an item, a block, an answer or a call, and the most of them in one reply.
+/// The largest index of an item, a block, a choice or a call, which also limits their number in one reply.
 const MAX_INDEX: u64 = 127;

@@ -1,13 +1,13 @@
-//! Chat Completions, relayed.
+//! Relays Chat Completions.
 
 use chat::{Choice, Completion, Event, FinishReason, Grammar, Usage};
 use engine::EngineError;
 use wire::{ApiError, Splice};
 
-use super::{End, EventAction, RelayProtocol, strayed, truncated, unfinished};
+use super::{End, EventAction, RelayProtocol, grammar_error, truncated, unfinished};
 use crate::outbound::check_finish;
 
-/// Chat Completions as an upstream speaks it.
+/// The relayed Chat Completions protocol.
 #[derive(Debug, Default)]
 pub struct Chat {
     grammar: Grammar,
@@ -19,19 +19,19 @@ impl RelayProtocol for Chat {
 
     fn event(&mut self, data: &str) -> Result<EventAction, EngineError> {
         let event = super::read_event(data, Event::read)?;
-        self.grammar.push(&event).map_err(|offence| strayed(&offence))?;
+        self.grammar.push(&event).map_err(|offence| grammar_error(&offence))?;
         let chunk = match event {
             Event::Chunk(chunk) => chunk,
-            Event::Done => return Ok(EventAction { end: Some(self.end), ..EventAction::PLAIN }),
+            Event::Done => return Ok(EventAction { end: Some(self.end), ..EventAction::FORWARD }),
             _ => return Err(truncated()),
         };
-        self.end.incomplete |= is_cut(chunk.choices.iter().map(|choice| choice.finish_reason.as_ref()))?;
+        self.end.incomplete |= any_truncated(chunk.choices.iter().map(|choice| choice.finish_reason.as_ref()))?;
         let usage = chunk.usage.flatten();
-        self.end.usage = usage.as_ref().map(counted).or(self.end.usage);
-        Ok(EventAction { model: Some(&["model"]), without: usage.map(|_| DETAILS), ..EventAction::PLAIN })
+        self.end.usage = usage.as_ref().map(neutral_usage).or(self.end.usage);
+        Ok(EventAction { model: Some(&["model"]), remove: usage.map(|_| DETAILS), ..EventAction::FORWARD })
     }
 
-    /// An upstream that has finished may leave the last event out.
+    /// A finished stream may lack its `[DONE]`, which is appended.
     fn end(&mut self, out: &mut Vec<u8>) -> Result<End, EngineError> {
         if !self.grammar.may_end() {
             return Err(truncated());
@@ -52,24 +52,27 @@ impl RelayProtocol for Chat {
         }
         super::rename(splice, &["model"], &completion.model, model);
         splice.remove(DETAILS.0, DETAILS.1);
-        let incomplete = is_cut(completion.choices.iter().map(|choice| choice.finish_reason.as_ref()))?;
-        Ok(End { incomplete, usage: completion.usage.as_ref().map(counted) })
+        let incomplete = any_truncated(completion.choices.iter().map(|choice| choice.finish_reason.as_ref()))?;
+        Ok(End { incomplete, usage: completion.usage.as_ref().map(neutral_usage) })
     }
 }
 
-/// Whether any answer was cut, unless one did not finish at all.
-fn is_cut<'a>(reasons: impl Iterator<Item = Option<&'a FinishReason>>) -> Result<bool, EngineError> {
-    let mut cut = false;
+/// Returns true if any choice was truncated.
+///
+/// # Errors
+/// When a finish reason reports a failure.
+fn any_truncated<'a>(reasons: impl Iterator<Item = Option<&'a FinishReason>>) -> Result<bool, EngineError> {
+    let mut truncated = false;
     for reason in reasons.flatten() {
         check_finish(reason.as_str())?;
-        cut |= *reason == FinishReason::Length;
+        truncated |= *reason == FinishReason::Length;
     }
-    Ok(cut)
+    Ok(truncated)
 }
 
-fn counted(usage: &Usage) -> engine::Usage {
+fn neutral_usage(usage: &Usage) -> engine::Usage {
     engine::Usage { input: usage.prompt_tokens, output: usage.completion_tokens, ..engine::Usage::default() }
 }
 
-/// Clients of this protocol are told no breakdown of the usage (spec §2.2).
+/// The breakdown of the usage, which is not sent to clients of this protocol.
 const DETAILS: (&[&str], &[&str]) = (&["usage"], &["prompt_tokens_details", "completion_tokens_details"]);

@@ -1,12 +1,12 @@
-//! Images, relayed.
+//! Relays Images.
 
 use engine::{EngineError, Usage};
 use images::{Event, Grammar, Operation, Response};
 use wire::{ApiError, Splice};
 
-use super::{End, EventAction, RelayProtocol, strayed, truncated};
+use super::{End, EventAction, RelayProtocol, grammar_error, truncated};
 
-/// Images as an upstream speaks it.
+/// The relayed Images protocol.
 #[derive(Debug)]
 pub struct Images {
     grammar: Grammar,
@@ -14,7 +14,7 @@ pub struct Images {
 }
 
 impl Images {
-    /// The answer to a request for so many pictures.
+    /// Creates the state of an answer to a request for `count` images.
     #[must_use]
     pub fn new(operation: Operation, count: u32) -> Self {
         Self { grammar: Grammar::new(operation, Some(count)), usage: None }
@@ -22,18 +22,18 @@ impl Images {
 }
 
 impl RelayProtocol for Images {
-    const MAX_EVENT: usize = MAX_PICTURE_EVENT;
+    const MAX_EVENT: usize = MAX_IMAGE_EVENT;
 
     fn event(&mut self, data: &str) -> Result<EventAction, EngineError> {
         let event = super::read_event(data, Event::read)?;
-        self.grammar.push(&event).map_err(|offence| strayed(&offence))?;
+        self.grammar.push(&event).map_err(|offence| grammar_error(&offence))?;
         if let Event::GenerationCompleted(done) | Event::EditCompleted(done) = &event
             && let Some(usage) = &done.usage
         {
             self.count(usage);
         }
         let end = self.grammar.is_ended().then_some(End { incomplete: false, usage: self.usage });
-        Ok(EventAction { end, ..EventAction::PLAIN })
+        Ok(EventAction { end, ..EventAction::FORWARD })
     }
 
     fn end(&mut self, _: &mut Vec<u8>) -> Result<End, EngineError> {
@@ -47,23 +47,23 @@ impl RelayProtocol for Images {
     fn reply(body: &[u8], _: &str, _: &mut Splice<'_>) -> Result<End, EngineError> {
         let response: Response = super::read(body)?;
         if response.data.is_empty() {
-            return Err(EngineError::Upstream("a reply without pictures".to_owned()));
+            return Err(EngineError::Upstream("the reply has no images".to_owned()));
         }
-        Ok(End { incomplete: false, usage: response.usage.as_ref().map(counted) })
+        Ok(End { incomplete: false, usage: response.usage.as_ref().map(neutral_usage) })
     }
 }
 
-/// A whole reply as the stream that it would have been, for who asked for one.
+/// Converts a complete reply to a stream, for clients that requested a stream.
 ///
 /// # Errors
-/// When it is no reply, tells of a failure, or has other than `count` pictures.
-pub fn stream_of(body: &[u8], operation: Operation, count: u32) -> Result<(Vec<u8>, End), EngineError> {
+/// When it is not a reply, reports a failure, or does not have exactly `count` images.
+pub fn reply_as_stream(body: &[u8], operation: Operation, count: u32) -> Result<(Vec<u8>, End), EngineError> {
     let response: Response = super::read(body)?;
     if response.data.len() != count as usize {
-        let pictures = response.data.len();
-        return Err(EngineError::Upstream(format!("{pictures} pictures where {count} were asked for")));
+        let images = response.data.len();
+        return Err(EngineError::Upstream(format!("the reply has {images} images, expected {count}")));
     }
-    let usage = response.usage.as_ref().map(counted);
+    let usage = response.usage.as_ref().map(neutral_usage);
     let mut out = Vec::new();
     response.into_events(operation).for_each(|event| event.write(&mut out));
     Ok((out, End { incomplete: false, usage }))
@@ -72,20 +72,20 @@ pub fn stream_of(body: &[u8], operation: Operation, count: u32) -> Result<(Vec<u
 /// The token usage in the JSON of a reply's `usage` member, if it is valid.
 #[must_use]
 pub fn usage(member: &[u8]) -> Option<Usage> {
-    serde_json::from_slice(member).ok().as_ref().map(counted)
+    serde_json::from_slice(member).ok().as_ref().map(neutral_usage)
 }
 
-fn counted(usage: &images::Usage) -> Usage {
+fn neutral_usage(usage: &images::Usage) -> Usage {
     Usage { input: usage.input_tokens, output: usage.output_tokens, ..Usage::default() }
 }
 
 impl Images {
-    fn count(&mut self, told: &images::Usage) {
+    fn count(&mut self, usage: &images::Usage) {
         let sum = self.usage.get_or_insert_default();
-        sum.input = sum.input.saturating_add(told.input_tokens);
-        sum.output = sum.output.saturating_add(told.output_tokens);
+        sum.input = sum.input.saturating_add(usage.input_tokens);
+        sum.output = sum.output.saturating_add(usage.output_tokens);
     }
 }
 
-/// The longest event: a large picture as base64.
-const MAX_PICTURE_EVENT: usize = 64 << 20;
+/// The largest event: a large image as base64.
+const MAX_IMAGE_EVENT: usize = 64 << 20;

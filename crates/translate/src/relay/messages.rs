@@ -1,16 +1,16 @@
-//! Messages, relayed.
+//! Relays Messages.
 
 use engine::{EngineError, Usage};
 use messages::{ErrorBody, Event, Grammar, Message, Plain, StopReason, StreamFailure, UsageDelta};
 use wire::{ApiError, Splice};
 
-use super::{End, EventAction, RelayProtocol, strayed, truncated, unfinished};
+use super::{End, EventAction, RelayProtocol, grammar_error, truncated, unfinished};
 
-/// Messages as an upstream speaks it.
+/// The relayed Messages protocol.
 #[derive(Debug, Default)]
 pub struct Messages {
     grammar: Grammar,
-    begun: bool,
+    started: bool,
     usage: messages::Usage,
     incomplete: bool,
 }
@@ -18,23 +18,23 @@ pub struct Messages {
 impl RelayProtocol for Messages {
     fn event(&mut self, data: &str) -> Result<EventAction, EngineError> {
         let event = super::read_event(data, Event::read)?;
-        self.grammar.push(&event).map_err(|offence| strayed(&offence))?;
+        self.grammar.push(&event).map_err(|offence| grammar_error(&offence))?;
         Ok(match event {
             Event::MessageStart(event) => {
-                self.begun = true;
+                self.started = true;
                 self.usage = event.message.usage;
-                EventAction { model: Some(&["message", "model"]), ..EventAction::PLAIN }
+                EventAction { model: Some(&["message", "model"]), ..EventAction::FORWARD }
             }
             Event::MessageDelta(event) => {
-                self.incomplete = event.delta.stop_reason.as_ref().is_some_and(is_cut);
+                self.incomplete = event.delta.stop_reason.as_ref().is_some_and(is_truncated);
                 self.update(&event.usage);
-                EventAction::PLAIN
+                EventAction::FORWARD
             }
             Event::MessageStop(_) => {
-                let usage = counted(&self.usage);
-                EventAction { end: Some(End { incomplete: self.incomplete, usage }), ..EventAction::PLAIN }
+                let usage = neutral_usage(&self.usage);
+                EventAction { end: Some(End { incomplete: self.incomplete, usage }), ..EventAction::FORWARD }
             }
-            _ => EventAction::PLAIN,
+            _ => EventAction::FORWARD,
         })
     }
 
@@ -48,7 +48,7 @@ impl RelayProtocol for Messages {
     }
 
     fn keep_alive(&self, out: &mut Vec<u8>) {
-        if self.begun {
+        if self.started {
             Event::Ping(Plain::default()).write(out);
         } else {
             sse::comment("keep-alive", out);
@@ -58,28 +58,28 @@ impl RelayProtocol for Messages {
     fn reply(body: &[u8], model: &str, splice: &mut Splice<'_>) -> Result<End, EngineError> {
         let message: Message = super::read(body)?;
         super::rename(splice, &["model"], &message.model, model);
-        let incomplete = is_cut(message.stop_reason.as_ref().ok_or_else(unfinished)?);
-        Ok(End { incomplete, usage: counted(&message.usage) })
+        let incomplete = is_truncated(message.stop_reason.as_ref().ok_or_else(unfinished)?);
+        Ok(End { incomplete, usage: neutral_usage(&message.usage) })
     }
 }
 
 impl Messages {
-    fn update(&mut self, told: &UsageDelta) {
+    fn update(&mut self, delta: &UsageDelta) {
         let usage = &mut self.usage;
-        usage.output_tokens = told.output_tokens;
-        usage.input_tokens = told.input_tokens.unwrap_or(usage.input_tokens);
-        usage.cache_read_input_tokens = told.cache_read_input_tokens.unwrap_or(usage.cache_read_input_tokens);
+        usage.output_tokens = delta.output_tokens;
+        usage.input_tokens = delta.input_tokens.unwrap_or(usage.input_tokens);
+        usage.cache_read_input_tokens = delta.cache_read_input_tokens.unwrap_or(usage.cache_read_input_tokens);
         usage.cache_creation_input_tokens =
-            told.cache_creation_input_tokens.unwrap_or(usage.cache_creation_input_tokens);
+            delta.cache_creation_input_tokens.unwrap_or(usage.cache_creation_input_tokens);
     }
 }
 
-fn is_cut(reason: &StopReason) -> bool {
+fn is_truncated(reason: &StopReason) -> bool {
     matches!(reason, StopReason::MaxTokens | StopReason::ContextWindowExceeded)
 }
 
-/// The neutral usage. The protocol cannot leave the counts out, so zeros alone mean that nothing was counted.
-fn counted(usage: &messages::Usage) -> Option<Usage> {
+/// Converts the usage. The protocol requires the counts, so a usage of zeros means that the upstream reported none.
+fn neutral_usage(usage: &messages::Usage) -> Option<Usage> {
     let (read, write) = (usage.cache_read_input_tokens, usage.cache_creation_input_tokens);
     let usage = Usage {
         input: usage.input_tokens.saturating_add(read).saturating_add(write),

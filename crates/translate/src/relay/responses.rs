@@ -1,18 +1,18 @@
-//! Responses, relayed.
+//! Relays Responses.
 
 use engine::EngineError;
 use responses::{Event, Grammar, Offence, Response, ResponseError, ResponseEvent, Status};
 use wire::{ApiError, Splice};
 
-use super::{End, EventAction, RelayProtocol, malformed, strayed, truncated, unfinished};
-use crate::outbound::told;
+use super::{End, EventAction, RelayProtocol, grammar_error, malformed, truncated, unfinished};
+use crate::outbound::reported;
 
-/// Responses as an upstream speaks it.
+/// The relayed Responses protocol.
 #[derive(Debug, Default)]
 pub struct Responses {
     grammar: Grammar,
-    /// The response as its first event told it.
-    begun: Option<Box<Response>>,
+    /// The response as in the first event.
+    started: Option<Box<Response>>,
     /// The sequence number of the next event.
     next: u64,
 }
@@ -24,16 +24,16 @@ impl RelayProtocol for Responses {
         }
         let event = super::read_event(data, Event::read)?;
         match self.grammar.push(&event) {
-            // A failure needs a response that has begun: nothing is let out before that.
-            Err(Offence::UnknownType) if self.begun.is_none() => return Ok(EventAction::HELD_BACK),
+            // A failure event needs the started response, so nothing is forwarded before the response starts.
+            Err(Offence::UnknownType) if self.started.is_none() => return Ok(EventAction::DROP),
             Ok(()) | Err(Offence::UnknownType) => {}
-            Err(offence) => return Err(strayed(&offence)),
+            Err(offence) => return Err(grammar_error(&offence)),
         }
         let number = event.sequence_number();
-        let heard = self.note(event)?;
-        // Only what is let out counts: a failure of ours comes in the place of the upstream's.
+        let action = self.apply(event)?;
+        // Counts forwarded events only: the gateway's failure event takes the number of the upstream's.
         self.next = number.map_or(self.next, |number| number + 1);
-        Ok(heard)
+        Ok(action)
     }
 
     fn end(&mut self, _: &mut Vec<u8>) -> Result<End, EngineError> {
@@ -41,7 +41,7 @@ impl RelayProtocol for Responses {
     }
 
     fn fail(&mut self, model: &str, error: &ApiError, out: &mut Vec<u8>) {
-        let Some(mut response) = self.begun.take() else { return };
+        let Some(mut response) = self.started.take() else { return };
         model.clone_into(&mut response.model);
         response.status = Status::Failed;
         response.output = std::mem::take(&mut self.grammar).into_items();
@@ -63,24 +63,24 @@ impl RelayProtocol for Responses {
 }
 
 impl Responses {
-    fn note(&mut self, event: Event) -> Result<EventAction, EngineError> {
+    fn apply(&mut self, event: Event) -> Result<EventAction, EngineError> {
         Ok(match event {
             Event::Created(event) => {
-                self.begun = Some(event.response);
-                OF_RESPONSE
+                self.started = Some(event.response);
+                RENAME_MODEL
             }
-            Event::InProgress(_) => OF_RESPONSE,
+            Event::InProgress(_) => RENAME_MODEL,
             Event::Completed(event) | Event::Incomplete(event) => {
-                EventAction { end: Some(end(&event.response)), ..OF_RESPONSE }
+                EventAction { end: Some(end(&event.response)), ..RENAME_MODEL }
             }
             Event::Failed(event) => return Err(failed(&event.response.error.unwrap_or_default())),
-            _ => EventAction::PLAIN,
+            _ => EventAction::FORWARD,
         })
     }
 }
 
 fn failed(error: &ResponseError) -> EngineError {
-    told(&error.code, &error.message)
+    reported(&error.code, &error.message)
 }
 
 fn end(response: &Response) -> End {
@@ -94,5 +94,5 @@ fn end(response: &Response) -> End {
     End { incomplete: response.status == Status::Incomplete, usage }
 }
 
-/// An event that carries the response.
-const OF_RESPONSE: EventAction = EventAction { model: Some(&["response", "model"]), ..EventAction::PLAIN };
+/// Forwards an event that carries the response.
+const RENAME_MODEL: EventAction = EventAction { model: Some(&["response", "model"]), ..EventAction::FORWARD };

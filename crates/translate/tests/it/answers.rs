@@ -1,4 +1,5 @@
-//! Whatever a model does, each client gets a stream within its grammar with one end, and the plain reply is its fold.
+//! For any output of a model, each client gets a stream within its grammar with one end, and the plain reply is its
+//! fold.
 
 use engine::{Stop, TextEvent, Usage};
 use proptest::collection::vec;
@@ -27,7 +28,7 @@ fn stop() -> impl Strategy<Value = Stop> {
     prop_oneof![prop::sample::select(stops), "[a-z]{1,4}".prop_map(Stop::StopText)]
 }
 
-/// The bytes of a stream in which a model does this.
+/// Encodes events as a stream.
 fn stream<D: ClientProtocol>(request: &D::Request, events: &[TextEvent], failure: Option<&ApiError>) -> Vec<u8> {
     let (mut answer, mut out) = (Answer::<D>::new(request, &stamp()), Vec::new());
     answer.open(&mut out);
@@ -41,7 +42,7 @@ fn stream<D: ClientProtocol>(request: &D::Request, events: &[TextEvent], failure
     out
 }
 
-/// The data of each event.
+/// Returns the data of each event.
 fn data(stream: &[u8]) -> Vec<String> {
     let (mut decoder, mut data) = (Decoder::new(), Vec::new());
     decoder.feed(stream.to_vec().into());
@@ -52,7 +53,7 @@ fn data(stream: &[u8]) -> Vec<String> {
     data
 }
 
-/// Reads a stream through its protocol's grammar: its reply as JSON, or none if it failed as it should.
+/// Checks a stream against its protocol's grammar. Returns its reply as JSON, or `None` if it ends with a failure.
 macro_rules! folded {
     ($protocol:ident, $stream:expr) => {{
         let events: Vec<_> = data($stream).iter().map(|data| $protocol::Event::read(data).unwrap()).collect();
@@ -73,7 +74,7 @@ fn reply<D: ClientProtocol>(request: &D::Request, events: &[TextEvent]) -> Optio
     reply.finish().map(|reply| serde_json::to_value(reply).unwrap())
 }
 
-/// Clients send it back, and an id that is not fit for it would be refused.
+/// Clients send the ids back, and a request with an invalid id would be refused.
 #[test]
 fn clients_of_responses_get_ids_of_calls_that_they_may_send_back() {
     let long = "a".repeat(65);
@@ -81,10 +82,10 @@ fn clients_of_responses_get_ids_of_calls_that_they_may_send_back() {
         let call = TextEvent::Call { id: id.to_owned(), name: "f".to_owned() };
         let events = [call, TextEvent::Finished { stop: Stop::ToolCalls, usage: None }];
         let reply = reply::<Responses>(&responses_request(), &events).unwrap();
-        let told = reply["output"][0]["call_id"].as_str().unwrap();
-        assert_eq!(told == id, fits, "{told}");
+        let call_id = reply["output"][0]["call_id"].as_str().unwrap();
+        assert_eq!(call_id == id, fits, "{call_id}");
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-        assert!((1..=64).contains(&told.len()) && told.chars().all(is_plain), "{told}");
+        assert!((1..=64).contains(&call_id.len()) && call_id.chars().all(is_plain), "{call_id}");
     }
 }
 

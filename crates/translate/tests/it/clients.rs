@@ -1,4 +1,4 @@
-//! What clients send, and how it is read.
+//! Requests of clients, and helpers to parse them.
 
 use serde_json::{Value, json};
 use sluicegate_translate::inbound::{Chat, ClientProtocol, Inbound, Messages, Responses};
@@ -6,7 +6,7 @@ use sluicegate_translate::outbound::Protocol;
 use sluicegate_translate::outbound::encode::Settings;
 use wire::{ApiError, Violations};
 
-/// A client's request in neutral words; nothing when it breaks a rule of its protocol.
+/// Returns a client's request in the neutral form, or `None` if it is not valid.
 pub(crate) fn neutral(client: Protocol, body: &[u8]) -> Option<Result<Inbound, ApiError>> {
     Some(match client {
         Protocol::Responses => Responses::request(read_responses(body).ok()?),
@@ -27,7 +27,7 @@ pub(crate) fn read_messages(body: &[u8]) -> Result<messages::ValidRequest, Viola
     messages::Request::read(body)?.validate(&messages::Rules::default())
 }
 
-/// The protocol by its name in the fixtures.
+/// Returns the protocol with this name in the fixtures.
 pub(crate) fn named(name: &str) -> Protocol {
     match name {
         "responses" => Protocol::Responses,
@@ -36,7 +36,7 @@ pub(crate) fn named(name: &str) -> Protocol {
     }
 }
 
-/// Requests of clients that say as much as they can.
+/// Returns requests with as many fields as possible.
 pub(crate) fn requests(client: Protocol) -> Vec<Value> {
     let fixtures = [
         include_str!("fixtures/translate-responses-to-chat.json"),
@@ -44,16 +44,17 @@ pub(crate) fn requests(client: Protocol) -> Vec<Value> {
         include_str!("fixtures/translate-messages-to-chat.json"),
     ];
     let fixtures = fixtures.map(|fixture| serde_json::from_str::<Value>(fixture).unwrap());
-    let said = fixtures
+    let bodies = fixtures
         .iter()
         .flat_map(|fixture| [(&fixture["from"], &fixture["input"]), (&fixture["to"], &fixture["output"])]);
-    said.filter(|(protocol, _)| named(protocol.as_str().unwrap()) == client)
+    bodies
+        .filter(|(protocol, _)| named(protocol.as_str().unwrap()) == client)
         .map(|(_, body)| body.clone())
         .chain([full(client)])
         .collect()
 }
 
-/// A request with all that its protocol can say and every other protocol takes.
+/// Returns a request with all fields of its protocol that every other protocol accepts.
 pub(crate) fn full(client: Protocol) -> Value {
     let schema = json!({ "type": "object", "properties": { "b": { "type": "string" }, "a": { "type": "integer" } } });
     match client {
@@ -143,5 +144,5 @@ pub(crate) fn full(client: Protocol) -> Value {
     }
 }
 
-/// What the gateway decides, in most tests.
+/// The settings in most tests.
 pub(crate) const SETTINGS: Settings = Settings { stream: false, max_tokens: 4096, sampling: true };

@@ -1,4 +1,4 @@
-//! How an answer ends, and what it took, in each protocol: the tables of wire-reference §9.3 and §9.4.
+//! Checks the stop reasons and the usage in each protocol against the tables in the fixtures.
 
 use engine::{Stop, TextEvent, Usage};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use sluicegate_translate::inbound::{Chat, ClientProtocol, Messages, Reply, Respo
 
 use crate::{NOW, chat_request, messages_request, responses_request, stamp};
 
-/// The reply of a model that says "Hi." and stops so.
+/// Returns the reply of a model that outputs "Hi." and stops for this reason.
 fn reply<D: ClientProtocol>(request: &D::Request, stop: Stop, usage: Option<Usage>) -> Value {
     let mut reply = Reply::<D>::new(request, &stamp());
     reply.event(TextEvent::Text("Hi.".to_owned()), NOW);
@@ -30,7 +30,7 @@ fn replies(stop: &Stop, usage: Option<Usage>) -> [Value; 3] {
 fn each_end_has_its_word_in_each_protocol() {
     let table: Value = serde_json::from_str(include_str!("fixtures/translate-stop-reasons.json")).unwrap();
     let rows = table["rows"].as_array().unwrap();
-    let mut met = 0;
+    let mut checked = 0;
     for row in rows {
         let stop = match row["meaning"].as_str().unwrap() {
             "natural end" => Stop::End,
@@ -40,20 +40,20 @@ fn each_end_has_its_word_in_each_protocol() {
             "tool call" => Stop::ToolCalls,
             "refused or filtered" => Stop::Refused,
             "paused turn (upstream only)" => Stop::Paused,
-            // No end but a failure: `answers` has those.
+            // A failure: tested in `answers`.
             _ => continue,
         };
-        met += 1;
+        checked += 1;
         let [responses, chat, messages] = replies(&stop, None);
         assert_eq!(responses["status"], row["responses"]["status"], "{row}");
         let reason = row["responses"].get("reason").unwrap_or(&Value::Null);
         assert_eq!(responses["incomplete_details"].get("reason").unwrap_or(&Value::Null), reason, "{row}");
         assert_eq!(chat["choices"][0]["finish_reason"], row["chat"], "{row}");
         assert_eq!(messages["stop_reason"], row["messages"], "{row}");
-        let told = if stop == Stop::StopText("END".to_owned()) { json!("END") } else { Value::Null };
-        assert_eq!(messages["stop_sequence"], told);
+        let expected = if stop == Stop::StopText("END".to_owned()) { json!("END") } else { Value::Null };
+        assert_eq!(messages["stop_sequence"], expected);
     }
-    assert_eq!(met, rows.len() - 1);
+    assert_eq!(checked, rows.len() - 1);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What an upstream's error answers mean, and what of them is told.
+//! Tests of the classification of upstream errors, and of what reaches clients and logs.
 
 use engine::{EngineError, Rejection};
 use proptest::prelude::*;
@@ -7,12 +7,12 @@ use sluicegate_translate::outbound::failure;
 
 use crate::hearing::fixture;
 
-fn told(status: u16, body: &Value) -> EngineError {
+fn classify(status: u16, body: &Value) -> EngineError {
     failure(status, body.to_string().as_bytes(), None)
 }
 
 fn rejected(status: u16, body: &Value) -> (Rejection, Option<String>, String) {
-    match told(status, body) {
+    match classify(status, body) {
         EngineError::Rejected { why, param, message } => (why, param, message),
         other => panic!("{other:?}"),
     }
@@ -45,7 +45,7 @@ fn our_own_answers_are_understood() {
         for case in cases {
             let status = u16::try_from(case["status"].as_u64().unwrap()).unwrap();
             let message = case["body"]["error"]["message"].as_str().unwrap();
-            if let EngineError::Rejected { message: kept, param, .. } = told(status, &case["body"]) {
+            if let EngineError::Rejected { message: kept, param, .. } = classify(status, &case["body"]) {
                 assert_eq!(kept, message);
                 assert_eq!(param.as_deref(), case["body"]["error"]["param"].as_str());
             } else {
@@ -99,17 +99,17 @@ fn a_message_of_which_nothing_is_left_is_replaced() {
     assert_eq!(message, "The prompt is longer than the context of the model.");
 }
 
-/// What an upstream says of its failure goes to the log without keys.
+/// Errors of an upstream are logged without keys.
 #[test]
 fn p07_the_log_has_no_keys_either() {
-    // A key of any form, which no rule for texts would know for one.
+    // A key of a form that the sanitiser does not recognize.
     let body = json!({"error": {"message": "Incorrect API key provided: swordfish.", "code": "invalid_api_key"}});
-    let text = told(401, &body).to_string();
-    assert!(text.ends_with("it does not take our key, status 401: invalid_api_key"), "{text}");
+    let text = classify(401, &body).to_string();
+    assert!(text.ends_with("authentication failed, status 401: invalid_api_key"), "{text}");
 }
 
 proptest! {
-    /// Keys and accounts in an error of an upstream never come out.
+    /// Keys and accounts in an error of an upstream are never forwarded.
     #[test]
     fn p07_canaries_never_come_out(
         key in "(sk-|sk-ant-|org-)[A-Za-z0-9_-]{8,40}", status in 400..600_u16, words in "[a-z \"{},\n]{0,30}",
@@ -122,7 +122,7 @@ proptest! {
             json!({ "error": message }),
         ];
         for body in shapes {
-            let error = told(status, &body);
+            let error = classify(status, &body);
             let everything = format!("{error:?} {error}");
             prop_assert!(!everything.contains(&key), "{}", everything);
         }

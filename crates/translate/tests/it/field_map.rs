@@ -1,4 +1,4 @@
-//! The ledger against the types of the protocols, against what is said, and against its page.
+//! Checks the field map against the types of the protocols, the encoders, and its page.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,13 +8,13 @@ use engine::{EngineError, Format, TextRequest, Turn, UserPart};
 use proptest::prelude::*;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Value, json};
-use sluicegate_translate::field_map::{Disposition, is_open, losses, markdown, rows};
+use sluicegate_translate::field_map::{Disposition, dropped_fields, has_nested_rows, markdown, rows};
 use sluicegate_translate::outbound::Protocol::{self, Chat, Messages, Responses};
 use sluicegate_translate::outbound::encode;
 
 use crate::clients::{SETTINGS, full, neutral, requests};
 
-/// The fields of a type as the ledger names them: as far down as it looks.
+/// The fields of a type, named as in the field map and to the same depth.
 struct Fields {
     client: Protocol,
     document: Value,
@@ -25,30 +25,30 @@ impl Fields {
     fn of<T: JsonSchema>(client: Protocol) -> BTreeSet<String> {
         let document = SchemaGenerator::default().into_root_schema_for::<T>().to_value();
         let mut fields = Self { client, document: document.clone(), found: BTreeSet::new() };
-        fields.inside(&document, "");
+        fields.visit(&document, "");
         fields.found
     }
 
-    /// What the schema says of a value at `field`: of its members, its entries, its alternatives.
-    fn inside(&mut self, schema: &Value, field: &str) {
-        if let Some(place) = schema["$ref"].as_str().and_then(|place| place.strip_prefix('#')) {
-            let target = self.document.pointer(place).unwrap().clone();
-            self.inside(&target, field);
+    /// Visits the schema of the value at `field`: its members, entries and alternatives.
+    fn visit(&mut self, schema: &Value, field: &str) {
+        if let Some(pointer) = schema["$ref"].as_str().and_then(|pointer| pointer.strip_prefix('#')) {
+            let target = self.document.pointer(pointer).unwrap().clone();
+            self.visit(&target, field);
         }
         for branches in ["anyOf", "oneOf", "allOf"].map(|word| &schema[word]) {
-            branches.as_array().into_iter().flatten().for_each(|branch| self.inside(branch, field));
+            branches.as_array().into_iter().flatten().for_each(|branch| self.visit(branch, field));
         }
-        if schema["items"].is_object() && is_open(self.client, field) {
-            self.inside(&schema["items"], &format!("{field}[]"));
+        if schema["items"].is_object() && has_nested_rows(self.client, field) {
+            self.visit(&schema["items"], &format!("{field}[]"));
         }
-        if !field.is_empty() && !is_open(self.client, field) {
+        if !field.is_empty() && !has_nested_rows(self.client, field) {
             return;
         }
         for (name, member) in schema["properties"].as_object().into_iter().flatten() {
             let dot = if field.is_empty() { "" } else { "." };
             let field = format!("{field}{dot}{name}");
             self.found.insert(field.clone());
-            self.inside(member, &field);
+            self.visit(member, &field);
         }
     }
 }
@@ -65,8 +65,9 @@ fn fields(client: Protocol) -> BTreeSet<String> {
 fn every_field_of_the_types_is_in_the_ledger() {
     for client in Protocol::ALL {
         let fields = fields(client);
-        let known =
-            |field: &str| is_open(client, field) || rows().iter().any(|row| (row.client, row.field) == (client, field));
+        let known = |field: &str| {
+            has_nested_rows(client, field) || rows().iter().any(|row| (row.client, row.field) == (client, field))
+        };
         let missing: Vec<_> = fields.iter().filter(|field| !known(field)).collect();
         assert!(fields.len() > 40 && missing.is_empty(), "{client:?}: {missing:?}");
     }
@@ -77,7 +78,11 @@ fn every_row_is_about_a_field() {
     for row in rows() {
         let field = row.field.strip_suffix("[]").unwrap_or(row.field);
         assert!(fields(row.client).contains(field) || UNTYPED.contains(&field), "{:?}: {field}", row.client);
-        assert!(row.towards.iter().all(|(upstream, fate)| *upstream != row.client && row.fate(*upstream) == *fate));
+        assert!(
+            row.dispositions
+                .iter()
+                .all(|(upstream, one)| *upstream != row.client && row.disposition(*upstream) == *one)
+        );
     }
 }
 
@@ -87,16 +92,16 @@ fn the_page_is_current() {
     let (page, kept) = (markdown(), fs::read_to_string(&path).unwrap_or_default());
     if page != kept {
         fs::write(&path, page).unwrap();
-        panic!("LEDGER.md was behind the table and has been written anew: look at it and keep it");
+        panic!("LEDGER.md was out of date and has been regenerated: review and commit it");
     }
 }
 
 #[test]
 fn what_is_lost_is_told_by_name() {
-    let lost = |client, upstream| losses(client, upstream, &full(client)).unwrap();
-    assert_eq!(lost(Responses, Chat), ["tools[]", "reasoning.summary"],);
+    let dropped = |client, upstream| dropped_fields(client, upstream, &full(client)).unwrap();
+    assert_eq!(dropped(Responses, Chat), ["tools[]", "reasoning.summary"],);
     assert_eq!(
-        lost(Responses, Messages),
+        dropped(Responses, Messages),
         [
             "input[].content[].detail",
             "tools[].strict",
@@ -107,12 +112,12 @@ fn what_is_lost_is_told_by_name() {
             "text.format.name",
         ],
     );
-    assert_eq!(lost(Chat, Responses), Vec::<String>::new());
+    assert_eq!(dropped(Chat, Responses), Vec::<String>::new());
     assert_eq!(
-        lost(Chat, Messages),
+        dropped(Chat, Messages),
         ["messages[].content[].image_url.detail", "verbosity", "response_format.json_schema.name"],
     );
-    let lost = |upstream| losses(Messages, upstream, &full(Messages)).unwrap();
+    let dropped = |upstream| dropped_fields(Messages, upstream, &full(Messages)).unwrap();
     let common = [
         "messages[].content[].signature",
         "messages[].content[]",
@@ -120,10 +125,10 @@ fn what_is_lost_is_told_by_name() {
         "tools[]",
         "top_k",
     ];
-    assert_eq!(lost(Responses), common);
-    assert_eq!(lost(Chat), [&common[..], &["thinking.display"]].concat());
-    // Said anew in its own protocol, a request keeps what has a neutral word.
-    assert_eq!(lost(Messages), ["messages[].content[]", "messages[].content[].cache_control", "tools[]"]);
+    assert_eq!(dropped(Responses), common);
+    assert_eq!(dropped(Chat), [&common[..], &["thinking.display"]].concat());
+    // Re-encoded in its own protocol, a request keeps the fields that have a neutral form.
+    assert_eq!(dropped(Messages), ["messages[].content[]", "messages[].content[].cache_control", "tools[]"]);
 }
 
 #[test]
@@ -135,7 +140,7 @@ fn nothing_is_lost_with_what_means_nothing() {
     let messages = json!({ "stop_sequences": [], "mcp_servers": [], "tools": [{ "name": "f", "input_schema": {} }] });
     for (client, body) in [(Chat, chat), (Responses, responses), (Messages, messages)] {
         for upstream in Protocol::ALL {
-            assert_eq!(losses(client, upstream, &body), Ok(Vec::new()), "{client:?} {upstream:?}");
+            assert_eq!(dropped_fields(client, upstream, &body), Ok(Vec::new()), "{client:?} {upstream:?}");
         }
     }
 }
@@ -143,14 +148,14 @@ fn nothing_is_lost_with_what_means_nothing() {
 #[test]
 fn what_nobody_knows_is_lost() {
     let body = json!({ "new": 1, "nothing": null, "not a name": 1, "text": { "new": 1 }, "metadata": { "a": "b" } });
-    assert_eq!(losses(Responses, Chat, &body).unwrap(), ["new", "text.new"]);
+    assert_eq!(dropped_fields(Responses, Chat, &body).unwrap(), ["new", "text.new"]);
     let odd = json!({ "text.format": { "type": "json_object" }, "tools[]": {}, "": 1, "b\r\nc": 1 });
-    assert_eq!(losses(Responses, Messages, &odd), Ok(Vec::new()));
+    assert_eq!(dropped_fields(Responses, Messages, &odd), Ok(Vec::new()));
     let many: serde_json::Map<_, _> = (0..1000).map(|i| (format!("a{i}"), json!(i))).collect();
-    assert_eq!(losses(Chat, Messages, &many.into()).unwrap().len(), 16);
+    assert_eq!(dropped_fields(Chat, Messages, &many.into()).unwrap().len(), 16);
 }
 
-/// A field that is refused: whose, towards whom, its value, where, and whether it has a neutral word.
+/// A refused field: the client's and the upstream's protocol, the value, the path, and true if it has a neutral form.
 type Refusal = (Protocol, Protocol, Value, &'static str, bool);
 
 fn refusals() -> Vec<Refusal> {
@@ -205,28 +210,28 @@ fn with(client: Protocol, fields: &Value) -> Value {
 
 #[test]
 fn what_the_ledger_refuses_is_not_said_either() {
-    for (client, upstream, fields, param, has_word) in refusals() {
+    for (client, upstream, fields, param, is_neutral) in refusals() {
         let body = with(client, &fields);
-        let error = losses(client, upstream, &body).unwrap_err();
+        let error = dropped_fields(client, upstream, &body).unwrap_err();
         assert_eq!((error.kind.status(), error.code, error.param.as_deref()), (400, "unsupported_value", Some(param)));
         let inbound = neutral(client, body.to_string().as_bytes()).unwrap();
-        let said = inbound.map(|inbound| encode::request(upstream, &inbound.request, &SETTINGS));
-        assert_eq!(!matches!(said, Ok(Ok(_))), has_word, "{body}");
+        let encoded = inbound.map(|inbound| encode::request(upstream, &inbound.request, &SETTINGS));
+        assert_eq!(!matches!(encoded, Ok(Ok(_))), is_neutral, "{body}");
     }
     let n = json!({ "n": 2 });
-    assert_eq!(losses(Chat, Messages, &n).unwrap_err().param.as_deref(), Some("n"));
+    assert_eq!(dropped_fields(Chat, Messages, &n).unwrap_err().param.as_deref(), Some("n"));
 }
 
-/// Whether an upstream has no word for something that a client says in one field.
-fn has_no_word(upstream: Protocol, request: &TextRequest) -> bool {
-    let shows = |turn: &Turn| match turn {
+/// Returns true if the upstream's protocol cannot represent a value of the request.
+fn is_unsupported(upstream: Protocol, request: &TextRequest) -> bool {
+    let has_image = |turn: &Turn| match turn {
         Turn::Tool(result) => result.content.iter().any(|part| matches!(part, UserPart::Image { .. })),
         _ => false,
     };
     match upstream {
         Responses => !request.stop.is_empty(),
         Messages => request.format == Format::JsonObject,
-        Chat => request.turns.iter().any(shows),
+        Chat => request.turns.iter().any(has_image),
     }
 }
 
@@ -238,11 +243,11 @@ proptest! {
     ) {
         let Some(Ok(inbound)) = neutral(client, body.to_string().as_bytes()) else { return Ok(()) };
         for upstream in Protocol::ALL.into_iter().filter(|upstream| *upstream != client) {
-            let lost = losses(client, upstream, &body);
-            let said = encode::request(upstream, &inbound.request, &SETTINGS);
-            if has_no_word(upstream, &inbound.request) {
-                prop_assert!(lost.is_err(), "{} {:?}", body, upstream);
-                prop_assert!(matches!(said, Err(EngineError::Unsupported { .. })), "{} {:?}", body, upstream);
+            let dropped = dropped_fields(client, upstream, &body);
+            let encoded = encode::request(upstream, &inbound.request, &SETTINGS);
+            if is_unsupported(upstream, &inbound.request) {
+                prop_assert!(dropped.is_err(), "{} {:?}", body, upstream);
+                prop_assert!(matches!(encoded, Err(EngineError::Unsupported { .. })), "{} {:?}", body, upstream);
             }
         }
     }
@@ -252,25 +257,27 @@ proptest! {
         body in strategies::json_value(),
         client in prop::sample::select(Protocol::ALL.to_vec()),
     ) {
-        let own = losses(client, client, &body).unwrap_or_default();
+        let own = dropped_fields(client, client, &body).unwrap_or_default();
         for upstream in Protocol::ALL {
-            let Ok(lost) = losses(client, upstream, &body) else { continue };
-            prop_assert!(own.iter().all(|name| lost.contains(name)), "{:?} is not all of {:?}", lost, own);
+            let Ok(dropped) = dropped_fields(client, upstream, &body) else { continue };
+            prop_assert!(own.iter().all(|name| dropped.contains(name)), "{:?} is not all of {:?}", dropped, own);
         }
     }
 }
 
 #[test]
 fn the_ledger_holds_each_fate() {
-    let has = |fate: fn(Disposition) -> bool| rows().iter().any(|row| row.towards.iter().any(|(_, one)| fate(*one)));
+    let has = |matches: fn(Disposition) -> bool| {
+        rows().iter().any(|row| row.dispositions.iter().any(|(_, one)| matches(*one)))
+    };
     assert!(
-        has(|fate| matches!(fate, Disposition::Mapped(_)))
-            && has(|fate| fate == Disposition::Dropped)
-            && has(|fate| fate == Disposition::Refused)
+        has(|one| matches!(one, Disposition::Mapped(_)))
+            && has(|one| one == Disposition::Dropped)
+            && has(|one| one == Disposition::Refused)
     );
 }
 
-/// Fields that the papers name and the types keep among their other fields.
+/// Documented fields that the types do not declare.
 const UNTYPED: [&str; 32] = [
     "access_programs",
     "cache_control",

@@ -1,15 +1,15 @@
-//! What the tests of listening have in common.
+//! Helpers for the tests of stream parsing.
 
 use engine::{EngineError, Stop, TextEvent, Usage};
 use sluicegate_translate::outbound::{Protocol, Reader};
 use sse::Decoder;
 
-/// What a model did, put together.
+/// The collected output of a model.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Said {
+pub(crate) struct ModelOutput {
     pub(crate) reasoning: String,
-    pub(crate) seal: String,
-    /// Thoughts that only the model can read.
+    pub(crate) signature: String,
+    /// Reasoning that only the model can decrypt.
     pub(crate) redacted: Vec<String>,
     pub(crate) text: String,
     pub(crate) refusal: String,
@@ -18,34 +18,36 @@ pub(crate) struct Said {
     pub(crate) end: Option<(Stop, Option<Usage>)>,
 }
 
-impl Said {
+impl ModelOutput {
     pub(crate) fn of(events: &[TextEvent]) -> Self {
-        let mut said = Self::default();
+        let mut output = Self::default();
         for (at, event) in events.iter().enumerate() {
             match event.clone() {
-                TextEvent::Reasoning(text) => said.reasoning += &text,
-                TextEvent::ReasoningSignature(text) => said.seal += &text,
-                TextEvent::RedactedReasoning(data) => said.redacted.extend(Some(data).filter(|data| !data.is_empty())),
-                TextEvent::Text(text) => said.text += &text,
-                TextEvent::Refusal(text) => said.refusal += &text,
-                TextEvent::Call { id, name } => said.calls.push((id, name, String::new())),
+                TextEvent::Reasoning(text) => output.reasoning += &text,
+                TextEvent::ReasoningSignature(text) => output.signature += &text,
+                TextEvent::RedactedReasoning(data) => {
+                    output.redacted.extend(Some(data).filter(|data| !data.is_empty()));
+                }
+                TextEvent::Text(text) => output.text += &text,
+                TextEvent::Refusal(text) => output.refusal += &text,
+                TextEvent::Call { id, name } => output.calls.push((id, name, String::new())),
                 TextEvent::Arguments(text) => {
                     let before = &events[at - 1];
                     assert!(matches!(before, TextEvent::Call { .. } | TextEvent::Arguments(_)), "arguments of no call");
-                    said.calls.last_mut().unwrap().2 += &text;
+                    output.calls.last_mut().unwrap().2 += &text;
                 }
                 TextEvent::Finished { stop, usage } => {
                     assert_eq!(at + 1, events.len(), "the end is the last");
-                    said.end = Some((stop, usage));
+                    output.end = Some((stop, usage));
                 }
                 other => panic!("{other:?}"),
             }
         }
-        said
+        output
     }
 }
 
-/// The data of the events in the bytes of a stream, as far as they are whole.
+/// Returns the data of the complete events in a stream.
 pub(crate) fn data(stream: &[u8]) -> Vec<String> {
     let (mut decoder, mut data) = (Decoder::new(), Vec::new());
     decoder.feed(stream.to_vec().into());
@@ -55,28 +57,28 @@ pub(crate) fn data(stream: &[u8]) -> Vec<String> {
     data
 }
 
-/// Everything that is told of events, up to the failure.
-pub(crate) fn listen<D: AsRef<str>>(protocol: Protocol, data: &[D]) -> (Vec<TextEvent>, Result<(), EngineError>) {
+/// Parses a stream, up to its failure if it fails.
+pub(crate) fn parse_stream<D: AsRef<str>>(protocol: Protocol, data: &[D]) -> (Vec<TextEvent>, Result<(), EngineError>) {
     let (mut reader, mut out) = (Reader::new(protocol), Vec::new());
-    let heard = data.iter().try_for_each(|data| reader.event(data.as_ref().as_bytes(), &mut out));
-    let heard = heard.and_then(|()| reader.end(&mut out));
-    assert_eq!(reader.is_finished(), heard.is_ok());
-    (out, heard)
+    let result = data.iter().try_for_each(|data| reader.event(data.as_ref().as_bytes(), &mut out));
+    let result = result.and_then(|()| reader.end(&mut out));
+    assert_eq!(reader.is_finished(), result.is_ok());
+    (out, result)
 }
 
-/// What a stream says that ends well.
-pub(crate) fn said<D: AsRef<str>>(protocol: Protocol, data: &[D]) -> Said {
-    let (events, heard) = listen(protocol, data);
-    heard.unwrap();
-    Said::of(&events)
+/// Parses a stream that succeeds.
+pub(crate) fn parse_ok<D: AsRef<str>>(protocol: Protocol, data: &[D]) -> ModelOutput {
+    let (events, result) = parse_stream(protocol, data);
+    result.unwrap();
+    ModelOutput::of(&events)
 }
 
-/// A file of the fixtures.
+/// Reads a fixture.
 pub(crate) fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(format!("{}/tests/it/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
 }
 
-/// The streams and replies of a protocol among the fixtures.
+/// Returns the names of the fixtures with this prefix.
 pub(crate) fn fixtures(prefix: &str) -> Vec<String> {
     let dir = std::fs::read_dir(format!("{}/tests/it/fixtures", env!("CARGO_MANIFEST_DIR"))).unwrap();
     let names = dir.map(|file| file.unwrap().file_name().into_string().unwrap());

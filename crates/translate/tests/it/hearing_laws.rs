@@ -1,4 +1,4 @@
-//! What our own encoders write is read back the same; a stream that is cut or spoilt is never taken for a whole one.
+//! Properties: parsing reverses encoding, and a truncated or corrupted stream is never taken for a complete one.
 
 use engine::{EngineError, Stop, TextEvent, Usage};
 use proptest::collection::vec;
@@ -8,13 +8,13 @@ use sluicegate_translate::inbound::{Answer, Chat, ClientProtocol, Messages, Repl
 use sluicegate_translate::outbound::{Protocol, Reader, reply};
 use sse::Decoder;
 
-use crate::hearing::{Said, data, fixture, fixtures, listen, said};
+use crate::hearing::{ModelOutput, data, fixture, fixtures, parse_ok, parse_stream};
 use crate::{NOW, chat_request, messages_request, responses_request, stamp};
 
-/// Something that a model does, in pieces.
-fn act() -> impl Strategy<Value = Vec<TextEvent>> {
+/// One step of a model, in pieces.
+fn step() -> impl Strategy<Value = Vec<TextEvent>> {
     let words = "[a-z\u{e9}\u{2028}\u{1f600}\"\\\\\r\n{}: ]{0,6}";
-    let say = |event: fn(String) -> TextEvent| words.prop_map(move |text| vec![event(text)]);
+    let text_event = |event: fn(String) -> TextEvent| words.prop_map(move |text| vec![event(text)]);
     let input = prop_oneof![
         Just("{}".to_owned()),
         Just(String::new()),
@@ -22,11 +22,11 @@ fn act() -> impl Strategy<Value = Vec<TextEvent>> {
     ];
     let call = (0..9_u8, "[a-z_]{1,6}", input, vec(any::<prop::sample::Index>(), 0..3));
     prop_oneof![
-        say(TextEvent::Text),
-        say(TextEvent::Reasoning),
-        say(TextEvent::ReasoningSignature),
-        say(TextEvent::RedactedReasoning),
-        say(TextEvent::Refusal),
+        text_event(TextEvent::Text),
+        text_event(TextEvent::Reasoning),
+        text_event(TextEvent::ReasoningSignature),
+        text_event(TextEvent::RedactedReasoning),
+        text_event(TextEvent::Refusal),
         call.prop_map(|(number, name, input, cuts)| {
             let mut events = vec![TextEvent::Call { id: format!("call_{number}"), name }];
             events.extend(pieces(&input, &cuts).into_iter().map(TextEvent::Arguments));
@@ -54,21 +54,21 @@ prop_compose! {
     }
 }
 
-/// Everything that a model does, to the end.
-fn doings() -> impl Strategy<Value = Vec<TextEvent>> {
-    (vec(act(), 0..8), stop(), prop::option::of(usage())).prop_map(|(acts, stop, usage)| {
-        let mut events: Vec<_> = acts.into_iter().flatten().collect();
+/// The complete output of a model.
+fn model_events() -> impl Strategy<Value = Vec<TextEvent>> {
+    (vec(step(), 0..8), stop(), prop::option::of(usage())).prop_map(|(steps, stop, usage)| {
+        let mut events: Vec<_> = steps.into_iter().flatten().collect();
         events.push(TextEvent::Finished { stop, usage });
         events
     })
 }
 
-/// What of it a protocol can say.
-fn sayable(protocol: Protocol, events: &[TextEvent]) -> Said {
-    let mut said = Said::of(events);
-    let (stop, usage) = said.end.take().unwrap();
-    let (called, refused) = (!said.calls.is_empty(), !said.refusal.is_empty());
-    said.calls.iter_mut().for_each(|(_, _, arguments)| *arguments = normal(arguments));
+/// The part of the output that a protocol can represent.
+fn representable(protocol: Protocol, events: &[TextEvent]) -> ModelOutput {
+    let mut output = ModelOutput::of(events);
+    let (stop, usage) = output.end.take().unwrap();
+    let (called, refused) = (!output.calls.is_empty(), !output.refusal.is_empty());
+    output.calls.iter_mut().for_each(|(_, _, arguments)| *arguments = normalized(arguments));
     let natural = if called { Stop::ToolCalls } else { Stop::End };
     let stop = match (protocol, stop) {
         (Protocol::Messages, Stop::End) if refused => Stop::Refused,
@@ -79,25 +79,25 @@ fn sayable(protocol: Protocol, events: &[TextEvent]) -> Said {
         (_, stop @ (Stop::MaxTokens | Stop::Refused)) => stop,
         _ => natural,
     };
-    // Chat tells only the sums, Messages no reasoning, and where Messages has no counts it has zeros.
+    // Chat has only the sums, Messages has no reasoning tokens, and missing counts are zeros in Messages.
     let usage = match protocol {
         Protocol::Responses => usage,
         Protocol::Chat => usage.map(|usage| Usage { input: usage.input, output: usage.output, ..Usage::default() }),
         Protocol::Messages => Some(Usage { reasoning: 0, ..usage.unwrap_or_default() }),
     };
     if protocol == Protocol::Messages {
-        said.text = spoken(events);
-        said.refusal.clear();
+        output.text = text_and_refusals(events);
+        output.refusal.clear();
     } else {
-        said.seal.clear();
-        said.redacted.clear();
+        output.signature.clear();
+        output.redacted.clear();
     }
-    said.end = Some((stop, usage));
-    said
+    output.end = Some((stop, usage));
+    output
 }
 
-/// Text and refusals in the order in which they came: Messages has no word for a refusal.
-fn spoken(events: &[TextEvent]) -> String {
+/// Returns text and refusals in their order: Messages has no separate form for refusals.
+fn text_and_refusals(events: &[TextEvent]) -> String {
     let texts = events.iter().filter_map(|event| match event {
         TextEvent::Text(text) | TextEvent::Refusal(text) => Some(text.as_str()),
         _ => None,
@@ -105,18 +105,18 @@ fn spoken(events: &[TextEvent]) -> String {
     texts.collect()
 }
 
-/// Arguments as JSON; none are an empty object, or none when the model was cut off before them.
-fn normal(arguments: &str) -> String {
+/// Returns arguments as normalized JSON. Empty arguments become an empty object.
+fn normalized(arguments: &str) -> String {
     match arguments {
         "" => "{}".to_owned(),
         text => serde_json::from_str::<Value>(text).map_or(text.to_owned(), |value| value.to_string()),
     }
 }
 
-/// What was read, as [`sayable`] states it.
-fn stated(mut said: Said) -> Said {
-    said.calls.iter_mut().for_each(|(_, _, arguments)| *arguments = normal(arguments));
-    said
+/// Normalizes parsed output as [`representable`] does.
+fn with_normalized_calls(mut output: ModelOutput) -> ModelOutput {
+    output.calls.iter_mut().for_each(|(_, _, arguments)| *arguments = normalized(arguments));
+    output
 }
 
 fn stream<D: ClientProtocol>(request: &D::Request, events: &[TextEvent]) -> Vec<u8> {
@@ -129,44 +129,45 @@ fn stream<D: ClientProtocol>(request: &D::Request, events: &[TextEvent]) -> Vec<
     out
 }
 
-fn whole<D: ClientProtocol>(request: &D::Request, events: &[TextEvent]) -> Vec<u8> {
+fn complete_reply<D: ClientProtocol>(request: &D::Request, events: &[TextEvent]) -> Vec<u8> {
     let mut reply = Reply::<D>::new(request, &stamp());
     events.iter().for_each(|event| reply.event(event.clone(), NOW));
     serde_json::to_vec(&reply.finish().unwrap()).unwrap()
 }
 
 proptest! {
-    /// Whatever a model does is told in each protocol so that the same is read back.
+    /// Any output of a model, encoded in a protocol, parses back to the same output.
     #[test]
-    fn s16_a_stream_of_ours_is_read_back(events in doings()) {
+    fn s16_a_stream_of_ours_is_read_back(events in model_events()) {
         let streams = [
             (Protocol::Responses, stream::<Responses>(&responses_request(), &events)),
             (Protocol::Chat, stream::<Chat>(&chat_request(), &events)),
             (Protocol::Messages, stream::<Messages>(&messages_request(), &events)),
         ];
         for (protocol, stream) in streams {
-            prop_assert_eq!(stated(said(protocol, &data(&stream))), sayable(protocol, &events), "{:?}", protocol);
+            let parsed = with_normalized_calls(parse_ok(protocol, &data(&stream)));
+            prop_assert_eq!(parsed, representable(protocol, &events), "{:?}", protocol);
         }
     }
 
     #[test]
-    fn a_reply_of_ours_is_read_back(events in doings()) {
+    fn a_reply_of_ours_is_read_back(events in model_events()) {
         let replies = [
-            (Protocol::Responses, whole::<Responses>(&responses_request(), &events)),
-            (Protocol::Chat, whole::<Chat>(&chat_request(), &events)),
-            (Protocol::Messages, whole::<Messages>(&messages_request(), &events)),
+            (Protocol::Responses, complete_reply::<Responses>(&responses_request(), &events)),
+            (Protocol::Chat, complete_reply::<Chat>(&chat_request(), &events)),
+            (Protocol::Messages, complete_reply::<Messages>(&messages_request(), &events)),
         ];
         for (protocol, body) in replies {
-            let said = Said::of(&reply(protocol, &body).unwrap());
-            let mut owed = sayable(protocol, &events);
-            if let (Protocol::Chat, Some((_, usage))) = (protocol, &mut owed.end) {
+            let output = ModelOutput::of(&reply(protocol, &body).unwrap());
+            let mut expected = representable(protocol, &events);
+            if let (Protocol::Chat, Some((_, usage))) = (protocol, &mut expected.end) {
                 usage.get_or_insert_default();
             }
-            prop_assert_eq!(stated(said), owed, "{:?}", protocol);
+            prop_assert_eq!(with_normalized_calls(output), expected, "{:?}", protocol);
         }
     }
 
-    /// Any events in any order come to one end or to a failure, and to nothing behind it.
+    /// Any events in any order produce one end or a failure, and nothing after it.
     #[test]
     fn s16_any_events_have_at_most_one_end(
         protocol in prop::sample::select(ALL.to_vec()),
@@ -175,17 +176,17 @@ proptest! {
         let pool: Vec<_> = streams().into_iter().flat_map(|(_, stream)| data(&stream)).collect();
         let (mut reader, mut out) = (Reader::new(protocol), Vec::new());
         for (pick, place, how) in picks {
-            let event = spoilt(pick.get::<String>(&pool), place, how);
+            let event = corrupted(pick.get::<String>(&pool), place, how);
             let (before, was_finished) = (out.len(), reader.is_finished());
-            let heard = reader.event(&event, &mut out);
+            let result = reader.event(&event, &mut out);
             prop_assert!(!(was_finished && out.len() > before), "nothing after the end");
-            prop_assert!(heard.is_ok() || out.len() == before, "nothing of a failure");
+            prop_assert!(result.is_ok() || out.len() == before, "nothing of a failure");
         }
         let ended = reader.end(&mut out);
         let ends = out.iter().filter(|event| matches!(event, TextEvent::Finished { .. })).count();
         prop_assert_eq!(ends, usize::from(reader.is_finished()));
         prop_assert_eq!(ended.is_ok(), reader.is_finished());
-        Said::of(&out);
+        ModelOutput::of(&out);
     }
 
     #[test]
@@ -194,15 +195,15 @@ proptest! {
         pick in any::<prop::sample::Index>(), place in any::<prop::sample::Index>(), how in any::<u8>(),
     ) {
         let names: Vec<_> = ["responses-response", "chat-response", "messages-response"].map(fixtures).concat();
-        let body = spoilt(std::str::from_utf8(&fixture(pick.get::<String>(&names))).unwrap(), place, how);
+        let body = corrupted(std::str::from_utf8(&fixture(pick.get::<String>(&names))).unwrap(), place, how);
         if let Ok(events) = reply(protocol, &body) {
-            prop_assert!(Said::of(&events).end.is_some());
+            prop_assert!(ModelOutput::of(&events).end.is_some());
         }
     }
 }
 
-/// An event with a member renamed, a value of another type, a piece cut out, or as it was.
-fn spoilt(event: &str, place: prop::sample::Index, how: u8) -> Vec<u8> {
+/// Corrupts an event: truncates it, changes a byte, a value or a member's name, or leaves it unchanged.
+fn corrupted(event: &str, place: prop::sample::Index, how: u8) -> Vec<u8> {
     let mut bytes = event.as_bytes().to_vec();
     let at = place.index(bytes.len().max(1));
     match how % 6 {
@@ -219,18 +220,20 @@ fn spoilt(event: &str, place: prop::sample::Index, how: u8) -> Vec<u8> {
 #[test]
 fn a_stream_that_is_cut_anywhere_is_not_taken_for_a_whole_one() {
     for (protocol, stream) in streams() {
-        let all = listen(protocol, &data(&stream)).0;
-        let mut whole_events = usize::MAX;
+        let all = parse_stream(protocol, &data(&stream)).0;
+        let mut complete_events = usize::MAX;
         for cut in 0..=stream.len() {
             let data = data(&stream[..cut]);
-            // Within an event nothing changes.
-            if std::mem::replace(&mut whole_events, data.len()) == data.len() {
+            // Offsets within one event give the same result.
+            if std::mem::replace(&mut complete_events, data.len()) == data.len() {
                 continue;
             }
-            let (events, heard) = listen(protocol, &data);
-            match heard {
-                Ok(()) => assert_eq!(Said::of(&events), without_lost_usage(&events, &all)),
-                Err(error) => assert!(!finished(&events) && told(&error) && all.starts_with(&events), "{error:?}"),
+            let (events, result) = parse_stream(protocol, &data);
+            match result {
+                Ok(()) => assert_eq!(ModelOutput::of(&events), without_lost_usage(&events, &all)),
+                Err(error) => {
+                    assert!(!finished(&events) && is_upstream_failure(&error) && all.starts_with(&events), "{error:?}");
+                }
             }
         }
     }
@@ -239,7 +242,7 @@ fn a_stream_that_is_cut_anywhere_is_not_taken_for_a_whole_one() {
 #[test]
 fn chunks_do_not_matter() {
     for (protocol, stream) in streams() {
-        let all = listen(protocol, &data(&stream)).0;
+        let all = parse_stream(protocol, &data(&stream)).0;
         for size in [1, 2, 3, 7, 64, 1024] {
             let (mut decoder, mut reader, mut out) = (Decoder::new(), Reader::new(protocol), Vec::new());
             for chunk in stream.chunks(size) {
@@ -256,26 +259,26 @@ fn chunks_do_not_matter() {
     }
 }
 
-/// All that was said. The usage of a Chat stream that broke off behind its finish reason is not known.
-fn without_lost_usage(events: &[TextEvent], all: &[TextEvent]) -> Said {
-    let mut said = Said::of(all);
+/// Returns the complete output. The usage of a Chat stream that was truncated after its finish reason is not known.
+fn without_lost_usage(events: &[TextEvent], all: &[TextEvent]) -> ModelOutput {
+    let mut output = ModelOutput::of(all);
     if matches!(events.last(), Some(TextEvent::Finished { usage: None, .. })) {
-        said.end = said.end.map(|(stop, _)| (stop, None));
+        output.end = output.end.map(|(stop, _)| (stop, None));
     }
-    said
+    output
 }
 
 fn finished(events: &[TextEvent]) -> bool {
     matches!(events.last(), Some(TextEvent::Finished { .. }))
 }
 
-/// Whether a failure says whose it is.
-fn told(error: &EngineError) -> bool {
+/// Returns true for failures that are attributed to the upstream.
+fn is_upstream_failure(error: &EngineError) -> bool {
     use EngineError::{Overloaded, RateLimited, Rejected, Truncated, Upstream};
     matches!(error, Truncated(_) | Upstream(_) | Overloaded { .. } | RateLimited { .. } | Rejected { .. })
 }
 
-/// The streams among the fixtures.
+/// Returns the streams among the fixtures.
 fn streams() -> Vec<(Protocol, Vec<u8>)> {
     let prefixes = [
         (Protocol::Responses, "responses-stream"),

@@ -1,4 +1,4 @@
-//! Requests for pictures, and what an engine makes of them.
+//! Tests of image requests and of the events of image answers.
 
 use engine::{
     Background, ImageEdit, ImageEvent, ImageFormat, ImageRequest, ImageTraits, ImageUsage, Pixels, Quality, Size,
@@ -14,8 +14,8 @@ fn request(body: &str) -> ImageRequest {
     image_request(&generation, "m", None)
 }
 
-/// What a request means that says as little as can be.
-fn least() -> ImageRequest {
+/// The neutral form of a minimal request.
+fn minimal() -> ImageRequest {
     ImageRequest {
         model: "m".to_owned(),
         prompt: "A boat".to_owned(),
@@ -33,9 +33,9 @@ fn least() -> ImageRequest {
 
 #[test]
 fn what_is_absent_or_auto_is_left_to_the_engine() {
-    assert_eq!(request(r#"{"prompt":"A boat"}"#), least());
+    assert_eq!(request(r#"{"prompt":"A boat"}"#), minimal());
     let auto = request(r#"{"prompt":"A boat","size":"auto","quality":"auto","background":"auto"}"#);
-    assert_eq!(auto, ImageRequest { size: Size::Auto, ..least() });
+    assert_eq!(auto, ImageRequest { size: Size::Auto, ..minimal() });
 }
 
 #[test]
@@ -53,11 +53,11 @@ fn every_field_is_carried() {
         compression: Some(50),
         previews: 3,
         seed: Some(-7),
-        ..least()
+        ..minimal()
     };
     assert_eq!(full, expected);
     let plain = request(r#"{"prompt":"A boat","partial_images":3}"#);
-    assert_eq!(plain.previews, 0, "nobody would see them");
+    assert_eq!(plain.previews, 0, "previews need a stream");
     let edit = ImageEdit { references: vec![b"a".as_slice().into()], mask: None };
     let generation = Generation { prompt: "A boat".to_owned(), ..Generation::default() };
     assert_eq!(image_request(&generation, "m", Some(edit.clone())).edit, Some(edit));
@@ -83,7 +83,7 @@ fn what_an_engine_does_is_told_within_the_grammar() {
         let mut ids = Vec::new();
         let steps = [ImageEvent::Preview(b"first"[..].into()), finished(3), finished(0)];
         for step in steps {
-            assert!(!pictures.are_all_there());
+            assert!(!pictures.is_complete());
             let event = pictures.event(&step, NOW).unwrap();
             grammar.push(&event).unwrap();
             if let Event::GenerationCompleted(last) | Event::EditCompleted(last) = event {
@@ -93,7 +93,7 @@ fn what_an_engine_does_is_told_within_the_grammar() {
                 ids.push(last.generation_id.unwrap());
             }
         }
-        assert!(pictures.are_all_there());
+        assert!(pictures.is_complete());
         grammar.finish().unwrap();
         assert_ne!(ids[0], ids[1]);
     }
@@ -103,8 +103,8 @@ fn what_an_engine_does_is_told_within_the_grammar() {
 fn a_failure_is_told_once_and_ends_all() {
     let mut pictures = Pictures::new(Operation::Edit, &TRAITS, 1, 5);
     let cause = ApiError::new(wire::ErrorKind::Internal, "upstream_error", "a secret");
-    let told = pictures.fail(&cause).unwrap();
-    assert!(told.data().contains("server_error") && !told.data().contains("secret"), "{}", told.data());
+    let failure = pictures.fail(&cause).unwrap();
+    assert!(failure.data().contains("server_error") && !failure.data().contains("secret"), "{}", failure.data());
     assert_eq!((pictures.fail(&cause), pictures.event(&finished(1), NOW)), (None, None));
-    assert!(!pictures.are_all_there());
+    assert!(!pictures.is_complete());
 }

@@ -1,6 +1,6 @@
-//! Translation held against its tables, and the laws that hold for whatever a model does.
+//! Checks the translations against their tables, and properties that hold for any output of a model.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
+#![allow(clippy::unwrap_used, reason = "test helpers may panic")]
 
 mod answers;
 mod clients;
@@ -18,12 +18,12 @@ mod round_trip;
 
 use sluicegate_translate::inbound::Stamp;
 
-/// What an answer is about, in all tests.
+/// The stamp of all answers.
 fn stamp() -> Stamp {
     Stamp { bits: 7, created_at: NOW }
 }
 
-/// A request for a message, as each protocol says it.
+/// A minimal request in each protocol.
 fn responses_request() -> responses::ValidRequest {
     let body = br#"{"model":"m","input":[{"role":"user","content":"Hi."}],"tools":[{"type":"function","name":"f"}]}"#;
     responses::Request::read(body).unwrap().validate(&responses::Rules::default()).unwrap()

@@ -1,4 +1,4 @@
-//! Neutral requests in the words of each upstream, against the table of wire-reference §9.1.
+//! Tests of neutral requests encoded for each upstream protocol.
 
 use engine::{EngineError, TextRequest};
 use proptest::prelude::*;
@@ -9,31 +9,31 @@ use wire::Violations;
 
 use crate::clients::{SETTINGS, neutral, read_chat, read_messages, read_responses, requests};
 
-/// A client's request that keeps the rules of its protocol and has neutral words.
+/// Returns the neutral form of a valid client request.
 fn request(client: Protocol, body: &Value) -> TextRequest {
     neutral(client, body.to_string().as_bytes()).unwrap().unwrap().request
 }
 
-fn say(client: Protocol, upstream: Protocol, body: &Value) -> (Value, Vec<DroppedField>) {
-    let spoken = encode::request(upstream, &request(client, body), &SETTINGS).unwrap();
-    (serde_json::from_slice(&spoken.body).unwrap(), spoken.dropped)
+fn encode_for(client: Protocol, upstream: Protocol, body: &Value) -> (Value, Vec<DroppedField>) {
+    let result = encode::request(upstream, &request(client, body), &SETTINGS).unwrap();
+    (serde_json::from_slice(&result.body).unwrap(), result.dropped)
 }
 
 #[track_caller]
-fn assert_refused(client: Protocol, upstream: Protocol, body: &Value, told: &str) {
+fn assert_refused(client: Protocol, upstream: Protocol, body: &Value, expected: &str) {
     match encode::request(upstream, &request(client, body), &SETTINGS) {
-        Err(EngineError::Unsupported { reason, .. }) => assert!(reason.contains(told), "{reason}"),
+        Err(EngineError::Unsupported { reason, .. }) => assert!(reason.contains(expected), "{reason}"),
         other => panic!("{other:?}"),
     }
 }
 
-/// A request of these messages for a client of Chat Completions.
+/// Returns a Chat Completions request with these messages.
 fn chat(messages: Value) -> Value {
     json!({ "model": "m", "messages": messages })
 }
 
-/// Whether an upstream would take the body.
-fn read(upstream: Protocol, body: &[u8]) -> Result<(), Violations> {
+/// Validates a body as an upstream would.
+fn validate(upstream: Protocol, body: &[u8]) -> Result<(), Violations> {
     match upstream {
         Responses => read_responses(body).map(drop),
         Chat => read_chat(body).map(drop),
@@ -44,13 +44,13 @@ fn read(upstream: Protocol, body: &[u8]) -> Result<(), Violations> {
 #[track_caller]
 fn assert_fixture(fixture: &str, client: Protocol, upstream: Protocol) {
     let fixture: Value = serde_json::from_str(fixture).unwrap();
-    let (mut said, dropped) = say(client, upstream, &fixture["input"]);
+    let (mut encoded, dropped) = encode_for(client, upstream, &fixture["input"]);
     if upstream == Messages {
-        // A tool of Messages is `custom` with and without saying so.
-        let tools = said["tools"].as_array_mut().unwrap().iter_mut();
+        // The type `custom` of a Messages tool is optional.
+        let tools = encoded["tools"].as_array_mut().unwrap().iter_mut();
         tools.for_each(|tool| assert_eq!(tool.as_object_mut().unwrap().shift_remove("type"), Some(json!("custom"))));
     }
-    assert_eq!((said, dropped), (fixture["output"].clone(), Vec::new()));
+    assert_eq!((encoded, dropped), (fixture["output"].clone(), Vec::new()));
 }
 
 #[test]
@@ -72,8 +72,8 @@ fn messages_to_chat() {
 fn a_stream_is_asked_for_with_its_usage() {
     let request = request(Chat, &chat(json!([{ "role": "user", "content": "Hi." }])));
     let streams = |upstream| {
-        let spoken = encode::request(upstream, &request, &Settings { stream: true, ..SETTINGS }).unwrap();
-        serde_json::from_slice::<Value>(&spoken.body).unwrap()
+        let result = encode::request(upstream, &request, &Settings { stream: true, ..SETTINGS }).unwrap();
+        serde_json::from_slice::<Value>(&result.body).unwrap()
     };
     let body = streams(Chat);
     assert_eq!((&body["stream"], &body["stream_options"]), (&json!(true), &json!({ "include_usage": true })));
@@ -91,13 +91,13 @@ fn ids_stay_together_when_they_are_replaced() {
             { "id": "odd id", "type": "function", "function": { "name": "f", "arguments": " " } } ] },
         { "role": "tool", "tool_call_id": "odd id", "content": "4" },
     ]));
-    let (said, _) = say(Chat, Messages, &body);
-    let (call, result) = (&said["messages"][1]["content"][0], &said["messages"][2]["content"][0]);
+    let (encoded, _) = encode_for(Chat, Messages, &body);
+    let (call, result) = (&encoded["messages"][1]["content"][0], &encoded["messages"][2]["content"][0]);
     assert_eq!(call["id"], result["tool_use_id"]);
     assert_eq!((call["id"].as_str().unwrap().len(), &call["input"]), (37, &json!({})));
-    let (said, _) = say(Chat, Responses, &body);
-    assert_eq!(said["input"][1]["call_id"], call["id"]);
-    assert_eq!(said["input"][2]["call_id"], call["id"]);
+    let (encoded, _) = encode_for(Chat, Responses, &body);
+    assert_eq!(encoded["input"][1]["call_id"], call["id"]);
+    assert_eq!(encoded["input"][2]["call_id"], call["id"]);
 }
 
 #[test]
@@ -109,16 +109,16 @@ fn neighbours_of_one_side_become_one_message() {
         { "role": "assistant", "content": "Three." }, { "role": "assistant", "content": "Four." },
         { "role": "user", "content": "Five." },
     ]));
-    let (said, dropped) = say(Chat, Messages, &body);
+    let (encoded, dropped) = encode_for(Chat, Messages, &body);
     let text = |text: &str| json!({ "type": "text", "text": text });
     let expected = json!([
         { "role": "user", "content": [text("One."), text("Two.")] },
         { "role": "assistant", "content": [text("Three."), text("Four.")] },
         { "role": "user", "content": [text("Five.")] },
     ]);
-    assert_eq!((&said["messages"], dropped.len()), (&expected, 0));
-    let (said, _) = say(Chat, Chat, &body);
-    assert_eq!(said["messages"][3], json!({ "role": "assistant", "content": "Three.\n\nFour." }));
+    assert_eq!((&encoded["messages"], dropped.len()), (&expected, 0));
+    let (encoded, _) = encode_for(Chat, Chat, &body);
+    assert_eq!(encoded["messages"][3], json!({ "role": "assistant", "content": "Three.\n\nFour." }));
 }
 
 #[test]
@@ -128,8 +128,9 @@ fn results_come_before_what_the_user_says() {
         { "role": "user", "content": "Hi." }, { "role": "assistant", "tool_calls": [call] },
         { "role": "user", "content": "Wait." }, { "role": "tool", "tool_call_id": "c", "content": "4" },
     ]));
-    let (said, _) = say(Chat, Messages, &body);
-    let kinds: Vec<_> = said["messages"][2]["content"].as_array().unwrap().iter().map(|block| &block["type"]).collect();
+    let (encoded, _) = encode_for(Chat, Messages, &body);
+    let kinds: Vec<_> =
+        encoded["messages"][2]["content"].as_array().unwrap().iter().map(|block| &block["type"]).collect();
     assert_eq!(kinds, ["tool_result", "text"]);
 }
 
@@ -140,12 +141,12 @@ fn instructions_in_the_midst_keep_their_place_or_lose_it() {
         { "role": "user", "content": "Hi." },
         { "role": "developer", "content": "B." },
     ]));
-    let (said, dropped) = say(Chat, Messages, &body);
-    assert_eq!((&said["system"], dropped), (&json!("A.\n\nB."), vec![DroppedField::SystemPosition]));
-    let (said, dropped) = say(Chat, Responses, &body);
-    assert_eq!((&said["instructions"], dropped), (&json!("A."), Vec::new()));
+    let (encoded, dropped) = encode_for(Chat, Messages, &body);
+    assert_eq!((&encoded["system"], dropped), (&json!("A.\n\nB."), vec![DroppedField::SystemPosition]));
+    let (encoded, dropped) = encode_for(Chat, Responses, &body);
+    assert_eq!((&encoded["instructions"], dropped), (&json!("A."), Vec::new()));
     assert_eq!(
-        said["input"][1],
+        encoded["input"][1],
         json!({ "type": "message", "role": "system", "content": [{ "type": "input_text", "text": "B." }] })
     );
 }
@@ -159,9 +160,9 @@ fn a_failed_result_says_so() {
             { "type": "tool_result", "tool_use_id": "c", "content": "No.", "is_error": true },
         ] },
     ] });
-    assert_eq!(say(Messages, Chat, &body).0["messages"][2]["content"], "[error] No.");
-    assert_eq!(say(Messages, Responses, &body).0["input"][2]["output"], "[error] No.");
-    assert_eq!(say(Messages, Messages, &body).0["messages"][2], body["messages"][2]);
+    assert_eq!(encode_for(Messages, Chat, &body).0["messages"][2]["content"], "[error] No.");
+    assert_eq!(encode_for(Messages, Responses, &body).0["input"][2]["output"], "[error] No.");
+    assert_eq!(encode_for(Messages, Messages, &body).0["messages"][2], body["messages"][2]);
 }
 
 #[test]
@@ -174,14 +175,17 @@ fn thoughts_go_where_they_are_taken() {
             { "role": "assistant", "content": "Hello.", "reasoning_content": "Hm.", "tool_calls": call },
         ]))
     };
-    let (said, dropped) = say(Chat, Chat, &thinks(true));
-    assert_eq!((&said["messages"][1]["reasoning_content"], dropped), (&json!("Hm."), Vec::new()));
-    let (said, dropped) = say(Chat, Chat, &thinks(false));
-    assert_eq!((said["messages"][1].get("reasoning_content"), dropped), (None, vec![DroppedField::Reasoning]));
-    let (said, dropped) = say(Chat, Messages, &thinks(true));
-    assert_eq!((&said["messages"][1]["content"][0]["type"], dropped), (&json!("text"), vec![DroppedField::Reasoning]));
-    let (said, dropped) = say(Chat, Responses, &thinks(false));
-    assert_eq!((&said["input"][1]["summary"][0]["text"], dropped), (&json!("Hm."), Vec::new()));
+    let (encoded, dropped) = encode_for(Chat, Chat, &thinks(true));
+    assert_eq!((&encoded["messages"][1]["reasoning_content"], dropped), (&json!("Hm."), Vec::new()));
+    let (encoded, dropped) = encode_for(Chat, Chat, &thinks(false));
+    assert_eq!((encoded["messages"][1].get("reasoning_content"), dropped), (None, vec![DroppedField::Reasoning]));
+    let (encoded, dropped) = encode_for(Chat, Messages, &thinks(true));
+    assert_eq!(
+        (&encoded["messages"][1]["content"][0]["type"], dropped),
+        (&json!("text"), vec![DroppedField::Reasoning])
+    );
+    let (encoded, dropped) = encode_for(Chat, Responses, &thinks(false));
+    assert_eq!((&encoded["input"][1]["summary"][0]["text"], dropped), (&json!("Hm."), Vec::new()));
 }
 
 #[test]
@@ -192,9 +196,9 @@ fn thoughts_without_words_are_not_told_as_empty_ones() {
         { "type": "function_call", "call_id": "c", "name": "f", "arguments": "{}" },
         { "type": "function_call_output", "call_id": "c", "output": "1" },
     ] });
-    let (said, _) = say(Responses, Chat, &body);
-    let turn = &said["messages"][1];
-    assert_eq!((&turn["tool_calls"][0]["id"], turn.get("reasoning_content")), (&json!("c"), None), "{said}");
+    let (encoded, _) = encode_for(Responses, Chat, &body);
+    let turn = &encoded["messages"][1];
+    assert_eq!((&turn["tool_calls"][0]["id"], turn.get("reasoning_content")), (&json!("c"), None), "{encoded}");
 }
 
 #[test]
@@ -202,8 +206,8 @@ fn effort_and_budget_mean_each_other() {
     let effort = |effort: &str| {
         let body =
             json!({ "model": "m", "input": [{ "role": "user", "content": "Hi." }], "reasoning": { "effort": effort } });
-        let (said, _) = say(Responses, Messages, &body);
-        (said["thinking"]["type"].clone(), said["output_config"]["effort"].clone())
+        let (encoded, _) = encode_for(Responses, Messages, &body);
+        (encoded["thinking"]["type"].clone(), encoded["output_config"]["effort"].clone())
     };
     assert_eq!(effort("minimal"), (json!("adaptive"), json!("low")));
     assert_eq!(effort("xhigh"), (json!("adaptive"), json!("xhigh")));
@@ -211,7 +215,7 @@ fn effort_and_budget_mean_each_other() {
     let budget = |tokens: u64| {
         let body = json!({ "model": "m", "max_tokens": 9, "messages": [{ "role": "user", "content": "Hi." }],
             "thinking": { "type": "enabled", "budget_tokens": tokens, "display": "summarized" } });
-        let (chat, responses) = (say(Messages, Chat, &body).0, say(Messages, Responses, &body).0);
+        let (chat, responses) = (encode_for(Messages, Chat, &body).0, encode_for(Messages, Responses, &body).0);
         assert_eq!(responses["reasoning"], json!({ "effort": chat["reasoning_effort"], "summary": "auto" }));
         chat["reasoning_effort"].clone()
     };
@@ -222,15 +226,15 @@ fn effort_and_budget_mean_each_other() {
 fn sampling_is_bent_or_left_out() {
     let body =
         json!({ "model": "m", "messages": [{ "role": "user", "content": "Hi." }], "temperature": 1.5, "top_p": 0.5 });
-    let (said, dropped) = say(Chat, Messages, &body);
+    let (encoded, dropped) = encode_for(Chat, Messages, &body);
     assert_eq!(
-        (&said["temperature"], &said["top_p"], dropped),
+        (&encoded["temperature"], &encoded["top_p"], dropped),
         (&json!(1.0), &json!(0.5), vec![DroppedField::Temperature])
     );
-    let spoken = encode::request(Messages, &request(Chat, &body), &Settings { sampling: false, ..SETTINGS }).unwrap();
-    let said: Value = serde_json::from_slice(&spoken.body).unwrap();
-    assert_eq!((said.get("temperature"), said.get("top_p"), &said["max_tokens"]), (None, None, &json!(4096)));
-    assert_eq!(spoken.dropped, [DroppedField::Temperature, DroppedField::TopP]);
+    let result = encode::request(Messages, &request(Chat, &body), &Settings { sampling: false, ..SETTINGS }).unwrap();
+    let encoded: Value = serde_json::from_slice(&result.body).unwrap();
+    assert_eq!((encoded.get("temperature"), encoded.get("top_p"), &encoded["max_tokens"]), (None, None, &json!(4096)));
+    assert_eq!(result.dropped, [DroppedField::Temperature, DroppedField::TopP]);
 }
 
 #[test]
@@ -240,7 +244,7 @@ fn documents_are_pdf_or_text_for_messages() {
             json!([{ "role": "user", "content": [{ "type": "file", "file": { "filename": "a", "file_data": url } }] }]),
         )
     };
-    let source = |url| say(Chat, Messages, &file(url)).0["messages"][0]["content"][0]["source"].clone();
+    let source = |url| encode_for(Chat, Messages, &file(url)).0["messages"][0]["content"][0]["source"].clone();
     let text = json!({ "type": "text", "media_type": "text/plain", "data": "Hi." });
     assert_eq!(source("data:text/markdown;charset=utf-8;base64,SGku"), text);
     assert_eq!(source("data:application/PDF;base64,JVBERg==")["media_type"], "application/pdf");
@@ -302,7 +306,7 @@ proptest! {
         let Some(Ok(inbound)) = neutral(client, body.to_string().as_bytes()) else { return Ok(()) };
         for upstream in Protocol::ALL {
             match encode::request(upstream, &inbound.request, &Settings { stream, sampling, ..SETTINGS }) {
-                Ok(spoken) => prop_assert_eq!(read(upstream, &spoken.body), Ok(()), "{} {:?}", body, upstream),
+                Ok(result) => prop_assert_eq!(validate(upstream, &result.body), Ok(()), "{} {:?}", body, upstream),
                 Err(EngineError::Unsupported { reason, .. }) => prop_assert!(!reason.is_empty()),
                 Err(error) => prop_assert!(false, "{}", error),
             }

@@ -1,19 +1,19 @@
-//! What upstreams say, as they are meant to and as they do.
+//! Tests of parsing upstream streams and replies, valid ones and deviations.
 
 use engine::{EngineError, Rejection, Stop, Usage};
 use serde_json::{Value, json};
 use sluicegate_translate::outbound::{Protocol, Reader, reply};
 
-use crate::hearing::{Said, data, fixture, listen, said};
+use crate::hearing::{ModelOutput, data, fixture, parse_ok, parse_stream};
 
-/// What the stream of a fixture says.
-fn stream(name: &str) -> Said {
-    said(protocol(name), &data(&fixture(name)))
+/// Parses a fixture as a stream.
+fn stream(name: &str) -> ModelOutput {
+    parse_ok(protocol(name), &data(&fixture(name)))
 }
 
-/// What the whole reply of a fixture says.
-fn whole(name: &str) -> Said {
-    Said::of(&reply(protocol(name), &fixture(name)).unwrap())
+/// Parses a fixture as a complete reply.
+fn complete_reply(name: &str) -> ModelOutput {
+    ModelOutput::of(&reply(protocol(name), &fixture(name)).unwrap())
 }
 
 fn protocol(name: &str) -> Protocol {
@@ -24,20 +24,20 @@ fn protocol(name: &str) -> Protocol {
     }
 }
 
-fn chat(events: &[Value]) -> Said {
+fn chat(events: &[Value]) -> ModelOutput {
     let mut data: Vec<_> = events.iter().map(Value::to_string).collect();
     data.push("[DONE]".to_owned());
-    said(Protocol::Chat, &data)
+    parse_ok(Protocol::Chat, &data)
 }
 
-fn said_by(protocol: Protocol, events: &[Value]) -> Said {
+fn parse_events(protocol: Protocol, events: &[Value]) -> ModelOutput {
     let data: Vec<_> = events.iter().map(Value::to_string).collect();
-    said(protocol, &data)
+    parse_ok(protocol, &data)
 }
 
 fn failed(protocol: Protocol, events: &[Value]) -> EngineError {
     let data: Vec<_> = events.iter().map(Value::to_string).collect();
-    listen(protocol, &data).1.unwrap_err()
+    parse_stream(protocol, &data).1.unwrap_err()
 }
 
 fn delta(delta: Value) -> Value {
@@ -63,9 +63,9 @@ fn used(input: u64, output: u64) -> Option<Usage> {
 #[test]
 fn streams_of_text() {
     for name in ["chat-stream-text.sse", "responses-stream-text.sse", "messages-stream-text.sse"] {
-        let said = stream(name);
-        assert!(!said.text.is_empty(), "{name}");
-        assert_eq!(said.end.unwrap().0, Stop::End, "{name}");
+        let output = stream(name);
+        assert!(!output.text.is_empty(), "{name}");
+        assert_eq!(output.end.unwrap().0, Stop::End, "{name}");
     }
     assert_eq!(stream("chat-stream-text.sse").text, "Hello!");
     assert_eq!(stream("chat-stream-usage.sse").end, Some((Stop::End, used(11, 5))));
@@ -81,49 +81,49 @@ fn what_comes_of_a_call_that_has_ended_means_nothing() {
         json!({"index": 0, "id": "a", "function": {"name": "f", "arguments": ""}}),
         json!({"index": 0, "function": {"arguments": ""}}),
     ] {
-        let said = chat(&[begin(0, "a", "f"), begin(1, "b", "g"), pieces(json!([late])), finish("tool_calls")]);
-        assert_eq!(said.calls, [a.clone(), b.clone()], "{late}");
+        let output = chat(&[begin(0, "a", "f"), begin(1, "b", "g"), pieces(json!([late])), finish("tool_calls")]);
+        assert_eq!(output.calls, [a.clone(), b.clone()], "{late}");
     }
     let item = |id: &str, call: &str, name: &str, arguments: &str| json!({"type": "function_call", "id": id, "call_id": call, "name": name, "arguments": arguments});
-    let told = |kind: &str, index: u64, item: Value| json!({"type": format!("response.output_item.{kind}"), "output_index": index, "item": item});
+    let event = |kind: &str, index: u64, item: Value| json!({"type": format!("response.output_item.{kind}"), "output_index": index, "item": item});
     let delta = |index: u64, text: &str| json!({"type": "response.function_call_arguments.delta", "output_index": index, "delta": text});
-    let said = said_by(
+    let output = parse_events(
         Protocol::Responses,
         &[
-            told("added", 0, item("x", "a", "f", "")),
+            event("added", 0, item("x", "a", "f", "")),
             delta(0, "{}"),
-            told("added", 1, item("y", "b", "g", "")),
+            event("added", 1, item("y", "b", "g", "")),
             delta(1, "{}"),
-            told("done", 0, item("x", "a", "f", "{}")),
-            told("done", 1, item("y", "b", "g", "{}")),
+            event("done", 0, item("x", "a", "f", "{}")),
+            event("done", 1, item("y", "b", "g", "{}")),
             json!({"type": "response.completed", "response": {"status": "completed"}}),
         ],
     );
-    assert_eq!(said.calls, [a, b]);
+    assert_eq!(output.calls, [a, b]);
 }
 
 #[test]
 fn streams_of_thoughts() {
-    let said = stream("chat-stream-reasoning.sse");
-    assert_eq!((said.reasoning.as_str(), said.text.as_str()), ("Compare digits.", "9.8 is larger."));
-    let said = stream("responses-stream-reasoning-summary.sse");
-    assert_eq!(said.reasoning, "Compare digit by digit.\n\n9.80 > 9.11.");
-    assert_eq!(said.end, Some((Stop::End, Some(Usage { input: 21, output: 64, reasoning: 48, ..Usage::default() }))));
-    let said = stream("messages-stream-thinking.sse");
-    assert_eq!((said.reasoning.as_str(), said.seal.as_str()), ("Compare 9.80 with 9.11.", "c2lnbmF0dXJl"));
+    let output = stream("chat-stream-reasoning.sse");
+    assert_eq!((output.reasoning.as_str(), output.text.as_str()), ("Compare digits.", "9.8 is larger."));
+    let output = stream("responses-stream-reasoning-summary.sse");
+    assert_eq!(output.reasoning, "Compare digit by digit.\n\n9.80 > 9.11.");
+    assert_eq!(output.end, Some((Stop::End, Some(Usage { input: 21, output: 64, reasoning: 48, ..Usage::default() }))));
+    let output = stream("messages-stream-thinking.sse");
+    assert_eq!((output.reasoning.as_str(), output.signature.as_str()), ("Compare 9.80 with 9.11.", "c2lnbmF0dXJl"));
 }
 
 #[test]
 fn streams_of_calls() {
     let cities =
         [call("call_a", "get_weather", r#"{"city":"Oslo"}"#), call("call_b", "get_weather", r#"{"city":"Rome"}"#)];
-    let said = stream("chat-stream-tool-calls.sse");
-    assert_eq!(said.calls, cities);
-    assert_eq!(said.end, Some((Stop::ToolCalls, used(48, 36))));
-    let said = stream("messages-stream-tool-use.sse");
-    let arguments: Vec<_> = said.calls.iter().map(|(_, _, arguments)| arguments.as_str()).collect();
+    let output = stream("chat-stream-tool-calls.sse");
+    assert_eq!(output.calls, cities);
+    assert_eq!(output.end, Some((Stop::ToolCalls, used(48, 36))));
+    let output = stream("messages-stream-tool-use.sse");
+    let arguments: Vec<_> = output.calls.iter().map(|(_, _, arguments)| arguments.as_str()).collect();
     assert_eq!(arguments, [r#"{"city": "Oslo"}"#, r#"{"city":"Rome"}"#]);
-    assert_eq!(said.end.unwrap().0, Stop::ToolCalls);
+    assert_eq!(output.end.unwrap().0, Stop::ToolCalls);
     assert_eq!(stream("responses-stream-parallel-function-calls.sse").calls.len(), 2);
     assert_eq!(stream("responses-stream-empty-arguments.sse").calls, [call("call_p", "ping", "{}")]);
 }
@@ -133,16 +133,16 @@ fn streams_that_were_cut_or_refused() {
     for name in ["chat-stream-length.sse", "responses-stream-incomplete.sse", "messages-stream-max-tokens.sse"] {
         assert_eq!(stream(name).end.unwrap().0, Stop::MaxTokens, "{name}");
     }
-    let said = stream("responses-stream-refusal.sse");
-    assert!(!said.refusal.is_empty() && said.text.is_empty());
+    let output = stream("responses-stream-refusal.sse");
+    assert!(!output.refusal.is_empty() && output.text.is_empty());
 }
 
 #[test]
 fn streams_that_fail() {
-    let fails = |name: &str| listen(protocol(name), &data(&fixture(name))).1.unwrap_err();
-    let lost = ["chat-stream-error.sse", "responses-stream-failed-mid.sse"];
-    let told = ["responses-upstream-error-event-flat.sse", "responses-upstream-error-event-nested.sse"];
-    for name in lost.into_iter().chain(told) {
+    let fails = |name: &str| parse_stream(protocol(name), &data(&fixture(name))).1.unwrap_err();
+    let streams = ["chat-stream-error.sse", "responses-stream-failed-mid.sse"];
+    let error_events = ["responses-upstream-error-event-flat.sse", "responses-upstream-error-event-nested.sse"];
+    for name in streams.into_iter().chain(error_events) {
         assert!(matches!(fails(name), EngineError::Upstream(text) if text.contains("server_error")), "{name}");
     }
     assert!(matches!(fails("messages-stream-error.sse"), EngineError::Overloaded { .. }));
@@ -157,18 +157,18 @@ fn whole_replies_say_what_their_streams_say() {
         ("messages-response-tool-use.json", "messages-stream-tool-use.sse"),
         ("responses-response-refusal.json", "responses-stream-refusal.sse"),
     ] {
-        let (reply, stream) = (whole(reply), stream(event));
+        let (reply, stream) = (complete_reply(reply), stream(event));
         assert_eq!(reply.end.unwrap().0, stream.end.unwrap().0, "{event}");
         assert_eq!(reply.refusal.is_empty(), stream.refusal.is_empty(), "{event}");
         assert_eq!(reply.calls.is_empty(), stream.calls.is_empty(), "{event}");
     }
-    assert_eq!(whole("chat-response-length.json").end.unwrap().0, Stop::MaxTokens);
-    assert_eq!(whole("responses-response-incomplete.json").end.unwrap().0, Stop::MaxTokens);
+    assert_eq!(complete_reply("chat-response-length.json").end.unwrap().0, Stop::MaxTokens);
+    assert_eq!(complete_reply("responses-response-incomplete.json").end.unwrap().0, Stop::MaxTokens);
     assert!(
-        matches!(whole("messages-response-stop-sequence.json").end, Some((Stop::StopText(text), _)) if !text.is_empty())
+        matches!(complete_reply("messages-response-stop-sequence.json").end, Some((Stop::StopText(text), _)) if !text.is_empty())
     );
-    assert!(!whole("messages-response-thinking.json").seal.is_empty());
-    assert_eq!(whole("responses-response-parallel-function-calls.json").calls.len(), 2);
+    assert!(!complete_reply("messages-response-thinking.json").signature.is_empty());
+    assert_eq!(complete_reply("responses-response-parallel-function-calls.json").calls.len(), 2);
     let failed = reply(Protocol::Responses, &fixture("responses-response-failed.json"));
     assert!(matches!(failed, Err(EngineError::Upstream(_))), "{failed:?}");
 }
@@ -179,7 +179,7 @@ fn the_table_of_ends() {
     for row in table["rows"].as_array().unwrap() {
         let meaning = row["meaning"].as_str().unwrap();
         let called = meaning == "tool call";
-        let end = |said: Said| said.end.unwrap().0;
+        let end = |output: ModelOutput| output.end.unwrap().0;
         let (chat_end, messages_end, responses_end) = match meaning {
             "natural end" => (Stop::End, Stop::End, Stop::End),
             "custom stop string hit" => (Stop::End, Stop::StopText("x".to_owned()), Stop::End),
@@ -195,13 +195,13 @@ fn the_table_of_ends() {
             json!({"type": "message_delta", "delta": {"stop_reason": row["messages"], "stop_sequence": "x"}}),
             json!({"type": "message_stop"}),
         ];
-        assert_eq!(end(said_by(Protocol::Messages, &message)), messages_end);
+        assert_eq!(end(parse_events(Protocol::Messages, &message)), messages_end);
         let output = json!([{"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}]);
         let (status, reason) = (&row["responses"]["status"], &row["responses"]["reason"]);
         let response = json!({"status": status, "output": if called { output } else { json!([]) },
             "incomplete_details": if reason.is_null() { Value::Null } else { json!({ "reason": reason }) }});
         let terminal = json!({"type": format!("response.{}", status.as_str().unwrap()), "response": response});
-        assert_eq!(end(said_by(Protocol::Responses, &[terminal])), responses_end);
+        assert_eq!(end(parse_events(Protocol::Responses, &[terminal])), responses_end);
     }
 }
 
@@ -209,9 +209,9 @@ fn the_table_of_ends() {
 fn the_table_of_usage() {
     let table: Value = serde_json::from_slice(&fixture("translate-usage.json")).unwrap();
     let all = Usage { input: 100, cache_read: 40, cache_write: 10, output: 30, reasoning: 12 };
-    let usage = |said: Said| said.end.unwrap().1.unwrap();
+    let usage = |output: ModelOutput| output.end.unwrap().1.unwrap();
     let terminal = json!({"type": "response.completed", "response": {"usage": table["responses"]}});
-    assert_eq!(usage(said_by(Protocol::Responses, &[terminal])), all);
+    assert_eq!(usage(parse_events(Protocol::Responses, &[terminal])), all);
     let mut counts = table["chat"].clone();
     let more = table["chat_upstream_may_also_have"].as_object().unwrap();
     more.iter().for_each(|(name, details)| counts[name] = details.clone());
@@ -222,12 +222,12 @@ fn the_table_of_usage() {
         json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": counts}),
         json!({"type": "message_stop"}),
     ];
-    assert_eq!(usage(said_by(Protocol::Messages, &message)), all);
+    assert_eq!(usage(parse_events(Protocol::Messages, &message)), all);
 }
 
 #[test]
 fn counts_of_the_end_correct_those_of_the_beginning() {
-    let said = said_by(
+    let output = parse_events(
         Protocol::Messages,
         &[
             json!({"type": "message_start", "message": {"usage": {"input_tokens": 7, "cache_read_input_tokens": 2, "output_tokens": 1}}}),
@@ -235,21 +235,21 @@ fn counts_of_the_end_correct_those_of_the_beginning() {
             json!({"type": "message_stop"}),
         ],
     );
-    assert_eq!(said.end, Some((Stop::End, Some(Usage { input: 9, cache_read: 2, output: 9, ..Usage::default() }))));
+    assert_eq!(output.end, Some((Stop::End, Some(Usage { input: 9, cache_read: 2, output: 9, ..Usage::default() }))));
 }
 
 #[test]
 fn chat_servers_deviate() {
-    let said = stream("chat-upstream-deviations.sse");
-    assert_eq!((said.reasoning.as_str(), said.text.as_str()), ("Compare digits.", "9.8 is larger."));
-    assert_eq!(said.end, Some((Stop::End, used(20, 31))));
+    let output = stream("chat-upstream-deviations.sse");
+    assert_eq!((output.reasoning.as_str(), output.text.as_str()), ("Compare digits.", "9.8 is larger."));
+    assert_eq!(output.end, Some((Stop::End, used(20, 31))));
 }
 
 #[test]
 fn thoughts_under_both_names_are_told_once() {
-    let said = chat(&[delta(json!({"reasoning_content": "a", "reasoning": "a", "content": null})), finish("stop")]);
-    assert_eq!(said.reasoning, "a");
-    assert_eq!(said.text, "");
+    let output = chat(&[delta(json!({"reasoning_content": "a", "reasoning": "a", "content": null})), finish("stop")]);
+    assert_eq!(output.reasoning, "a");
+    assert_eq!(output.text, "");
 }
 
 #[test]
@@ -283,8 +283,8 @@ fn calls_without_an_index() {
         pieces(json!([{"function": {"name": "g", "arguments": {"y": [1, 2.50]}}}])),
         finish("stop"),
     ]);
-    let told: Vec<_> = by_order.calls.iter().map(|(_, name, arguments)| (name.as_str(), arguments.as_str())).collect();
-    assert_eq!(told, [("f", "{}"), ("g", "{\"y\":[1,2.5]}")]);
+    let calls: Vec<_> = by_order.calls.iter().map(|(_, name, arguments)| (name.as_str(), arguments.as_str())).collect();
+    assert_eq!(calls, [("f", "{}"), ("g", "{\"y\":[1,2.5]}")]);
     assert_eq!(by_order.end.unwrap().0, Stop::ToolCalls);
     let by_position = chat(&[
         pieces(json!([{"id": "a", "function": {"name": "f"}}, {"id": "b", "function": {"name": "g"}}])),
@@ -310,17 +310,17 @@ fn ids_that_are_made_up_are_another_for_each_call_of_each_answer() {
 
 #[test]
 fn calls_that_are_all_numbered_zero() {
-    let said = chat(&[
+    let output = chat(&[
         pieces(json!([{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{}"}}])),
         pieces(json!([{"index": 0, "id": "b", "function": {"name": "f", "arguments": "{}"}}])),
         finish("tool_calls"),
     ]);
-    assert_eq!(said.calls, [call("a", "f", "{}"), call("b", "f", "{}")]);
+    assert_eq!(output.calls, [call("a", "f", "{}"), call("b", "f", "{}")]);
 }
 
 #[test]
 fn interleaved_calls_are_told_one_by_one_in_the_order_of_their_index() {
-    let said = chat(&[
+    let output = chat(&[
         pieces(json!([{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{\"x\":"}}])),
         pieces(json!([{"index": 2, "id": "c", "function": {"name": "h", "arguments": "{\"z\":"}}])),
         pieces(json!([{"index": 1, "id": "b", "function": {"name": "g", "arguments": "{\"y\":"}}])),
@@ -329,44 +329,44 @@ fn interleaved_calls_are_told_one_by_one_in_the_order_of_their_index() {
         pieces(json!([{"index": 1, "function": {"arguments": "2}"}}])),
         finish("tool_calls"),
     ]);
-    assert_eq!(said.calls, [call("a", "f", "{\"x\":1}"), call("b", "g", "{\"y\":2}"), call("c", "h", "{\"z\":3}")]);
-    assert_eq!(said.text, "Wait.");
+    assert_eq!(output.calls, [call("a", "f", "{\"x\":1}"), call("b", "g", "{\"y\":2}"), call("c", "h", "{\"z\":3}")]);
+    assert_eq!(output.text, "Wait.");
 }
 
 #[test]
 fn a_call_is_told_at_once_when_the_one_before_is_whole() {
     let (mut reader, mut out) = (Reader::new(Protocol::Chat), Vec::new());
-    let mut hear = |event: Value| {
+    let mut emitted = |event: Value| {
         out.clear();
         reader.event(event.to_string().as_bytes(), &mut out).unwrap();
         out.len()
     };
-    assert_eq!(hear(pieces(json!([{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{}"}}]))), 2);
-    assert_eq!(hear(pieces(json!([{"index": 1, "id": "b", "function": {"name": "g", "arguments": "{"}}]))), 2);
-    assert_eq!(hear(delta(json!({"content": "held back"}))), 0);
-    assert_eq!(hear(finish("tool_calls")), 1);
+    assert_eq!(emitted(pieces(json!([{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{}"}}]))), 2);
+    assert_eq!(emitted(pieces(json!([{"index": 1, "id": "b", "function": {"name": "g", "arguments": "{"}}]))), 2);
+    assert_eq!(emitted(delta(json!({"content": "held back"}))), 0);
+    assert_eq!(emitted(finish("tool_calls")), 1);
 }
 
 #[test]
 fn a_call_without_arguments_has_an_empty_object_unless_it_was_cut() {
-    let begun = pieces(json!([{"index": 0, "id": "a", "function": {"name": "f", "arguments": ""}}]));
-    assert_eq!(chat(&[begun.clone(), finish("tool_calls")]).calls, [call("a", "f", "{}")]);
-    let said = chat(&[begun, finish("length")]);
-    assert_eq!(said.calls, [call("a", "f", "")]);
-    assert_eq!(said.end, Some((Stop::MaxTokens, None)));
+    let started = pieces(json!([{"index": 0, "id": "a", "function": {"name": "f", "arguments": ""}}]));
+    assert_eq!(chat(&[started.clone(), finish("tool_calls")]).calls, [call("a", "f", "{}")]);
+    let output = chat(&[started, finish("length")]);
+    assert_eq!(output.calls, [call("a", "f", "")]);
+    assert_eq!(output.end, Some((Stop::MaxTokens, None)));
 }
 
 #[test]
 fn other_answers_than_the_first_are_not_told() {
     let other = json!({"choices": [{"index": 1, "delta": {"content": "b"}, "finish_reason": "length"}]});
-    let said = chat(&[other, delta(json!({"content": "a"})), finish("stop")]);
-    assert_eq!((said.text.as_str(), said.end), ("a", Some((Stop::End, None))));
+    let output = chat(&[other, delta(json!({"content": "a"})), finish("stop")]);
+    assert_eq!((output.text.as_str(), output.end), ("a", Some((Stop::End, None))));
 }
 
 #[test]
 fn a_completion_as_a_stream_of_one_event() {
     let body: Value = serde_json::from_slice(&fixture("chat-response-tool-calls.json")).unwrap();
-    assert_eq!(chat(&[body]), whole("chat-response-tool-calls.json"));
+    assert_eq!(chat(&[body]), complete_reply("chat-response-tool-calls.json"));
 }
 
 #[test]
@@ -374,18 +374,21 @@ fn responses_that_come_whole() {
     let item = json!({"type": "message", "id": "m", "content": [{"type": "output_text", "text": "Hello."}]});
     let completed = json!({"type": "response.completed", "response": {}});
     let done = json!({"type": "response.output_item.done", "output_index": 0, "item": item});
-    assert_eq!(said_by(Protocol::Responses, &[done.clone(), completed.clone()]).text, "Hello.");
+    assert_eq!(parse_events(Protocol::Responses, &[done.clone(), completed.clone()]).text, "Hello.");
     let piece = json!({"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "Hel"});
     let text = json!({"type": "response.output_text.done", "output_index": 0, "content_index": 0, "text": "Hello."});
-    assert_eq!(said_by(Protocol::Responses, &[piece.clone(), text, done.clone(), completed.clone()]).text, "Hello.");
-    assert_eq!(said_by(Protocol::Responses, &[piece, done, completed]).text, "Hello.");
+    assert_eq!(
+        parse_events(Protocol::Responses, &[piece.clone(), text, done.clone(), completed.clone()]).text,
+        "Hello."
+    );
+    assert_eq!(parse_events(Protocol::Responses, &[piece, done, completed]).text, "Hello.");
     let terminal = json!({"type": "response.completed", "response": {"output": [item]}});
-    assert_eq!(said_by(Protocol::Responses, &[terminal]).text, "Hello.");
+    assert_eq!(parse_events(Protocol::Responses, &[terminal]).text, "Hello.");
 }
 
 #[test]
 fn responses_without_places() {
-    let said = said_by(
+    let output = parse_events(
         Protocol::Responses,
         &[
             json!({"type": "response.reasoning.delta", "item_id": "r", "delta": "Hm. "}),
@@ -400,16 +403,16 @@ fn responses_without_places() {
             json!({"type": "response.completed", "response": {"output": [{"type": "message", "content": []}]}}),
         ],
     );
-    assert_eq!((said.reasoning.as_str(), said.text.as_str()), ("Hm. So.", "Done."));
-    assert_eq!(said.calls, [call("c", "f", "{\"a\":1}")]);
-    assert_eq!(said.end, Some((Stop::ToolCalls, None)));
+    assert_eq!((output.reasoning.as_str(), output.text.as_str()), ("Hm. So.", "Done."));
+    assert_eq!(output.calls, [call("c", "f", "{\"a\":1}")]);
+    assert_eq!(output.end, Some((Stop::ToolCalls, None)));
 }
 
 #[test]
 fn items_that_are_all_numbered_zero() {
     let item = |kind: &str, item: Value| json!({"type": format!("response.output_item.{kind}"), "output_index": 0, "item": item});
     let call_of = |id: &str, arguments: &str| json!({"type": "function_call", "id": id, "call_id": id, "name": "f", "arguments": arguments});
-    let said = said_by(
+    let output = parse_events(
         Protocol::Responses,
         &[
             item("added", call_of("a", "")),
@@ -420,17 +423,17 @@ fn items_that_are_all_numbered_zero() {
             json!({"type": "response.completed", "response": {}}),
         ],
     );
-    assert_eq!(said.calls, [call("a", "f", "{}"), call("b", "f", "{\"x\":1}")]);
+    assert_eq!(output.calls, [call("a", "f", "{}"), call("b", "f", "{\"x\":1}")]);
     let block = |id: &str| json!({"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": id, "name": "f", "input": {}}});
     let piece = json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "{\"x\":1}"}});
     let stop = json!({"type": "content_block_stop", "index": 0});
     let reason = json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}});
     let end = json!({"type": "message_stop"});
-    let said = said_by(Protocol::Messages, &[block("a"), stop.clone(), block("b"), piece, stop, reason, end]);
-    assert_eq!(said.calls, [call("a", "f", "{}"), call("b", "f", "{\"x\":1}")]);
+    let output = parse_events(Protocol::Messages, &[block("a"), stop.clone(), block("b"), piece, stop, reason, end]);
+    assert_eq!(output.calls, [call("a", "f", "{}"), call("b", "f", "{\"x\":1}")]);
 }
 
-/// A whole reply says itself that it is one, and that it is finished.
+/// A complete reply states its type and that it is finished.
 #[test]
 fn s16_a_reply_that_does_not_say_that_it_is_whole_is_none() {
     for (protocol, name, member) in [
@@ -438,16 +441,16 @@ fn s16_a_reply_that_does_not_say_that_it_is_whole_is_none() {
         (Protocol::Messages, "messages-response-text.json", "type"),
         (Protocol::Messages, "messages-response-text.json", "stop_reason"),
     ] {
-        let whole: Value = serde_json::from_slice(&fixture(name)).unwrap();
-        assert!(reply(protocol, whole.to_string().as_bytes()).is_ok());
+        let complete: Value = serde_json::from_slice(&fixture(name)).unwrap();
+        assert!(reply(protocol, complete.to_string().as_bytes()).is_ok());
         for other in [None, Some(json!("in_progress")), Some(json!(null))] {
-            let mut changed = whole.clone();
+            let mut changed = complete.clone();
             match &other {
                 Some(other) => changed[member] = other.clone(),
                 None => drop(changed.as_object_mut().unwrap().remove(member)),
             }
             let read = reply(protocol, changed.to_string().as_bytes());
-            // A stop reason that nobody knows is one all the same.
+            // An unknown stop reason is accepted.
             assert_eq!(
                 read.is_ok(),
                 member == "stop_reason" && other == Some(json!("in_progress")),
@@ -460,7 +463,7 @@ fn s16_a_reply_that_does_not_say_that_it_is_whole_is_none() {
 #[test]
 fn the_type_of_the_last_event_decides() {
     let end = |kind: &str, response: Value| {
-        said_by(Protocol::Responses, &[json!({"type": kind, "response": response})]).end.unwrap().0
+        parse_events(Protocol::Responses, &[json!({"type": kind, "response": response})]).end.unwrap().0
     };
     assert_eq!(end("response.incomplete", json!({})), Stop::MaxTokens);
     assert_eq!(end("response.incomplete", json!({"status": "in_progress"})), Stop::MaxTokens);
@@ -471,7 +474,7 @@ fn the_type_of_the_last_event_decides() {
     }
 }
 
-/// What does not say why it ended may not have ended.
+/// A stream without a stop reason may have been truncated.
 #[test]
 fn an_end_without_a_reason_is_none() {
     for reason in [json!({"stop_reason": null}), json!({})] {
@@ -483,7 +486,7 @@ fn an_end_without_a_reason_is_none() {
 
 #[test]
 fn the_input_of_a_tool_may_come_with_its_block() {
-    let said = said_by(
+    let output = parse_events(
         Protocol::Messages,
         &[
             json!({"type": "content_block_start", "index": 0, "content_block": {"type": "server_tool_use", "id": "s", "name": "search", "input": {}}}),
@@ -497,15 +500,15 @@ fn the_input_of_a_tool_may_come_with_its_block() {
             json!({"type": "message_stop"}),
         ],
     );
-    assert_eq!(said.calls, [call("t", "f", "{\"a\":1}")]);
-    assert_eq!(said.end, Some((Stop::ToolCalls, None)));
+    assert_eq!(output.calls, [call("t", "f", "{\"a\":1}")]);
+    assert_eq!(output.end, Some((Stop::ToolCalls, None)));
 }
 
 #[test]
 fn numbers_of_a_tool_input_are_kept_as_written() {
     let body = br#"{"type":"message","content":[{"type":"tool_use","id":"t","name":"f","input":{"n":12345678901234567890123,"x":1.50}}],"stop_reason":"tool_use"}"#;
-    let said = Said::of(&reply(Protocol::Messages, body).unwrap());
-    assert_eq!(said.calls, [call("t", "f", r#"{"n":12345678901234567890123,"x":1.50}"#)]);
+    let output = ModelOutput::of(&reply(Protocol::Messages, body).unwrap());
+    assert_eq!(output.calls, [call("t", "f", r#"{"n":12345678901234567890123,"x":1.50}"#)]);
 }
 
 #[test]
@@ -514,33 +517,33 @@ fn the_last_event_of_a_response_tells_what_its_stream_did_not() {
         let content = if text.is_empty() { json!([]) } else { json!([{"type": "output_text", "text": text}]) };
         json!({"type": "message", "id": id, "content": content})
     };
-    let thoughts = json!({"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}]});
+    let reasoning = json!({"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}]});
     let called = json!({"type": "function_call", "id": "y", "call_id": "a", "name": "f", "arguments": "{\"x\":1}"});
     let added = |item: &Value| json!({"type": "response.output_item.added", "output_index": 0, "item": item});
     let delta = json!({"type": "response.output_text.delta", "output_index": 0, "delta": "Hel"});
     let completed = |output: Value| json!({"type": "response.completed", "response": {"output": output}});
     let calls = [call("a", "f", "{\"x\":1}")];
-    for (told, output) in [
+    for (before, output) in [
         (vec![added(&message("m", ""))], json!([message("m", "Hello"), called])),
         (vec![added(&message("m", "")), delta.clone()], json!([message("m", "Hello"), called])),
-        // Its id is another one, and not all items are in the stream, or the one call has the index of the other item.
-        (vec![added(&message("m", "")), delta.clone()], json!([thoughts, message("n", "Hello"), called])),
-        (vec![delta.clone()], json!([thoughts, message("n", "Hello"), called])),
+        // The id differs, not all items are in the stream, or the call has the index of another item.
+        (vec![added(&message("m", "")), delta.clone()], json!([reasoning, message("n", "Hello"), called])),
+        (vec![delta.clone()], json!([reasoning, message("n", "Hello"), called])),
         (vec![added(&message("m", "")), delta, added(&called)], json!([message("n", "Hello"), called])),
     ] {
-        let events: Vec<_> = told.into_iter().chain([completed(output)]).collect();
-        let said = said_by(Protocol::Responses, &events);
-        assert_eq!((said.text.as_str(), said.calls.as_slice()), ("Hello", &calls[..]), "{events:?}");
+        let events: Vec<_> = before.into_iter().chain([completed(output)]).collect();
+        let output = parse_events(Protocol::Responses, &events);
+        assert_eq!((output.text.as_str(), output.calls.as_slice()), ("Hello", &calls[..]), "{events:?}");
     }
 }
 
 #[test]
 fn done_means_nothing_to_others_than_chat() {
     let events = [r#"{"type":"response.completed","response":{}}"#, "[DONE]", "{"];
-    assert_eq!(said(Protocol::Responses, &events).end, Some((Stop::End, None)));
+    assert_eq!(parse_ok(Protocol::Responses, &events).end, Some((Stop::End, None)));
     let reason = r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"}}"#;
     let events = ["[DONE]", "", " ", reason, r#"{"type":"message_stop"}"#];
-    assert_eq!(said(Protocol::Messages, &events).end, Some((Stop::End, None)));
+    assert_eq!(parse_ok(Protocol::Messages, &events).end, Some((Stop::End, None)));
 }
 
 #[test]
@@ -551,10 +554,10 @@ fn the_first_end_counts() {
     events.push(json!({"error": {"message": "late"}}));
     let data: Vec<_> =
         events[..2].iter().map(Value::to_string).chain(["[DONE]".to_owned(), events[4].to_string()]).collect();
-    assert_eq!(said(Protocol::Chat, &data).end, Some((Stop::End, None)));
+    assert_eq!(parse_ok(Protocol::Chat, &data).end, Some((Stop::End, None)));
 }
 
-/// What comes after the event that says why a message ended is no part of it.
+/// Events after the one with the stop reason are ignored.
 #[test]
 fn s07_what_comes_after_the_end_of_a_message_is_left_out() {
     let text = json!({"type": "text", "text": ""});
@@ -563,7 +566,7 @@ fn s07_what_comes_after_the_end_of_a_message_is_left_out() {
         |index: u32, block: &Value| json!({"type": "content_block_start", "index": index, "content_block": block});
     let piece =
         |text: &str| json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}});
-    let said = said_by(
+    let output = parse_events(
         Protocol::Messages,
         &[
             begin(0, &text),
@@ -576,7 +579,7 @@ fn s07_what_comes_after_the_end_of_a_message_is_left_out() {
             json!({"type": "message_stop"}),
         ],
     );
-    assert_eq!((said.text.as_str(), said.calls.len(), said.end.unwrap().0), ("Hi.", 0, Stop::End));
+    assert_eq!((output.text.as_str(), output.calls.len(), output.end.unwrap().0), ("Hi.", 0, Stop::End));
 }
 
 #[test]
@@ -604,8 +607,8 @@ fn what_is_no_event_is_a_failure() {
         (Protocol::Messages, r#"{"type":"content_block_start","index":999,"content_block":{"type":"text"}}"#),
         (Protocol::Messages, r#"{"type":"message_delta"}"#),
     ] {
-        let (events, heard) = listen(protocol, &[event]);
-        let error = heard.unwrap_err().to_string();
+        let (events, result) = parse_stream(protocol, &[event]);
+        let error = result.unwrap_err().to_string();
         assert!(error.starts_with("the upstream failed: malformed event: "), "{event}: {error}");
         assert!(events.is_empty());
     }
@@ -621,7 +624,7 @@ fn a_failure_does_not_cite_what_was_said() {
 fn a_stream_without_its_end_is_truncated() {
     let text = delta(json!({"content": "a"})).to_string();
     for events in [vec![], vec![text.as_str()], vec![text.as_str(), "[DONE]"]] {
-        assert!(matches!(listen(Protocol::Chat, &events).1, Err(EngineError::Truncated(_))), "{events:?}");
+        assert!(matches!(parse_stream(Protocol::Chat, &events).1, Err(EngineError::Truncated(_))), "{events:?}");
     }
     let stopped = [json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}})];
     assert!(matches!(failed(Protocol::Messages, &stopped), EngineError::Truncated(_)));
@@ -630,28 +633,28 @@ fn a_stream_without_its_end_is_truncated() {
 #[test]
 fn a_body_with_status_200_can_be_a_failure() {
     use EngineError::{Overloaded, RateLimited, Rejected, Upstream};
-    let told = |body: Value| reply(Protocol::Chat, body.to_string().as_bytes()).unwrap_err();
-    assert!(matches!(told(json!({"error": {"code": "rate_limit_exceeded"}})), RateLimited { .. }));
-    assert!(matches!(told(json!({"error": {"code": 429, "message": "slow"}})), RateLimited { .. }));
-    assert!(matches!(told(json!({"type": "error", "error": {"type": "overloaded_error"}})), Overloaded { .. }));
+    let error = |body: Value| reply(Protocol::Chat, body.to_string().as_bytes()).unwrap_err();
+    assert!(matches!(error(json!({"error": {"code": "rate_limit_exceeded"}})), RateLimited { .. }));
+    assert!(matches!(error(json!({"error": {"code": 429, "message": "slow"}})), RateLimited { .. }));
+    assert!(matches!(error(json!({"type": "error", "error": {"type": "overloaded_error"}})), Overloaded { .. }));
     assert!(matches!(
-        told(json!({"error": {"code": "context_length_exceeded", "type": "invalid_request_error"}})),
+        error(json!({"error": {"code": "context_length_exceeded", "type": "invalid_request_error"}})),
         Rejected { why: Rejection::ContextLength, .. }
     ));
     assert!(matches!(
-        told(json!({"error": {"code": "content_policy_violation"}})),
+        error(json!({"error": {"code": "content_policy_violation"}})),
         Rejected { why: Rejection::ContentPolicy, .. }
     ));
     assert!(matches!(
-        told(json!({"object": "error", "message": "bad field", "type": "BadRequestError", "code": 400})),
+        error(json!({"object": "error", "message": "bad field", "type": "BadRequestError", "code": 400})),
         Rejected { why: Rejection::Invalid, message, .. } if message == "bad field"
     ));
-    assert!(matches!(told(json!({"error": "it broke"})), Upstream(text) if text.contains("no code given")));
+    assert!(matches!(error(json!({"error": "it broke"})), Upstream(text) if text.contains("no code given")));
     assert!(matches!(
-        told(json!({"error": {"code": "invalid_api_key", "type": "invalid_request_error"}})),
+        error(json!({"error": {"code": "invalid_api_key", "type": "invalid_request_error"}})),
         Upstream(_)
     ));
-    assert!(matches!(told(json!({"choices": [{"message": {"content": "a"}}]})), Upstream(_)));
+    assert!(matches!(error(json!({"choices": [{"message": {"content": "a"}}]})), Upstream(_)));
     for body in [&b"<html>"[..], b"", b"[]", b"null"] {
         for protocol in [Protocol::Responses, Protocol::Chat, Protocol::Messages] {
             assert!(matches!(reply(protocol, body), Err(Upstream(_))));
@@ -672,11 +675,11 @@ fn a_reader_can_be_sent() {
 fn only_white_space_of_json_may_stand_around_an_event() {
     let stream = data(&fixture("messages-stream-text.sse"));
     let spaced: Vec<_> = stream.iter().map(|data| format!(" \t\r\n{data}\t ")).collect();
-    assert_eq!(said(Protocol::Messages, &spaced), said(Protocol::Messages, &stream));
+    assert_eq!(parse_ok(Protocol::Messages, &spaced), parse_ok(Protocol::Messages, &stream));
     for strange in ["\u{0C}", "\u{0B}", "\u{A0}", "\0"] {
-        let mut strayed = stream.clone();
-        strayed[1].push_str(strange);
-        let (_, heard) = listen(Protocol::Messages, &strayed);
-        assert!(matches!(heard, Err(EngineError::Upstream(_))), "{strange:?}: {heard:?}");
+        let mut invalid = stream.clone();
+        invalid[1].push_str(strange);
+        let (_, result) = parse_stream(Protocol::Messages, &invalid);
+        assert!(matches!(result, Err(EngineError::Upstream(_))), "{strange:?}: {result:?}");
     }
 }

@@ -1,4 +1,5 @@
-//! Relayed streams: byte for byte but for the closed list of edits, one end, and no success that was not the upstream's.
+//! Relayed streams: byte for byte but for the closed list of edits, one end, and no success that was not the
+//! upstream's.
 
 use bytes::Bytes;
 use engine::EngineError;
@@ -12,20 +13,20 @@ use strategies::json_value;
 
 use crate::hearing::{data, fixture};
 
-/// What a client gets of a stream that came in these pieces: a failure of it is told.
-fn relayed<S: RelayProtocol>(speech: S, model: &str, pieces: &[&[u8]]) -> (Vec<u8>, Result<End, EngineError>) {
-    let (mut guard, mut out) = (Guard::new(speech, model.to_owned()), Vec::new());
+/// Relays a stream that arrives in these pieces, including the event of its failure.
+fn relayed<S: RelayProtocol>(protocol: S, model: &str, pieces: &[&[u8]]) -> (Vec<u8>, Result<End, EngineError>) {
+    let (mut guard, mut out) = (Guard::new(protocol, model.to_owned()), Vec::new());
     let ended = pieces.iter().find_map(|piece| guard.feed(Bytes::copy_from_slice(piece), &mut out).transpose());
     let ended = ended.unwrap_or_else(|| guard.finish(&mut out));
     if let Err(error) = &ended {
         guard.fail(&api_error(error), &mut out);
-        // Once is enough.
+        // The second call writes nothing.
         guard.fail(&api_error(error), &mut out);
     }
     (out, ended)
 }
 
-/// The streams among the fixtures that end with a success, and who reads them.
+/// The streams among the fixtures that succeed, by protocol.
 const RESPONSES: [&str; 8] = [
     "responses-stream-text.sse",
     "responses-stream-unicode-newlines.sse",
@@ -56,7 +57,7 @@ const IMAGES: [(&str, Operation, u32); 4] = [
     ("images-stream-edit.sse", Operation::Edit, 1),
 ];
 
-/// Runs `law` with every stream and whoever reads it.
+/// Runs `law` with every stream and its protocol.
 macro_rules! each_stream {
     ($law:ident) => {{
         RESPONSES.iter().for_each(|name| $law(&fixture(name), Responses::default, ends_well_responses));
@@ -69,7 +70,8 @@ macro_rules! each_stream {
     }};
 }
 
-/// Whether a stream of the gateway is within its grammar and has ended, and then whether with a success.
+/// Defines a function that checks a stream of the gateway against its grammar. It returns `None` if the stream has not
+/// ended, else true if it succeeded.
 macro_rules! ends_well {
     ($name:ident, $protocol:ident, $failed:pat) => {
         fn $name(stream: &[u8]) -> Option<bool> {
@@ -98,14 +100,14 @@ fn ends_well_images(stream: &[u8], operation: Operation, count: u32) -> Option<b
     grammar.is_ended().then_some(!failed)
 }
 
-/// The model that a stream names.
+/// Returns the model's name in a stream.
 fn model(stream: &[u8]) -> String {
     let text = String::from_utf8_lossy(stream);
     let named = text.split_once("\"model\":").and_then(|(_, rest)| rest.split('"').nth(1));
     named.unwrap_or_default().to_owned()
 }
 
-/// A stream without the comments between its events.
+/// Returns a stream without its comments.
 fn events(stream: &[u8]) -> String {
     let text = String::from_utf8(stream.to_vec()).unwrap();
     text.split_inclusive("\n\n").filter(|event| !event.starts_with(':')).collect()
@@ -113,22 +115,22 @@ fn events(stream: &[u8]) -> String {
 
 #[test]
 fn a_stream_passes_byte_for_byte() {
-    fn law<S: RelayProtocol>(stream: &[u8], speech: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
-        let (out, ended) = relayed(speech(), &model(stream), &[stream]);
+    fn law<S: RelayProtocol>(stream: &[u8], protocol: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
+        let (out, ended) = relayed(protocol(), &model(stream), &[stream]);
         ended.unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), events(stream));
     }
     each_stream!(law);
 }
 
-/// Whether a stream was cut, and its tokens, are what the upstream says in it.
+/// Truncation and usage are taken from the upstream's stream.
 #[test]
 fn the_end_of_a_stream_has_what_the_upstream_counted() {
-    fn end<S: RelayProtocol>(speech: S, name: &str) -> (bool, Option<(u64, u64)>) {
-        end_of(speech, fixture(name))
+    fn end<S: RelayProtocol>(protocol: S, name: &str) -> (bool, Option<(u64, u64)>) {
+        end_of(protocol, fixture(name))
     }
-    fn end_of<S: RelayProtocol>(speech: S, stream: Vec<u8>) -> (bool, Option<(u64, u64)>) {
-        let (mut guard, mut out) = (Guard::new(speech, "m".to_owned()), Vec::new());
+    fn end_of<S: RelayProtocol>(protocol: S, stream: Vec<u8>) -> (bool, Option<(u64, u64)>) {
+        let (mut guard, mut out) = (Guard::new(protocol, "m".to_owned()), Vec::new());
         let fed = guard.feed(stream.into(), &mut out).unwrap();
         let end = fed.unwrap_or_else(|| guard.finish(&mut out).unwrap());
         (end.incomplete, end.usage.map(|usage| (usage.input, usage.output)))
@@ -140,7 +142,7 @@ fn the_end_of_a_stream_has_what_the_upstream_counted() {
     assert_eq!(end(Chat::default(), "chat-stream-length.sse"), (true, None));
     assert_eq!(end(Messages::default(), "messages-stream-max-tokens.sse"), (true, Some((12, 3))));
     assert_eq!(end(Messages::default(), "messages-stream-tool-use.sse"), (false, Some((61, 44))));
-    // What was read from a cache is part of the input.
+    // Tokens read from a cache are part of the input.
     let cached = String::from_utf8(fixture("messages-stream-max-tokens.sse")).unwrap();
     let cached = cached.replace(r#""cache_read_input_tokens":0"#, r#""cache_read_input_tokens":7"#);
     assert_eq!(end_of(Messages::default(), cached.into()), (true, Some((19, 3))));
@@ -150,8 +152,8 @@ fn the_end_of_a_stream_has_what_the_upstream_counted() {
 
 #[test]
 fn the_name_of_the_model_is_all_that_changes() {
-    fn law<S: RelayProtocol>(stream: &[u8], speech: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
-        let (out, ended) = relayed(speech(), "a \"name\"", &[stream]);
+    fn law<S: RelayProtocol>(stream: &[u8], protocol: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
+        let (out, ended) = relayed(protocol(), "a \"name\"", &[stream]);
         ended.unwrap();
         let theirs = format!("\"model\":\"{}\"", model(stream));
         let expected = events(stream).replace(&theirs, r#""model":"a \"name\"""#);
@@ -170,69 +172,69 @@ fn an_event_of_several_lines_keeps_its_name() {
     let stream = String::from_utf8(fixture("chat-stream-text.sse")).unwrap();
     let (out, ended) = relayed(Chat::default(), "mine", &[stream.replace("data: {", "data: {\ndata: ").as_bytes()]);
     ended.unwrap();
-    assert!(!String::from_utf8(out).unwrap().contains("event:"), "there was no name");
+    assert!(!String::from_utf8(out).unwrap().contains("event:"), "the events have no name");
 }
 
 #[test]
 fn a_stream_that_is_cut_anywhere_ends_once_and_with_a_failure() {
-    fn law<S: RelayProtocol>(stream: &[u8], speech: impl Fn() -> S, ends_well: impl Fn(&[u8]) -> Option<bool>) {
-        let (whole, _) = relayed(speech(), "m", &[stream]);
-        let (mut successes, mut looked_at) = (0, Vec::new());
-        // Every offset at both ends; between them each part of an event comes by in some event.
+    fn law<S: RelayProtocol>(stream: &[u8], protocol: impl Fn() -> S, ends_well: impl Fn(&[u8]) -> Option<bool>) {
+        let (complete, _) = relayed(protocol(), "m", &[stream]);
+        let (mut successes, mut last_out) = (0, Vec::new());
+        // Every offset near both ends; in between, every 11th offset covers each part of an event.
         let near_an_end = |cut: &usize| *cut < 300 || cut + 300 > stream.len();
         let cuts: Vec<_> = (0..stream.len()).filter(|cut| near_an_end(cut) || cut % 11 == 0).collect();
         for cut in cuts.iter().copied() {
-            let (out, ended) = relayed(speech(), "m", &[&stream[..cut]]);
-            // Within one event all cuts come to the same.
-            if out == looked_at {
+            let (out, ended) = relayed(protocol(), "m", &[&stream[..cut]]);
+            // Offsets within one event give the same result.
+            if out == last_out {
                 successes += usize::from(ended.is_ok());
                 continue;
             }
-            looked_at.clone_from(&out);
+            last_out.clone_from(&out);
             if ended.is_ok() {
-                // Nothing is missing, or just the last event of a Chat stream that had finished: that one is added.
+                // Nothing is missing, or only the `[DONE]` of a finished Chat stream, which is appended.
                 successes += 1;
                 assert_eq!(ends_well(&out), Some(true), "cut at {cut}");
                 continue;
             }
-            // Before its first event a stream has no failure either: that is told by a status.
+            // Before the first event a failure is reported by the status instead.
             assert!(ends_well(&out) == Some(false) || out.is_empty(), "cut at {cut}");
-            let passed = out.iter().zip(&whole).take_while(|(left, right)| left == right).count();
-            assert!(data(&out).len() <= data(&whole[..passed]).len() + 1, "one event at most is not the upstream's");
+            let passed = out.iter().zip(&complete).take_while(|(left, right)| left == right).count();
+            assert!(data(&out).len() <= data(&complete[..passed]).len() + 1, "at most one event is the gateway's");
         }
         assert!(successes < cuts.len() / 2, "{successes} of {} cuts were taken for ends", cuts.len());
     }
     each_stream!(law);
 }
 
-/// The name of an event is what its data says that it is, for clients that go by the one as for those that go by the other.
+/// The name of an event matches the `type` in its data, since clients dispatch on either.
 #[test]
 fn s13_the_data_says_what_an_event_is_called() {
-    fn law<S: RelayProtocol>(stream: &[u8], speech: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
-        let honest = events(stream);
+    fn law<S: RelayProtocol>(stream: &[u8], protocol: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
+        let expected = events(stream);
         for name in ["event: ping\n", "event: thread.x\n", ""] {
-            let bare: String = honest.split_inclusive('\n').filter(|line| !line.starts_with("event:")).collect();
-            let lying = bare.replace("data: ", &format!("{name}data: "));
-            let (out, ended) = relayed(speech(), &model(stream), &[lying.as_bytes()]);
+            let bare: String = expected.split_inclusive('\n').filter(|line| !line.starts_with("event:")).collect();
+            let misnamed = bare.replace("data: ", &format!("{name}data: "));
+            let (out, ended) = relayed(protocol(), &model(stream), &[misnamed.as_bytes()]);
             ended.unwrap();
-            assert_eq!(String::from_utf8(out).unwrap(), honest);
+            assert_eq!(String::from_utf8(out).unwrap(), expected);
         }
     }
     each_stream!(law);
 }
 
-/// Left out or told twice, an event takes a stream out of its grammar, or it does not matter.
+/// A missing or repeated event violates the grammar, or is harmless.
 #[test]
 fn clients_get_nothing_that_leaves_the_grammar() {
-    fn law<S: RelayProtocol>(stream: &[u8], speech: impl Fn() -> S, ends_well: impl Fn(&[u8]) -> Option<bool>) {
+    fn law<S: RelayProtocol>(stream: &[u8], protocol: impl Fn() -> S, ends_well: impl Fn(&[u8]) -> Option<bool>) {
         let all = events(stream);
         let all: Vec<_> = all.split_inclusive("\n\n").collect();
         let mut failed = 0;
         for at in 0..all.len() {
             for again in [&all[at..=at], &[]] {
-                let strayed = [&all[..at], again, again, &all[at + 1..]].concat().concat();
-                let (out, ended) = relayed(speech(), &model(stream), &[strayed.as_bytes()]);
-                assert!(out.is_empty() && ended.is_err() || ends_well(&out) == Some(ended.is_ok()), "{strayed}");
+                let changed = [&all[..at], again, again, &all[at + 1..]].concat().concat();
+                let (out, ended) = relayed(protocol(), &model(stream), &[changed.as_bytes()]);
+                assert!(out.is_empty() && ended.is_err() || ends_well(&out) == Some(ended.is_ok()), "{changed}");
                 failed += usize::from(ended.is_err());
             }
         }
@@ -241,20 +243,20 @@ fn clients_get_nothing_that_leaves_the_grammar() {
     each_stream!(law);
 }
 
-/// Events without data are none.
+/// Events without data are ignored.
 #[test]
 fn s10_empty_events_are_left_out() {
-    fn law<S: RelayProtocol>(stream: &[u8], speech: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
-        let honest = events(stream);
-        let with = honest.replace("\n\n", "\n\ndata:\n\nevent: ping\ndata: \n\n");
-        let (out, ended) = relayed(speech(), &model(stream), &[with.as_bytes()]);
+    fn law<S: RelayProtocol>(stream: &[u8], protocol: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
+        let expected = events(stream);
+        let with = expected.replace("\n\n", "\n\ndata:\n\nevent: ping\ndata: \n\n");
+        let (out, ended) = relayed(protocol(), &model(stream), &[with.as_bytes()]);
         ended.unwrap();
-        assert_eq!(String::from_utf8(out).unwrap(), honest);
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
     each_stream!(law);
 }
 
-/// An event that is longer than any is a failure before all of it is there.
+/// An event over the limit fails before it is complete.
 #[test]
 fn s04_an_event_has_a_longest_length() {
     let (head, more) = (&b"data: {\"x\":\""[..], vec![b'x'; 1 << 20]);
@@ -266,23 +268,23 @@ fn s04_an_event_has_a_longest_length() {
 
 #[test]
 fn what_comes_after_the_end_is_dropped() {
-    fn law<S: RelayProtocol>(stream: &[u8], speech: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
-        let (once, _) = relayed(speech(), "m", &[stream]);
+    fn law<S: RelayProtocol>(stream: &[u8], protocol: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
+        let (once, _) = relayed(protocol(), "m", &[stream]);
         let twice = [stream, stream].concat();
-        assert_eq!(relayed(speech(), "m", &[&twice]).0, once);
+        assert_eq!(relayed(protocol(), "m", &[&twice]).0, once);
     }
     each_stream!(law);
 }
 
 #[test]
 fn an_end_is_the_last_that_is_let_out() {
-    fn law<S: RelayProtocol>(stream: &[u8], speech: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
-        let (mut guard, mut out) = (Guard::new(speech(), model(stream)), Vec::new());
+    fn law<S: RelayProtocol>(stream: &[u8], protocol: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
+        let (mut guard, mut out) = (Guard::new(protocol(), model(stream)), Vec::new());
         assert!(guard.feed(Bytes::copy_from_slice(stream), &mut out).unwrap().is_some());
-        let told = out.clone();
+        let before = out.clone();
         assert!(matches!(guard.feed(Bytes::copy_from_slice(stream), &mut out), Ok(None)));
         guard.fail(&api_error(&EngineError::Timeout("late".to_owned())), &mut out);
-        assert!(out == told, "{}", String::from_utf8_lossy(&out[told.len()..]));
+        assert!(out == before, "{}", String::from_utf8_lossy(&out[before.len()..]));
     }
     each_stream!(law);
 }
@@ -314,9 +316,9 @@ fn failures_of_upstreams_become_our_own() {
     assert_eq!(ends_well_images(&out, Operation::Generation, 1), Some(false));
 }
 
-/// The failure of a stream of one event, of which nothing is let out.
-fn refused<S: RelayProtocol>(speech: S, event: &Value) -> EngineError {
-    let (out, ended) = relayed(speech, "m", &[format!("data: {event}\n\n").as_bytes(), b"data: [DONE]\n\n"]);
+/// Returns the failure of a stream of one event, which must not be forwarded.
+fn refused<S: RelayProtocol>(protocol: S, event: &Value) -> EngineError {
+    let (out, ended) = relayed(protocol, "m", &[format!("data: {event}\n\n").as_bytes(), b"data: [DONE]\n\n"]);
     assert!(!String::from_utf8(out).unwrap().contains("team7"), "{event}");
     ended.unwrap_err()
 }
@@ -332,10 +334,10 @@ fn completion(finish_reason: Option<&str>) -> Value {
     json!({"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]})
 }
 
-/// With a failure beside what it tells.
-fn failing(mut told: Value) -> Value {
-    told["error"] = json!({"code": 429, "message": "Provider at 10.0.0.7 (key team7-key) broke"});
-    told
+/// Adds an error to an event or a reply.
+fn failing(mut value: Value) -> Value {
+    value["error"] = json!({"code": 429, "message": "Provider at 10.0.0.7 (key team7-key) broke"});
+    value
 }
 
 #[test]
@@ -365,22 +367,22 @@ fn a_failure_under_200_keeps_its_meaning() {
         json!({"error": {"message": "slow", "type": null, "code": "rate_limit_exceeded"}}),
         json!({"object": "error", "message": "slow", "code": 429}),
     ];
-    for told in limited {
-        let reply = told.to_string();
+    for error_body in limited {
+        let reply = error_body.to_string();
         for error in [
-            refused(Chat::default(), &told),
+            refused(Chat::default(), &error_body),
             relay::reply::<Chat>(reply.as_bytes(), "m").unwrap_err(),
             relay::reply::<Responses>(reply.as_bytes(), "m").unwrap_err(),
             relay::reply::<Images>(reply.as_bytes(), "m").unwrap_err(),
-            relay::stream_of(reply.as_bytes(), Operation::Edit, 1).unwrap_err(),
+            relay::reply_as_stream(reply.as_bytes(), Operation::Edit, 1).unwrap_err(),
         ] {
-            assert!(matches!(error, EngineError::RateLimited { .. }), "{told}: {error:?}");
+            assert!(matches!(error, EngineError::RateLimited { .. }), "{error_body}: {error:?}");
         }
     }
-    let told = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
-    let error = refused(Messages::default(), &told);
+    let error_body = json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
+    let error = refused(Messages::default(), &error_body);
     assert!(matches!(error, EngineError::Overloaded { .. }), "{error:?}");
-    let error = relay::reply::<Messages>(told.to_string().as_bytes(), "m").unwrap_err();
+    let error = relay::reply::<Messages>(error_body.to_string().as_bytes(), "m").unwrap_err();
     assert!(matches!(error, EngineError::Overloaded { .. }), "{error:?}");
 }
 
@@ -395,8 +397,8 @@ fn calls_may_be_null() {
 #[test]
 fn codes_that_clients_know_pass_within_a_stream_and_words_do_not() {
     let stream = String::from_utf8(fixture("responses-stream-failed-mid.sse")).unwrap();
-    let told = data(stream.as_bytes()).pop().unwrap();
-    let mut failed: Value = serde_json::from_str(&told).unwrap();
+    let last_event = data(stream.as_bytes()).pop().unwrap();
+    let mut failed: Value = serde_json::from_str(&last_event).unwrap();
     for (code, sentence) in [
         ("context_length_exceeded", "The prompt is longer than the context of the model."),
         ("insufficient_quota", "The quota of the model is used up."),
@@ -407,7 +409,8 @@ fn codes_that_clients_know_pass_within_a_stream_and_words_do_not() {
         ("a_word_of_theirs", "The server had an error while processing the request."),
     ] {
         failed["response"]["error"] = json!({"code": code, "message": "Key team7-secret broke", "param": "team7"});
-        let (out, ended) = relayed(Responses::default(), "m", &[stream.replace(&told, &failed.to_string()).as_bytes()]);
+        let (out, ended) =
+            relayed(Responses::default(), "m", &[stream.replace(&last_event, &failed.to_string()).as_bytes()]);
         assert!(ended.is_err() && !String::from_utf8_lossy(&out).contains("team7"));
         let last: Value = serde_json::from_str(&data(&out).pop().unwrap()).unwrap();
         let error = &last["response"]["error"];
@@ -423,8 +426,9 @@ fn a_failure_tells_of_the_items_so_far_and_the_last_is_incomplete() {
     let (out, ended) = relayed(Responses::default(), "m", &[&stream.as_bytes()[..done[2]]]);
     ended.unwrap_err();
     let events: Vec<Value> = data(&out).iter().map(|event| serde_json::from_str(event).unwrap()).collect();
-    let whole: Vec<Value> = data(stream.as_bytes()).iter().map(|event| serde_json::from_str(event).unwrap()).collect();
-    let mut output = whole.last().unwrap()["response"]["output"].clone();
+    let complete: Vec<Value> =
+        data(stream.as_bytes()).iter().map(|event| serde_json::from_str(event).unwrap()).collect();
+    let mut output = complete.last().unwrap()["response"]["output"].clone();
     output[2]["status"] = json!("incomplete");
     assert_eq!(events.last().unwrap()["response"]["output"], output);
 }
@@ -437,7 +441,7 @@ fn what_comes_before_a_response_is_held_back() {
     assert_eq!((&out, ended.ok()), (&relayed(Responses::default(), "m", &[&stream]).0, Some(end_of(&stream))));
     let (out, ended) = relayed(Responses::default(), "m", &[early, b"data: {\n\n"]);
     ended.unwrap_err();
-    assert_eq!(out, b"", "it can still be told by a status");
+    assert_eq!(out, b"", "the failure can still be reported by the status");
 }
 
 fn end_of(stream: &[u8]) -> End {
@@ -483,7 +487,7 @@ fn a_reply_that_is_not_finished_is_no_success() {
     law::<Messages>(fixture("messages-response-text.json"), "/stop_reason", &[json!(null)]);
 }
 
-/// A reply of so many pictures.
+/// Returns a reply with this number of images.
 fn pictures(count: usize) -> Vec<u8> {
     let data = vec![json!({"b64_json": "AA=="}); count];
     let mut reply = json!({ "created": 1, "background": "opaque", "output_format": "png", "quality": "high" });
@@ -500,9 +504,9 @@ fn a_reply_without_pictures_is_no_success() {
 
 #[test]
 fn a_reply_with_other_than_the_pictures_asked_for_is_no_stream() {
-    relay::stream_of(&pictures(2), Operation::Generation, 2).unwrap();
+    relay::reply_as_stream(&pictures(2), Operation::Generation, 2).unwrap();
     for count in [1, 3] {
-        let ended = relay::stream_of(&pictures(2), Operation::Generation, count);
+        let ended = relay::reply_as_stream(&pictures(2), Operation::Generation, count);
         assert!(matches!(ended, Err(EngineError::Upstream(_))), "{ended:?}");
     }
 }
@@ -510,8 +514,8 @@ fn a_reply_with_other_than_the_pictures_asked_for_is_no_stream() {
 #[test]
 fn responses_does_not_end_as_chat_does() {
     let (_, ended) = relayed(Responses::default(), "m", &[b"data: [DONE]\n\n"]);
-    let told = ended.unwrap_err().to_string();
-    assert!(told.contains("[DONE] in a stream of Responses"), "{told}");
+    let error = ended.unwrap_err().to_string();
+    assert!(error.contains("[DONE] in a stream of Responses"), "{error}");
 }
 
 #[test]
@@ -523,14 +527,14 @@ fn a_reply_that_failed_is_no_success() {
     assert!(matches!(ended, Err(EngineError::Upstream(_))), "{ended:?}");
 }
 
-/// Copies of an object, each with a secret in the place of one member, at any depth.
-fn misfits(told: &Value) -> Vec<Value> {
+/// Returns copies of a value, each with a secret in place of one member, at any depth.
+fn misfits(original: &Value) -> Vec<Value> {
     let mut all = Vec::new();
-    let members = told.as_object().into_iter().flatten().map(|(name, value)| (format!("/{name}"), value));
-    let entries = told.as_array().into_iter().flatten().enumerate().map(|(at, value)| (format!("/{at}"), value));
+    let members = original.as_object().into_iter().flatten().map(|(name, value)| (format!("/{name}"), value));
+    let entries = original.as_array().into_iter().flatten().enumerate().map(|(at, value)| (format!("/{at}"), value));
     for (place, value) in members.chain(entries) {
         for other in [json!("swordfish"), json!(["swordfish"])].into_iter().chain(misfits(value)) {
-            let mut copy = told.clone();
+            let mut copy = original.clone();
             *copy.pointer_mut(&place).unwrap() = other;
             all.push(copy);
         }
@@ -540,12 +544,12 @@ fn misfits(told: &Value) -> Vec<Value> {
 
 #[test]
 fn what_a_model_said_is_not_in_the_log() {
-    fn law<S: RelayProtocol>(stream: &[u8], speech: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
+    fn law<S: RelayProtocol>(stream: &[u8], protocol: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
         let (events, mut before, mut failures) = (data(stream), String::new(), 0);
         for event in &events {
             for misfit in serde_json::from_str(event).iter().flat_map(misfits) {
                 let stream = format!("{before}data: {misfit}\n\n");
-                let Err(error) = relayed(speech(), "m", &[stream.as_bytes()]).1 else { continue };
+                let Err(error) = relayed(protocol(), "m", &[stream.as_bytes()]).1 else { continue };
                 assert!(!error.to_string().contains("swordfish"), "{error}");
                 failures += 1;
             }
@@ -558,8 +562,8 @@ fn what_a_model_said_is_not_in_the_log() {
         let failed = misfits(&reply)
             .into_iter()
             .filter_map(|misfit| relay::reply::<S>(misfit.to_string().as_bytes(), "m").err());
-        let told: Vec<_> = failed.map(|error| error.to_string()).collect();
-        assert!(!told.is_empty() && !told.iter().any(|error| error.contains("swordfish")), "{told:?}");
+        let errors: Vec<_> = failed.map(|error| error.to_string()).collect();
+        assert!(!errors.is_empty() && !errors.iter().any(|error| error.contains("swordfish")), "{errors:?}");
     }
     each_stream!(law);
     reply_law::<Responses>("responses-response-function-call.json");
@@ -589,8 +593,9 @@ proptest! {
         let starts = std::iter::once(0).chain(cuts.iter().copied());
         let ends = cuts.iter().copied().chain([stream.len()]);
         let pieces: Vec<&[u8]> = starts.zip(ends).map(|(start, end)| &stream[start..end]).collect();
-        let (cut, whole) = (relayed(Responses::default(), "m", &pieces), relayed(Responses::default(), "m", &[&stream]));
-        prop_assert_eq!((cut.0, cut.1.ok()), (whole.0, whole.1.ok()));
+        let split = relayed(Responses::default(), "m", &pieces);
+        let joined = relayed(Responses::default(), "m", &[&stream]);
+        prop_assert_eq!((split.0, split.1.ok()), (joined.0, joined.1.ok()));
     }
 
     #[test]
@@ -648,7 +653,7 @@ proptest! {
     }
 }
 
-/// Whether the last event of a stream, and no other, is a failure.
+/// Returns true if the last event of a stream, and no other, is a failure.
 fn out_fails(stream: &[u8]) -> bool {
     let events = data(stream);
     let failures =

@@ -1,4 +1,4 @@
-//! The same request said in two protocols is the same in neutral words.
+//! Equivalent requests of two protocols have the same neutral form.
 
 use engine::{AssistantPart, TextRequest, Turn};
 use serde_json::Value;
@@ -6,14 +6,14 @@ use sluicegate_translate::inbound::{ClientProtocol, Responses};
 
 use crate::clients::{named, neutral, read_responses};
 
-/// A request in neutral words, without what the other protocol has no word for.
+/// Returns the neutral form of a request, without the fields that the other protocol cannot represent.
 fn shared(protocol: &str, body: &Value) -> TextRequest {
     let mut request = neutral(named(protocol), body.to_string().as_bytes()).unwrap().unwrap().request;
     request.tools.iter_mut().for_each(|tool| tool.strict = None);
     request.parallel_calls = request.parallel_calls.filter(|parallel| !parallel);
     for turn in &mut request.turns {
-        let Turn::Assistant(said) = turn else { continue };
-        for part in said {
+        let Turn::Assistant(parts) = turn else { continue };
+        for part in parts {
             if let AssistantPart::Reasoning { signature, .. } = part {
                 *signature = None;
             }

@@ -1,4 +1,4 @@
-//! What a protocol can say comes back the same.
+//! Requests that a protocol can represent survive encoding and decoding.
 
 use engine::{
     AssistantPart, Effort, Format, ImageSource, Reasoning, Sampling, TextRequest, Tool, ToolCall, ToolChoice,
@@ -13,7 +13,7 @@ use sluicegate_translate::outbound::encode;
 
 use crate::clients::{SETTINGS, neutral};
 
-/// Text that no protocol drops.
+/// Text that every protocol keeps.
 fn words() -> impl Strategy<Value = String> {
     "[a-z\u{e9}\"\\\\]([a-z\u{1f600}\u{2028}\"\\\\\r\n{}: ]{0,6}[a-z])?"
 }
@@ -29,25 +29,25 @@ fn user_part() -> impl Strategy<Value = UserPart> {
     ]
 }
 
-/// An answer, perhaps with calls, and then all their results.
+/// An assistant turn, possibly with calls, and their results.
 fn answer() -> impl Strategy<Value = Vec<Turn>> {
     (option::of(words()), vec((words(), words()), 0..3)).prop_map(|(text, calls)| {
         let text = text.or_else(|| calls.is_empty().then(|| "Yes.".to_owned()));
-        let mut said: Vec<_> = text.into_iter().map(AssistantPart::Text).collect();
+        let mut parts: Vec<_> = text.into_iter().map(AssistantPart::Text).collect();
         let mut results = Vec::new();
         for (i, (argument, result)) in calls.into_iter().enumerate() {
             let (id, arguments) = (format!("call_{i}"), json!({ "b": argument, "a": 1.5 }).to_string());
-            said.push(AssistantPart::Call(ToolCall { id: id.clone(), name: "f".to_owned(), arguments }));
+            parts.push(AssistantPart::Call(ToolCall { id: id.clone(), name: "f".to_owned(), arguments }));
             let content = vec![UserPart::Text(result)];
             results.push(Turn::Tool(ToolResult { call_id: id, content, is_error: false }));
         }
-        [vec![Turn::Assistant(said)], results].concat()
+        [vec![Turn::Assistant(parts)], results].concat()
     })
 }
 
 fn turns() -> impl Strategy<Value = Vec<Turn>> {
     let exchange =
-        (vec(user_part(), 1..3), answer()).prop_map(|(said, answer)| [vec![Turn::User(said)], answer].concat());
+        (vec(user_part(), 1..3), answer()).prop_map(|(parts, answer)| [vec![Turn::User(parts)], answer].concat());
     (option::of(words()), vec(exchange, 0..3), words()).prop_map(|(system, exchanges, last)| {
         let system = system.map(Turn::System).into_iter();
         system.chain(exchanges.concat()).chain([Turn::User(vec![UserPart::Text(last)])]).collect()
@@ -76,7 +76,7 @@ fn tools() -> impl Strategy<Value = (Vec<Tool>, ToolChoice, Option<bool>)> {
     ]
 }
 
-/// Anything that all three protocols can say.
+/// A request that all three protocols can represent.
 fn request() -> impl Strategy<Value = TextRequest> {
     let efforts = [Effort::None, Effort::Low, Effort::Medium, Effort::High, Effort::XHigh, Effort::Max];
     let sampling = (option::of(0.0..=1.0), option::of(0.0..=1.0));
@@ -99,7 +99,7 @@ fn request() -> impl Strategy<Value = TextRequest> {
     })
 }
 
-/// What some protocols can say and others cannot.
+/// Values for fields that only some protocols have.
 #[derive(Clone, Debug)]
 struct More {
     number: f64,
@@ -117,7 +117,7 @@ fn more() -> impl Strategy<Value = More> {
     })
 }
 
-/// The request with all that the protocol can say besides what every one can.
+/// Adds the fields that not all protocols have.
 fn enriched(protocol: Protocol, mut request: TextRequest, more: &More) -> TextRequest {
     let named = |name: &str| Format::JsonSchema {
         name: Some(name.to_owned()),
@@ -182,23 +182,23 @@ fn enrich(protocol: Protocol, turn: &mut Turn, more: &More) {
     }
 }
 
-fn comes_back(protocol: Protocol, request: &TextRequest) {
-    let spoken = encode::request(protocol, request, &SETTINGS).unwrap();
-    assert_eq!(spoken.dropped, []);
-    let inbound = neutral(protocol, &spoken.body).unwrap().unwrap();
+fn assert_round_trip(protocol: Protocol, request: &TextRequest) {
+    let encoded = encode::request(protocol, request, &SETTINGS).unwrap();
+    assert_eq!(encoded.dropped, []);
+    let inbound = neutral(protocol, &encoded.body).unwrap().unwrap();
     assert_eq!((&inbound.request, inbound.dropped), (request, Vec::new()), "{protocol:?}");
 }
 
 proptest! {
     #[test]
     fn there_and_back_is_the_same(request in request()) {
-        Protocol::ALL.into_iter().for_each(|protocol| comes_back(protocol, &request));
+        Protocol::ALL.into_iter().for_each(|protocol| assert_round_trip(protocol, &request));
     }
 
     #[test]
     fn what_one_protocol_can_say_comes_back_from_it(request in request(), more in more()) {
         for protocol in Protocol::ALL {
-            comes_back(protocol, &enriched(protocol, request.clone(), &more));
+            assert_round_trip(protocol, &enriched(protocol, request.clone(), &more));
         }
     }
 }

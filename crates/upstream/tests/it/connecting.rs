@@ -1,4 +1,4 @@
-//! Names, connections, TLS.
+//! DNS lookup, connect and TLS handshake.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,11 +10,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpSocket;
 use tokio::time::Instant;
 
-use crate::world::{Ca, Certificate, Name, Peer, World, asking, ok, one, options, url};
+use crate::world::{Ca, Certificate, Name, Peer, World, ok, options, post, single_host, url};
 
-/// How the first request to `options` fails.
+/// Returns the failure of a first request with `options`.
 async fn failure(world: &World, options: Options) -> Failure {
-    world.upstream(options).send(&asking("{}")).await.unwrap_err()
+    world.upstream(options).send(&post("{}")).await.unwrap_err()
 }
 
 fn assert_unreachable(failure: &Failure, stage: Stage) {
@@ -22,44 +22,44 @@ fn assert_unreachable(failure: &Failure, stage: Stage) {
     assert_eq!((failure.stage, failure.may_fail_over), (stage, true), "{failure}");
 }
 
-fn assert_late(failure: &Failure, stage: Stage) {
+fn assert_timeout(failure: &Failure, stage: Stage) {
     assert!(matches!(failure.error, EngineError::Timeout(_)), "{failure}");
     assert_eq!((failure.stage, failure.may_fail_over), (stage, true), "{failure}");
 }
 
 #[tokio::test]
 async fn a_closed_port_fails_at_once() {
-    // A port that is bound but not listened on refuses.
+    // A port that is bound without a listener refuses connections.
     let bound = TcpSocket::new_v4().unwrap();
     bound.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let base = url(&format!("http://{}", bound.local_addr().unwrap()));
     let upstream = Upstream::new(Options::new("test", base)).unwrap();
-    assert_unreachable(&upstream.send(&asking("{}")).await.unwrap_err(), Stage::Connect);
+    assert_unreachable(&upstream.send(&post("{}")).await.unwrap_err(), Stage::Connect);
 }
 
 #[tokio::test(start_paused = true)]
 async fn nobody_at_an_address_is_waited_for_as_long_as_said() {
     let world = World::default();
     world.stall("a.example");
-    let begun = Instant::now();
-    assert_late(&failure(&world, options()).await, Stage::Connect);
-    let waited = begun.elapsed();
+    let started = Instant::now();
+    assert_timeout(&failure(&world, options()).await, Stage::Connect);
+    let waited = started.elapsed();
     assert!((Duration::from_millis(4_990)..Duration::from_millis(5_010)).contains(&waited), "{waited:?}");
 }
 
-/// A name that nobody answers about is given up after two seconds.
+/// A DNS lookup times out after two seconds.
 #[tokio::test(start_paused = true)]
 async fn u03_a_name_that_is_not_found_in_two_seconds_is_given_up() {
     let world = World::default();
     world.name("a.example", Name::Stalls);
-    let begun = Instant::now();
-    assert_late(&failure(&world, options()).await, Stage::Connect);
-    let waited = begun.elapsed();
+    let started = Instant::now();
+    assert_timeout(&failure(&world, options()).await, Stage::Connect);
+    let waited = started.elapsed();
     assert!((Duration::from_millis(1_990)..Duration::from_millis(2_010)).contains(&waited), "{waited:?}");
     assert_eq!(world.dials(), 0);
 }
 
-/// A name without an address is told as a failure of the upstream.
+/// A name without an address is reported as a failure of the upstream.
 #[tokio::test]
 async fn u03_a_name_without_addresses_fails() {
     let world = World::default();
@@ -71,18 +71,18 @@ async fn u03_a_name_without_addresses_fails() {
 
 #[tokio::test(start_paused = true)]
 async fn a_dead_address_keeps_the_next_one_waiting_for_a_moment_only() {
-    let (world, upstream) = one(|_, peer| peer.always(ok("{}")));
+    let (world, upstream) = single_host(|_, peer| peer.always(ok("{}")));
     let good = world.address("a.example");
     world.stall("dead.example");
     let (dead, refused) = (world.address("dead.example"), world.address("refused.example"));
     world.name("a.example", Name::At(vec![dead, refused, good]));
-    let begun = Instant::now();
-    upstream.send(&asking("{}")).await.unwrap();
+    let started = Instant::now();
+    upstream.send(&post("{}")).await.unwrap();
     assert_eq!(world.dialled(), [dead, refused, good]);
-    assert!(begun.elapsed() < Duration::from_millis(300), "{:?}", begun.elapsed());
+    assert!(started.elapsed() < Duration::from_millis(300), "{:?}", started.elapsed());
 }
 
-/// Of a hundred addresses sixteen are tried.
+/// At most sixteen of a hundred addresses are tried, alternating between IPv6 and IPv4.
 #[tokio::test(start_paused = true)]
 async fn u03_of_a_hundred_addresses_sixteen_are_tried_and_both_families() {
     let world = World::default();
@@ -99,7 +99,7 @@ fn https(ca: &Ca) -> Options {
     Options { base_url: url("https://a.example/v1"), roots: Some(ca.pem.clone().into_bytes()), ..options() }
 }
 
-/// A world in which `a.example` speaks TLS.
+/// Returns a network in which `a.example` serves TLS.
 fn secured(ca: &Ca, certificate: Certificate) -> World {
     let world = World::default();
     let acceptor = ca.acceptor(certificate);
@@ -120,13 +120,13 @@ async fn a_host_that_the_operator_trusts_is_asked() {
     let world = secured(&ca, Certificate::Good);
     let upstream = world.upstream(https(&ca));
     for _ in 0..2 {
-        let body = upstream.send(&asking("{}")).await.unwrap().body;
+        let body = upstream.send(&post("{}")).await.unwrap().body;
         assert_eq!(body.collect(100).await.unwrap(), "secured");
     }
     assert_eq!(world.dials(), 1);
 }
 
-/// A host without a certificate that is trusted, in date and of its name is not asked.
+/// A host whose certificate is untrusted, expired or of another name gets no request.
 #[tokio::test]
 async fn u04_a_host_that_nobody_vouches_for_is_not_asked() {
     let ca = Ca::new();
@@ -141,7 +141,7 @@ async fn u04_a_host_that_nobody_vouches_for_is_not_asked() {
     assert_unreachable(&failure(&secured(&ca, Certificate::Good), public_alone).await, Stage::Tls);
 }
 
-/// A handshake that stalls is given up at the deadline of the connection, and nothing is sent in plain.
+/// A TLS handshake that stalls fails at the connect timeout, and nothing is sent unencrypted.
 #[tokio::test(start_paused = true)]
 async fn u04_a_handshake_that_stalls_is_within_the_deadline_of_the_connection() {
     let ca = Ca::new();
@@ -153,27 +153,27 @@ async fn u04_a_handshake_that_stalls_is_within_the_deadline_of_the_connection() 
         async move {
             let first = peer.io.read_u8().await.unwrap();
             seen.store(first != HANDSHAKE, Ordering::Relaxed);
-            peer.gone().await;
+            peer.closed().await;
         }
     });
-    let begun = Instant::now();
-    assert_late(&failure(&world, https(&ca)).await, Stage::Tls);
-    let waited = begun.elapsed();
+    let started = Instant::now();
+    assert_timeout(&failure(&world, https(&ca)).await, Stage::Tls);
+    let waited = started.elapsed();
     assert!((Duration::from_millis(4_990)..Duration::from_millis(5_010)).contains(&waited), "{waited:?}");
     assert!(!is_plain.load(Ordering::Relaxed));
 }
 
-/// A handshake that breaks off is a failure of the upstream.
+/// A TLS handshake that is aborted is a failure of the upstream.
 #[tokio::test]
 async fn u04_a_handshake_that_breaks_off_fails() {
     let ca = Ca::new();
-    // Nothing; an alert, as a server of TLS 1.1 alone sends it; plain HTTP.
-    for said in [&b""[..], b"\x15\x03\x01\x00\x02\x02\x46", b"HTTP/1.1 400 Bad Request\r\n\r\n"] {
+    // Nothing; an alert, as a server that supports only TLS 1.1 sends it; plain HTTP.
+    for response in [&b""[..], b"\x15\x03\x01\x00\x02\x02\x46", b"HTTP/1.1 400 Bad Request\r\n\r\n"] {
         let world = World::default();
         world.serve("a.example", move |_, mut peer| async move {
             let mut hello = [0; 64];
             peer.io.read_exact(&mut hello).await.unwrap();
-            peer.say(said).await;
+            peer.send(response).await;
             let _ = peer.io.shutdown().await;
         });
         assert_unreachable(&failure(&world, https(&ca)).await, Stage::Tls);
@@ -181,5 +181,5 @@ async fn u04_a_handshake_that_breaks_off_fails() {
     }
 }
 
-/// The content type of a TLS record that holds a part of the handshake.
+/// The content type of TLS handshake records.
 const HANDSHAKE: u8 = 22;

@@ -1,7 +1,7 @@
-//! The client against model servers that are scripted byte by byte: in memory where time is paused, over TCP where
-//! the network itself has a part in it.
+//! Tests the client against model servers that are scripted byte by byte: in memory with a paused clock, or over TCP
+//! where the behaviour of the network matters.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
+#![allow(clippy::unwrap_used, reason = "test helpers may panic")]
 
 mod world;
 

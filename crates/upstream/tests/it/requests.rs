@@ -1,4 +1,4 @@
-//! What an upstream is sent.
+//! Requests as an upstream receives them.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -7,10 +7,10 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
 use sluicegate_upstream::{Credential, Options, OptionsError, Outgoing, Upstream};
 
-use crate::world::{Asked, World, asking, ok, options, url};
+use crate::world::{Received, World, ok, options, post, url};
 
-/// What the server of `options` is sent.
-async fn sent(options: Options, request: &Outgoing) -> Asked {
+/// Sends a request with `options`, and returns it as the server received it.
+async fn sent(options: Options, request: &Outgoing) -> Received {
     let world = World::default();
     let seen = Arc::new(Mutex::new(None));
     let written = Arc::clone(&seen);
@@ -18,26 +18,26 @@ async fn sent(options: Options, request: &Outgoing) -> Asked {
         let written = Arc::clone(&written);
         async move {
             *written.lock().unwrap() = peer.request().await;
-            peer.say(ok("{}")).await;
+            peer.send(ok("{}")).await;
         }
     });
     world.upstream(options).send(request).await.unwrap();
-    let asked = seen.lock().unwrap().take();
-    asked.unwrap()
+    let received = seen.lock().unwrap().take();
+    received.unwrap()
 }
 
 fn header(value: &'static str) -> HeaderValue {
     HeaderValue::from_static(value)
 }
 
-/// An upstream sees exactly the headers that are stated.
+/// An upstream receives exactly the documented headers.
 #[tokio::test]
 async fn p01_exactly_these_headers_are_sent() {
     let mut options = options();
     options.credential = Some(Credential::bearer("sk-theirs").unwrap());
     options.headers.insert("anthropic-version", header("2023-06-01"));
-    let mut request = asking(r#"{"a":1}"#);
-    let asked = sent(options.clone(), &request).await;
+    let mut request = post(r#"{"a":1}"#);
+    let received = sent(options.clone(), &request).await;
     let expected = concat!(
         "POST /v1/responses HTTP/1.1\r\n",
         "anthropic-version: 2023-06-01\r\n",
@@ -51,25 +51,25 @@ async fn p01_exactly_these_headers_are_sent() {
         "authorization: Bearer sk-theirs\r\n",
         "content-length: 7\r\n\r\n",
     );
-    assert_eq!(asked, Asked { head: expected.to_owned(), body: r#"{"a":1}"#.to_owned() });
+    assert_eq!(received, Received { head: expected.to_owned(), body: r#"{"a":1}"#.to_owned() });
 
     request.accept_stream = true;
     request.content_type = header("multipart/form-data; boundary=b");
     request.headers.insert("anthropic-version", header("2024-01-01"));
-    let asked = sent(options, &request).await;
+    let received = sent(options, &request).await;
     let expected = expected
         .replace("accept: application/json", "accept: text/event-stream")
         .replace("content-type: application/json", "content-type: multipart/form-data; boundary=b")
         .replace("2023-06-01", "2024-01-01");
-    assert_eq!(asked.head, expected);
+    assert_eq!(received.head, expected);
 }
 
 #[tokio::test]
 async fn what_the_gateway_says_itself_nobody_else_says() {
     let mut options = options();
     options.credential = Some(Credential::x_api_key("theirs").unwrap());
-    let plain = sent(options.clone(), &asking("{}")).await;
-    let mut request = asking("{}");
+    let plain = sent(options.clone(), &post("{}")).await;
+    let mut request = post("{}");
     let forged: HeaderMap = [
         "host",
         "content-length",
@@ -92,23 +92,23 @@ async fn what_the_gateway_says_itself_nobody_else_says() {
     assert!(plain.head.contains("\r\nx-api-key: theirs\r\n"), "{}", plain.head);
 }
 
-/// Without a key of its own an upstream is shown none, and nobody else's.
+/// Without a configured key a request carries no credential, and never the client's.
 #[tokio::test]
 async fn p02_without_a_credential_there_is_none_and_nobody_elses() {
-    let mut request = asking("{}");
+    let mut request = post("{}");
     for name in ["authorization", "x-api-key", "cookie"] {
         request.headers.insert(name, header("a-clients"));
     }
-    let asked = sent(options(), &request).await;
-    assert!(!asked.head.contains("a-clients"), "{}", asked.head);
-    assert_eq!(asked, sent(options(), &asking("{}")).await);
+    let received = sent(options(), &request).await;
+    assert!(!received.head.contains("a-clients"), "{}", received.head);
+    assert_eq!(received, sent(options(), &post("{}")).await);
 }
 
 #[tokio::test]
 async fn a_header_that_is_repeated_is_sent_as_often() {
     let mut options = options();
     options.headers.insert("anthropic-beta", header("of-the-operator"));
-    let mut request = asking("{}");
+    let mut request = post("{}");
     for value in ["one", "other"] {
         request.headers.append("anthropic-beta", header(value));
     }
@@ -125,21 +125,21 @@ async fn the_path_is_appended_to_the_base_url() {
         ("http://a.example/v1/", "/v1/responses"),
         ("http://a.example/open%20ai/v1?api-version=1", "/open%20ai/v1/responses?api-version=1"),
     ] {
-        let asked = sent(Options { base_url: url(base), ..options() }, &asking("{}")).await;
-        assert_eq!(asked.head.lines().next(), Some(format!("POST {target} HTTP/1.1").as_str()), "{base}");
+        let received = sent(Options { base_url: url(base), ..options() }, &post("{}")).await;
+        assert_eq!(received.head.lines().next(), Some(format!("POST {target} HTTP/1.1").as_str()), "{base}");
     }
-    let asked = sent(Options { base_url: url("http://a.example:8000"), ..options() }, &asking("{}")).await;
-    assert!(asked.head.contains("\r\nhost: a.example:8000\r\n"), "{}", asked.head);
+    let received = sent(Options { base_url: url("http://a.example:8000"), ..options() }, &post("{}")).await;
+    assert!(received.head.contains("\r\nhost: a.example:8000\r\n"), "{}", received.head);
 }
 
 #[tokio::test]
 async fn a_body_in_pieces_is_one_body() {
-    let mut request = asking("");
+    let mut request = post("");
     let pieces = ["{\"model\":\"", "", "theirs", "\",\"input\":\"", &"x".repeat(100_000), "\"}", ""];
     request.body = pieces.map(|piece| Bytes::copy_from_slice(piece.as_bytes())).to_vec().into();
-    let asked = sent(options(), &request).await;
-    assert_eq!(asked.body, pieces.concat());
-    assert!(asked.head.contains(&format!("content-length: {}\r\n", asked.body.len())), "{}", asked.head);
+    let received = sent(options(), &request).await;
+    assert_eq!(received.body, pieces.concat());
+    assert!(received.head.contains(&format!("content-length: {}\r\n", received.body.len())), "{}", received.head);
     request.body = Bytes::new().into();
     assert_eq!(sent(options(), &request).await.body, "");
 }
@@ -152,12 +152,12 @@ fn secrets_are_not_shown() {
         ..options()
     };
     options.headers.insert("x-theirs", header("canary-3"));
-    let request = asking("canary-4");
+    let request = post("canary-4");
     let shown = format!("{options:?} {:?} {request:?}", options.credential);
     assert!(!shown.contains("canary"), "{shown}");
 }
 
-/// What an upstream says is told without its own key, whole or cut.
+/// The upstream's API key is redacted in its error texts, also where a text was truncated.
 #[test]
 fn p07_a_key_that_is_repeated_is_taken_out() {
     let credential = Some(Credential::bearer("their-secret").unwrap());
@@ -176,29 +176,29 @@ fn p07_a_key_that_is_repeated_is_taken_out() {
 
 #[test]
 fn what_is_wrong_with_options_is_said() {
-    let said = |options: Options| Upstream::new(options).err().map(|error| error.to_string());
+    let error = |options: Options| Upstream::new(options).err().map(|error| error.to_string());
     let base = |base: &str| Options { base_url: url(base), ..options() };
-    assert_eq!(said(options()), None);
+    assert_eq!(error(options()), None);
     let scheme = "`base_url` has the scheme `ftp`; `http` and `https` are accepted.";
-    assert_eq!(said(base("ftp://a.example")).as_deref(), Some(scheme));
+    assert_eq!(error(base("ftp://a.example")).as_deref(), Some(scheme));
     let user = "`base_url` has a user or password; it must not have one.";
-    assert_eq!(said(base("http://me:secret@a.example")).as_deref(), Some(user));
+    assert_eq!(error(base("http://me:secret@a.example")).as_deref(), Some(user));
     let fragment = "`fallback_base_url` has a fragment; it must not have one.";
     let fallback = Options { fallback_base_url: Some(url("http://b.example/#a")), ..options() };
-    assert_eq!(said(fallback).as_deref(), Some(fragment));
+    assert_eq!(error(fallback).as_deref(), Some(fragment));
     let zero = Options { head: Duration::ZERO, ..options() };
-    assert_eq!(said(zero).as_deref(), Some("`head` is 0ns; a time above 0 and of a day at most is accepted."));
+    assert_eq!(error(zero).as_deref(), Some("`head` is 0ns; a time above 0 and of a day at most is accepted."));
     let mut endless = options();
     endless.breaker.open = Duration::MAX;
-    assert!(said(endless).unwrap().starts_with("`breaker.open` is "));
+    assert!(error(endless).unwrap().starts_with("`breaker.open` is "));
     let mut failures = options();
     failures.breaker.failures = 0;
-    assert_eq!(said(failures).as_deref(), Some("`breaker.failures` is 0; 1 and more are accepted."));
+    assert_eq!(error(failures).as_deref(), Some("`breaker.failures` is 0; 1 and more are accepted."));
     let mut own = options();
     own.headers.insert("host", header("b.example"));
-    assert_eq!(said(own).as_deref(), Some("`headers` has `host`, which the gateway sets itself."));
+    assert_eq!(error(own).as_deref(), Some("`headers` has `host`, which the gateway sets itself."));
     let roots = Options { roots: Some(b"no PEM".to_vec()), ..options() };
-    assert_eq!(said(roots).as_deref(), Some("`roots` has no certificate; certificates in PEM are accepted."));
+    assert_eq!(error(roots).as_deref(), Some("`roots` has no certificate; certificates in PEM are accepted."));
     for key in ["", "a b", "ab\r\nx: y", "ä"] {
         assert_eq!(Credential::bearer(key).err(), Some(OptionsError::Credential), "{key:?}");
     }

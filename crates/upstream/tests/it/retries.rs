@@ -1,4 +1,4 @@
-//! The one retry, the other host, the breaker, the budget.
+//! The retry, the fallback host, the circuit breaker and the retry budget.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,41 +9,41 @@ use engine::EngineError;
 use sluicegate_upstream::{Failure, Incoming, Stage, Upstream};
 use tokio::time::{Instant, advance};
 
-use crate::world::{Peer, World, answer, asking, ok, one, options, with_fallback};
+use crate::world::{Peer, World, ok, options, post, response, single_host, with_fallback};
 
-/// A server that gives these answers in turn, the last one for ever, over however many connections.
-fn in_turn(answers: &[String]) -> (World, Upstream, Arc<AtomicUsize>) {
+/// Starts a server that sends these responses in turn, then repeats the last one, over any number of connections.
+fn in_turn(responses: &[String]) -> (World, Upstream, Arc<AtomicUsize>) {
     let world = World::default();
-    let requests = serve_in_turn(&world, "a.example", answers);
+    let requests = serve_in_turn(&world, "a.example", responses);
     let upstream = world.upstream(options());
     (world, upstream, requests)
 }
 
-fn serve_in_turn(world: &World, name: &str, answers: &[String]) -> Arc<AtomicUsize> {
+fn serve_in_turn(world: &World, name: &str, responses: &[String]) -> Arc<AtomicUsize> {
     let requests = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&requests);
-    let answers = Arc::new(answers.to_vec());
+    let responses = Arc::new(responses.to_vec());
     world.serve(name, move |_, mut peer: Peer| {
-        let (counted, answers) = (Arc::clone(&counted), Arc::clone(&answers));
+        let (counted, responses) = (Arc::clone(&counted), Arc::clone(&responses));
         async move {
             while peer.request().await.is_some() {
                 let turn = counted.fetch_add(1, Ordering::Relaxed);
-                peer.say(&answers[turn.min(answers.len() - 1)]).await;
+                peer.send(&responses[turn.min(responses.len() - 1)]).await;
             }
         }
     });
     requests
 }
 
-async fn ask(upstream: &Upstream) -> Result<Incoming, Failure> {
-    upstream.ask(&asking("{}"), Instant::now() + Duration::from_secs(600), true).await
+async fn send(upstream: &Upstream) -> Result<Incoming, Failure> {
+    upstream.send_with_retry(&post("{}"), Instant::now() + Duration::from_secs(600), true).await
 }
 
 fn status(status: u16) -> String {
-    answer(&format!("{status} X"), "{}")
+    response(&format!("{status} X"), "{}")
 }
 
-fn later(status: u16, retry_after: &str) -> String {
+fn unavailable(status: u16, retry_after: &str) -> String {
     format!("HTTP/1.1 {status} X\r\nRetry-After: {retry_after}\r\nContent-Length: 0\r\n\r\n")
 }
 
@@ -51,10 +51,10 @@ fn later(status: u16, retry_after: &str) -> String {
 async fn what_has_failed_once_is_asked_once_more() {
     for code in [500, 502, 503, 529] {
         let (_, upstream, requests) = in_turn(&[status(code), ok("then")]);
-        assert_eq!(ask(&upstream).await.unwrap().status, 200, "{code}");
+        assert_eq!(send(&upstream).await.unwrap().status, 200, "{code}");
         assert_eq!(requests.load(Ordering::Relaxed), 2);
         let (_, upstream, requests) = in_turn(&[status(code), status(code), ok("too late")]);
-        assert_eq!(ask(&upstream).await.unwrap().status, code);
+        assert_eq!(send(&upstream).await.unwrap().status, code);
         assert_eq!(requests.load(Ordering::Relaxed), 2);
     }
 }
@@ -63,7 +63,7 @@ async fn what_has_failed_once_is_asked_once_more() {
 async fn every_other_status_is_an_answer() {
     for code in [200, 301, 400, 401, 404, 408, 409, 413, 422, 429, 501, 504] {
         let (_, upstream, requests) = in_turn(&[status(code), ok("never")]);
-        assert_eq!(ask(&upstream).await.unwrap().status, code);
+        assert_eq!(send(&upstream).await.unwrap().status, code);
         assert_eq!(requests.load(Ordering::Relaxed), 1, "{code}");
     }
 }
@@ -72,33 +72,33 @@ async fn every_other_status_is_an_answer() {
 async fn who_does_not_want_a_retry_gets_none() {
     let (_, upstream, requests) = in_turn(&[status(503), ok("never")]);
     let far = Instant::now() + Duration::from_secs(600);
-    assert_eq!(upstream.ask(&asking("{}"), far, false).await.unwrap().status, 503);
-    assert_eq!(upstream.send(&asking("{}")).await.unwrap().status, 200);
+    assert_eq!(upstream.send_with_retry(&post("{}"), far, false).await.unwrap().status, 503);
+    assert_eq!(upstream.send(&post("{}")).await.unwrap().status, 200);
     assert_eq!(requests.load(Ordering::Relaxed), 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_pause_is_kept_when_it_is_short() {
-    for (asked, waited) in [("0", 0), ("0.25", 250), ("1", 1000)] {
-        let (_, upstream, _) = in_turn(&[later(503, asked), ok("then")]);
-        let begun = Instant::now();
-        assert_eq!(ask(&upstream).await.unwrap().status, 200, "{asked}");
-        let took = begun.elapsed();
+    for (retry_after, waited) in [("0", 0), ("0.25", 250), ("1", 1000)] {
+        let (_, upstream, _) = in_turn(&[unavailable(503, retry_after), ok("then")]);
+        let started = Instant::now();
+        assert_eq!(send(&upstream).await.unwrap().status, 200, "{retry_after}");
+        let took = started.elapsed();
         let waited = Duration::from_millis(waited);
-        assert!((waited..waited + Duration::from_millis(5)).contains(&took), "{asked}: {took:?}");
+        assert!((waited..waited + Duration::from_millis(5)).contains(&took), "{retry_after}: {took:?}");
     }
-    for asked in ["1.1", "2", "1000000000"] {
-        let (_, upstream, requests) = in_turn(&[later(503, asked), ok("never")]);
-        assert_eq!(ask(&upstream).await.unwrap().status, 503);
-        assert_eq!(requests.load(Ordering::Relaxed), 1, "{asked}");
+    for retry_after in ["1.1", "2", "1000000000"] {
+        let (_, upstream, requests) = in_turn(&[unavailable(503, retry_after), ok("never")]);
+        assert_eq!(send(&upstream).await.unwrap().status, 503);
+        assert_eq!(requests.load(Ordering::Relaxed), 1, "{retry_after}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn there_is_no_retry_for_which_there_is_no_time() {
-    let (_, upstream, requests) = in_turn(&[later(503, "1"), ok("never")]);
+    let (_, upstream, requests) = in_turn(&[unavailable(503, "1"), ok("never")]);
     let near = Instant::now() + Duration::from_millis(900);
-    assert_eq!(upstream.ask(&asking("{}"), near, true).await.unwrap().status, 503);
+    assert_eq!(upstream.send_with_retry(&post("{}"), near, true).await.unwrap().status, 503);
     assert_eq!(requests.load(Ordering::Relaxed), 1);
 }
 
@@ -106,7 +106,7 @@ async fn there_is_no_retry_for_which_there_is_no_time() {
 async fn a_refused_connection_is_tried_once_more() {
     let world = World::default();
     world.refuse("a.example");
-    let failure = ask(&world.upstream(options())).await.unwrap_err();
+    let failure = send(&world.upstream(options())).await.unwrap_err();
     assert_eq!((failure.stage, failure.may_fail_over), (Stage::Connect, true));
     assert_eq!(world.dials(), 2);
 }
@@ -115,10 +115,10 @@ async fn a_refused_connection_is_tried_once_more() {
 async fn an_address_where_nobody_is_is_not_waited_for_twice() {
     let world = World::default();
     world.stall("a.example");
-    let begun = Instant::now();
-    let failure = ask(&world.upstream(options())).await.unwrap_err();
+    let started = Instant::now();
+    let failure = send(&world.upstream(options())).await.unwrap_err();
     assert!(matches!(failure.error, EngineError::Timeout(_)), "{failure}");
-    assert!(begun.elapsed() < Duration::from_millis(5_010), "{:?}", begun.elapsed());
+    assert!(started.elapsed() < Duration::from_millis(5_010), "{:?}", started.elapsed());
     assert_eq!(world.dials(), 1);
 }
 
@@ -128,11 +128,11 @@ async fn the_retry_goes_to_the_fallback_host() {
     let main = serve_in_turn(&world, "a.example", &[status(503)]);
     let fallback = serve_in_turn(&world, "b.example", &[ok("from b")]);
     let upstream = world.upstream(with_fallback());
-    let body = ask(&upstream).await.unwrap().body;
+    let body = send(&upstream).await.unwrap().body;
     assert_eq!(body.collect(100).await.unwrap(), "from b");
     world.refuse("a.example");
     let upstream = world.upstream(with_fallback());
-    assert_eq!(ask(&upstream).await.unwrap().status, 200);
+    assert_eq!(send(&upstream).await.unwrap().status, 200);
     assert_eq!((main.load(Ordering::Relaxed), fallback.load(Ordering::Relaxed)), (1, 2));
 }
 
@@ -141,42 +141,42 @@ async fn a_request_that_may_have_been_begun_is_not_repeated() {
     let world = World::default();
     world.serve("a.example", |_, mut peer| async move {
         peer.request().await;
-        peer.say("HTTP/1.1 2").await;
+        peer.send("HTTP/1.1 2").await;
     });
     let fallback = serve_in_turn(&world, "b.example", &[ok("never")]);
-    let failure = ask(&world.upstream(with_fallback())).await.unwrap_err();
+    let failure = send(&world.upstream(with_fallback())).await.unwrap_err();
     assert!(!failure.may_fail_over);
     assert_eq!(fallback.load(Ordering::Relaxed), 0);
 }
 
 #[tokio::test]
 async fn retries_are_a_tenth_of_the_requests() {
-    // The breaker would end this soon.
+    // The circuit breaker would open early.
     let mut options = options();
     options.breaker.failures = u32::MAX;
     let world = World::default();
     let counted = serve_in_turn(&world, "a.example", &[status(500)]);
     let upstream = world.upstream(options);
     for _ in 0..1_000 {
-        assert_eq!(ask(&upstream).await.unwrap().status, 500);
+        assert_eq!(send(&upstream).await.unwrap().status, 500);
     }
-    // Ten were saved up.
+    // The budget starts with ten.
     assert_eq!(counted.load(Ordering::Relaxed), 1_000 + 100 + 10 - 1);
 }
 
-/// An upstream whose breaker has opened.
-async fn opened(answers: &[String]) -> (World, Upstream, Arc<AtomicUsize>) {
-    let (world, upstream, requests) = in_turn(answers);
+/// Returns an upstream whose circuit breaker is open.
+async fn opened(responses: &[String]) -> (World, Upstream, Arc<AtomicUsize>) {
+    let (world, upstream, requests) = in_turn(responses);
     for turn in 0..5 {
         assert!(!upstream.is_open(Instant::now()), "{turn}");
-        assert!(upstream.send(&asking("{}")).await.unwrap().status.is_server_error());
+        assert!(upstream.send(&post("{}")).await.unwrap().status.is_server_error());
     }
     assert!(upstream.is_open(Instant::now()));
     (world, upstream, requests)
 }
 
-async fn assert_left_alone(upstream: &Upstream) {
-    let failure = ask(upstream).await.unwrap_err();
+async fn assert_breaker_open(upstream: &Upstream) {
+    let failure = send(upstream).await.unwrap_err();
     assert!(matches!(failure.error, EngineError::Unavailable(_)), "{failure}");
     assert_eq!((failure.stage, failure.may_fail_over), (Stage::Breaker, true));
 }
@@ -187,25 +187,25 @@ fn five(status: &str) -> Vec<String> {
 
 #[tokio::test(start_paused = true)]
 async fn five_failures_in_a_row_open_the_breaker_for_ten_seconds() {
-    let mut answers = five(&status(502));
-    answers.push(ok("again"));
-    let (_, upstream, requests) = opened(&answers).await;
-    assert_left_alone(&upstream).await;
+    let mut responses = five(&status(502));
+    responses.push(ok("again"));
+    let (_, upstream, requests) = opened(&responses).await;
+    assert_breaker_open(&upstream).await;
     advance(Duration::from_millis(9_990)).await;
-    assert_left_alone(&upstream).await;
+    assert_breaker_open(&upstream).await;
     assert_eq!(requests.load(Ordering::Relaxed), 5);
     advance(Duration::from_millis(10)).await;
     assert!(!upstream.is_open(Instant::now()));
-    assert_eq!(ask(&upstream).await.unwrap().status, 200);
-    assert_eq!(ask(&upstream).await.unwrap().status, 200);
+    assert_eq!(send(&upstream).await.unwrap().status, 200);
+    assert_eq!(send(&upstream).await.unwrap().status, 200);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_probe_that_fails_opens_it_again() {
     let (_, upstream, requests) = opened(&[status(529)]).await;
     advance(Duration::from_secs(10)).await;
-    assert_eq!(ask(&upstream).await.unwrap().status, 529);
-    assert_left_alone(&upstream).await;
+    assert_eq!(send(&upstream).await.unwrap().status, 529);
+    assert_breaker_open(&upstream).await;
     assert_eq!(requests.load(Ordering::Relaxed), 6);
 }
 
@@ -214,45 +214,45 @@ async fn one_probe_at_a_time_and_a_dropped_one_lets_the_next_through() {
     let world = World::default();
     let upstream = world.upstream(options());
     for _ in 0..5 {
-        upstream.send(&asking("{}")).await.unwrap_err();
+        upstream.send(&post("{}")).await.unwrap_err();
     }
     world.stall("a.example");
     advance(Duration::from_secs(10)).await;
-    let request = asking("{}");
+    let request = post("{}");
     for dials in 1..4 {
         let mut probe = Box::pin(upstream.send(&request));
         assert!(probe.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
-        assert_left_alone(&upstream).await;
+        assert_breaker_open(&upstream).await;
         assert_eq!(world.dials(), dials);
         drop(probe);
     }
     serve_in_turn(&world, "a.example", &[ok("a")]);
-    assert_eq!(ask(&upstream).await.unwrap().status, 200);
+    assert_eq!(send(&upstream).await.unwrap().status, 200);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_probe_is_done_when_the_head_of_its_answer_is_there() {
-    let mut answers = five(&status(500));
-    answers.push("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\na".to_owned());
-    answers.push(ok("b"));
-    let (_, upstream, _) = opened(&answers).await;
+    let mut responses = five(&status(500));
+    responses.push("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\na".to_owned());
+    responses.push(ok("b"));
+    let (_, upstream, _) = opened(&responses).await;
     advance(Duration::from_secs(10)).await;
-    let probe = ask(&upstream).await.unwrap();
-    assert_eq!(ask(&upstream).await.unwrap().body.collect(1).await.unwrap(), "b");
+    let probe = send(&upstream).await.unwrap();
+    assert_eq!(send(&upstream).await.unwrap().body.collect(1).await.unwrap(), "b");
     drop(probe);
 }
 
 #[tokio::test]
 async fn bodies_that_break_off_are_failures_too() {
-    let (_, upstream) = one(|_, mut peer| async move {
+    let (_, upstream) = single_host(|_, mut peer| async move {
         peer.request().await;
-        peer.say("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\na").await;
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\na").await;
     });
     for _ in 0..5 {
-        let body = upstream.send(&asking("{}")).await.unwrap().body;
+        let body = upstream.send(&post("{}")).await.unwrap().body;
         assert!(body.collect(9).await.is_err());
     }
-    assert_left_alone(&upstream).await;
+    assert_breaker_open(&upstream).await;
 }
 
 #[tokio::test]
@@ -260,7 +260,7 @@ async fn refusals_and_limits_are_no_failures() {
     for code in [400, 401, 404, 422, 429] {
         let (_, upstream, _) = in_turn(&[status(code)]);
         for _ in 0..10 {
-            assert_eq!(ask(&upstream).await.unwrap().status, code);
+            assert_eq!(send(&upstream).await.unwrap().status, code);
         }
         assert!(!upstream.is_open(Instant::now()));
     }
@@ -268,10 +268,10 @@ async fn refusals_and_limits_are_no_failures() {
 
 #[tokio::test(start_paused = true)]
 async fn impatience_is_no_failure_of_the_host() {
-    let (_, upstream) = one(|_, mut peer| async move { peer.gone().await });
+    let (_, upstream) = single_host(|_, mut peer| async move { peer.closed().await });
     for millis in 0..10 {
         let near = Instant::now() + Duration::from_millis(millis);
-        let failure = upstream.ask(&asking("{}"), near, true).await.unwrap_err();
+        let failure = upstream.send_with_retry(&post("{}"), near, true).await.unwrap_err();
         assert!(matches!(failure.error, EngineError::Timeout(_)), "{failure}");
     }
     assert!(!upstream.is_open(Instant::now()));
@@ -279,12 +279,12 @@ async fn impatience_is_no_failure_of_the_host() {
 
 #[tokio::test]
 async fn a_success_between_failures_keeps_it_closed() {
-    let mut answers = vec![status(500); 4];
-    answers.push(ok("a"));
-    answers.extend(vec![status(500); 4]);
-    let (_, upstream, _) = in_turn(&answers);
+    let mut responses = vec![status(500); 4];
+    responses.push(ok("a"));
+    responses.extend(vec![status(500); 4]);
+    let (_, upstream, _) = in_turn(&responses);
     for _ in 0..9 {
-        upstream.send(&asking("{}")).await.unwrap().body.collect(9).await.unwrap();
+        upstream.send(&post("{}")).await.unwrap().body.collect(9).await.unwrap();
     }
     assert!(!upstream.is_open(Instant::now()));
 }
@@ -296,19 +296,19 @@ async fn a_host_that_is_left_alone_costs_no_time() {
     let fallback = serve_in_turn(&world, "b.example", &[ok("from b")]);
     let upstream = world.upstream(with_fallback());
     for _ in 0..5 {
-        assert_eq!(ask(&upstream).await.unwrap().status, 200);
+        assert_eq!(send(&upstream).await.unwrap().status, 200);
     }
     // The first host is open, the upstream is not.
     assert!(!upstream.is_open(Instant::now()));
-    let begun = Instant::now();
-    assert_eq!(upstream.send(&asking("{}")).await.unwrap().status, 200);
-    assert!(begun.elapsed() < Duration::from_millis(10), "{:?}", begun.elapsed());
+    let started = Instant::now();
+    assert_eq!(upstream.send(&post("{}")).await.unwrap().status, 200);
+    assert!(started.elapsed() < Duration::from_millis(10), "{:?}", started.elapsed());
     assert_eq!(fallback.load(Ordering::Relaxed), 6);
-    // When it is back, it is asked again.
+    // Requests go to the first host again once it has recovered.
     let main = serve_in_turn(&world, "a.example", &[ok("from a")]);
     advance(Duration::from_secs(10)).await;
     for _ in 0..2 {
-        let body = ask(&upstream).await.unwrap().body;
+        let body = send(&upstream).await.unwrap().body;
         assert_eq!(body.collect(100).await.unwrap(), "from a");
     }
     assert_eq!(main.load(Ordering::Relaxed), 2);

@@ -1,4 +1,4 @@
-//! A network in memory, and servers that are functions of their connections.
+//! An in-memory network with servers that are functions of their connections.
 
 use std::collections::HashMap;
 use std::io;
@@ -21,7 +21,7 @@ use url::Url;
 
 type Serve = Arc<dyn Fn(usize, Peer) -> BoxFuture<'static, ()> + Send + Sync>;
 
-/// The network: names with servers behind them.
+/// The network: DNS names, and servers at their addresses.
 #[derive(Clone, Default)]
 pub(crate) struct World {
     state: Arc<Mutex<State>>,
@@ -34,14 +34,14 @@ struct State {
     dialled: Vec<SocketAddr>,
 }
 
-/// How a name is found.
+/// The result of a DNS lookup.
 #[derive(Clone)]
 pub(crate) enum Name {
     At(Vec<SocketAddr>),
     Stalls,
 }
 
-/// What is at an address.
+/// The behaviour of an address.
 #[derive(Clone)]
 enum Server {
     Serves { serve: Serve, connections: usize },
@@ -49,8 +49,8 @@ enum Server {
 }
 
 impl World {
-    /// A server at the address of its own that `name` gets: a function of the number of a connection, from 0, and of
-    /// the connection.
+    /// Adds a server at a new address of `name`: a function of the number of the connection, from 0, and of the
+    /// connection.
     pub(crate) fn serve<F>(&self, name: &str, serve: impl Fn(usize, Peer) -> F + Send + Sync + 'static)
     where
         F: Future<Output = ()> + Send + 'static,
@@ -60,13 +60,13 @@ impl World {
         self.state(|state| state.servers.insert(address, Server::Serves { serve, connections: 0 }));
     }
 
-    /// Nobody is at the name's address, and nothing refuses.
+    /// Makes connects to the address of `name` hang.
     pub(crate) fn stall(&self, name: &str) {
         let address = self.address(name);
         self.state(|state| state.servers.insert(address, Server::Stalls));
     }
 
-    /// Nobody is at the name's address any more; connections are refused.
+    /// Makes the address of `name` refuse connections.
     pub(crate) fn refuse(&self, name: &str) {
         let address = self.address(name);
         self.state(|state| state.servers.remove(&address));
@@ -76,7 +76,7 @@ impl World {
         self.state(|state| state.names.insert(name.to_owned(), found));
     }
 
-    /// The address of a name, which gets one if it has none yet.
+    /// Returns the first address of a name, and assigns one if it has none.
     pub(crate) fn address(&self, name: &str) -> SocketAddr {
         self.state(|state| {
             let next = (Ipv4Addr::new(192, 0, 2, state.names.len() as u8 + 1), 80).into();
@@ -92,14 +92,14 @@ impl World {
         self.state(|state| state.dialled.clone())
     }
 
-    /// How many connections were dialled.
+    /// Returns the number of dialled connections.
     pub(crate) fn dials(&self) -> usize {
         self.state(|state| state.dialled.len())
     }
 
     pub(crate) fn upstream(&self, options: Options) -> Upstream {
         let network = Network { resolver: Arc::new(self.clone()), dialer: Arc::new(self.clone()) };
-        Upstream::over(&network, options).unwrap()
+        Upstream::with_network(&network, options).unwrap()
     }
 
     fn state<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
@@ -107,8 +107,8 @@ impl World {
     }
 }
 
-/// A world with one server, and the upstream that is this server.
-pub(crate) fn one<F>(serve: impl Fn(usize, Peer) -> F + Send + Sync + 'static) -> (World, Upstream)
+/// Returns a network with one server, and an upstream for it.
+pub(crate) fn single_host<F>(serve: impl Fn(usize, Peer) -> F + Send + Sync + 'static) -> (World, Upstream)
 where
     F: Future<Output = ()> + Send + 'static,
 {
@@ -125,7 +125,7 @@ impl Resolve for World {
             match found {
                 Some(Name::At(addresses)) => Ok(addresses),
                 Some(Name::Stalls) => std::future::pending().await,
-                None => Err(io::Error::other(format!("nobody knows {host}:{port}"))),
+                None => Err(io::Error::other(format!("unknown host {host}:{port}"))),
             }
         })
     }
@@ -155,7 +155,7 @@ impl Dial for World {
     }
 }
 
-/// A server over TCP on this machine. With `resets`, connections end by RST.
+/// Starts a server over TCP on localhost, and returns an upstream for it. With `resets`, connections end with a RST.
 pub(crate) async fn tcp<F>(resets: bool, serve: impl Fn(usize, Peer) -> F + Send + Sync + 'static) -> Upstream
 where
     F: Future<Output = ()> + Send + 'static,
@@ -180,16 +180,16 @@ pub(crate) struct Peer {
     pub(crate) io: Box<dyn Connection>,
 }
 
-/// A request as it came.
+/// A received request.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct Received {
     pub(crate) head: String,
     pub(crate) body: String,
 }
 
 impl Peer {
-    /// The next request, unless the connection ends.
-    pub(crate) async fn request(&mut self) -> Option<Asked> {
+    /// Reads the next request. Returns `None` if the connection ends.
+    pub(crate) async fn request(&mut self) -> Option<Received> {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
             head.push(self.io.read_u8().await.ok()?);
@@ -198,34 +198,34 @@ impl Peer {
         let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap_or("0");
         let mut body = vec![0; length.parse().unwrap()];
         self.io.read_exact(&mut body).await.ok()?;
-        Some(Asked { head, body: String::from_utf8(body).unwrap() })
+        Some(Received { head, body: String::from_utf8(body).unwrap() })
     }
 
-    /// Whether anybody hears it is not known here.
-    pub(crate) async fn say(&mut self, bytes: impl AsRef<[u8]>) {
+    /// Sends bytes, and ignores a closed connection.
+    pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) {
         let _ = self.io.write_all(bytes.as_ref()).await;
         let _ = self.io.flush().await;
     }
 
-    /// Answers every request alike.
+    /// Sends the same response to every request.
     pub(crate) async fn always(mut self, bytes: impl AsRef<[u8]>) {
         while self.request().await.is_some() {
-            self.say(&bytes).await;
+            self.send(&bytes).await;
         }
     }
 
-    /// Waits for the other side to close.
-    pub(crate) async fn gone(&mut self) {
+    /// Waits until the client closes the connection.
+    pub(crate) async fn closed(&mut self) {
         while self.io.read_u8().await.is_ok() {}
     }
 }
 
-/// For the upstream `http://a.example/v1`.
+/// The settings of the upstream `http://a.example/v1`.
 pub(crate) fn options() -> Options {
     Options::new("test", url("http://a.example/v1"))
 }
 
-/// As `options`, with a fallback `http://b.example/v1`.
+/// Like [`options`], with the fallback host `http://b.example/v1`.
 pub(crate) fn with_fallback() -> Options {
     Options { fallback_base_url: Some(url("http://b.example/v1")), ..options() }
 }
@@ -234,7 +234,7 @@ pub(crate) fn url(url: &str) -> Url {
     url.parse().unwrap()
 }
 
-pub(crate) fn asking(body: impl Into<Bytes>) -> Outgoing {
+pub(crate) fn post(body: impl Into<Bytes>) -> Outgoing {
     Outgoing {
         path: "/responses",
         content_type: HeaderValue::from_static("application/json"),
@@ -244,22 +244,22 @@ pub(crate) fn asking(body: impl Into<Bytes>) -> Outgoing {
     }
 }
 
-/// A JSON answer with its length.
-pub(crate) fn answer(status: &str, body: &str) -> String {
+/// A JSON response with a `Content-Length`.
+pub(crate) fn response(status: &str, body: &str) -> String {
     format!("HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}", body.len())
 }
 
 pub(crate) fn ok(body: &str) -> String {
-    answer("200 OK", body)
+    response("200 OK", body)
 }
 
-/// A CA, and what it signs.
+/// A CA that signs certificates of test servers.
 pub(crate) struct Ca {
     issuer: Issuer<'static, KeyPair>,
     pub(crate) pem: String,
 }
 
-/// Who vouches for a host, and for what.
+/// The certificate of a test server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Certificate {
     Good,

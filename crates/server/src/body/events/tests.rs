@@ -1,4 +1,4 @@
-//! Streams under a paused clock: silence, failure, and the end of client, engine and process.
+//! Streams under a paused clock: keep-alives and timeouts, failures, disconnects and shutdown.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -18,36 +18,37 @@ use crate::lifecycle::{Lifecycle, Phase};
 use crate::limit::Limiter;
 use crate::metrics::Metrics;
 
-const SILENCE: Duration = Duration::from_secs(15);
-const LONGEST: Duration = Duration::from_secs(40);
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+const DEADLINE: Duration = Duration::from_secs(40);
 
-/// Longer than a stream may take: it matters to none that has no shorter one.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The default idle timeout: longer than the deadline, so that it never fires.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What a stream lies in.
-struct House {
-    patience: Duration,
+/// The state around a stream.
+struct Harness {
+    idle_timeout: Duration,
     limiter: Limiter,
     lifecycle: Lifecycle,
 }
 
-impl House {
+impl Harness {
     fn new() -> Self {
-        Self { patience: PATIENCE, limiter: Limiter::new(1, 1), lifecycle: Lifecycle::new() }
+        Self { idle_timeout: IDLE_TIMEOUT, limiter: Limiter::new(1, 1), lifecycle: Lifecycle::new() }
     }
 
     fn events<D: TextEndpoint>(&self, request: &D::Request, source: TextStream) -> Events<Voice<D>> {
         let stamp = Stamp { bits: 1, created_at: 0 };
-        let begun = Started { dropped: Vec::new(), answer: Coming::Neutral(source, ()), patience: Some(self.patience) };
-        let source = Source::Started(Box::new(begun));
-        self.told(source, Voice::Waiting(Answer::new(request, &stamp)))
+        let patience = Some(self.idle_timeout);
+        let started = Started { dropped: Vec::new(), answer: Coming::Neutral(source, ()), idle_timeout: patience };
+        let source = Source::Started(Box::new(started));
+        self.stream(source, Voice::Waiting(Answer::new(request, &stamp)))
     }
 
-    fn told<T: Telling>(&self, source: T::Source, answer: T) -> Events<T> {
-        let timing = Timing { silence: SILENCE, deadline: Instant::now() + LONGEST };
+    fn stream<T: Telling>(&self, source: T::Source, answer: T) -> Events<T> {
+        let timing = Timing { keep_alive: KEEP_ALIVE, deadline: Instant::now() + DEADLINE };
         let mut record = Record::new(Arc::new(Metrics::new()), Arc::default(), "req_1".to_owned());
-        record.permit = Some(self.limiter.take("key").expect("a permit is there"));
-        Events::new(source, answer, &timing, self.lifecycle.cut(), record)
+        record.permit = Some(self.limiter.take("key").expect("a permit is free"));
+        Events::new(source, answer, &timing, self.lifecycle.abort_signal(), record)
     }
 
     fn responses(&self, source: TextStream) -> Events<Voice<Responses>> {
@@ -63,15 +64,15 @@ impl House {
     }
 }
 
-/// An engine that says this and then nothing more.
-fn saying(events: Vec<Result<TextEvent, EngineError>>) -> TextStream {
+/// Returns a stream that yields these events and ends.
+fn finite(events: Vec<Result<TextEvent, EngineError>>) -> TextStream {
     Box::pin(stream::iter(events))
 }
 
-/// An engine that is silent until it is dropped, of which it tells.
+/// Returns a stream that never yields; dropping it drops the sender.
 fn silent(dropped: oneshot::Sender<()>) -> TextStream {
     Box::pin(stream::once(async move {
-        let _told_when_dropped = dropped;
+        let _dropped = dropped;
         std::future::pending().await
     }))
 }
@@ -80,7 +81,7 @@ fn text(text: &str) -> Result<TextEvent, EngineError> {
     Ok(TextEvent::Text(text.to_owned()))
 }
 
-/// The rest of a stream, and how it ended.
+/// Reads the rest of a stream; returns it with the recorded outcome.
 async fn rest<D: TextEndpoint>(events: &mut Pin<Box<Events<Voice<D>>>>) -> (String, Option<Outcome>) {
     let mut all = String::new();
     while let Some(frame) = events.frame().await {
@@ -90,81 +91,81 @@ async fn rest<D: TextEndpoint>(events: &mut Pin<Box<Events<Voice<D>>>>) -> (Stri
     (all, events.as_mut().project().record.outcome)
 }
 
-/// Timers run on the monotonic clock alone: here it is moved, and the clock on the wall is not.
+/// Timers run on the monotonic clock alone: the test advances it and not the wall clock.
 #[tokio::test(start_paused = true)]
 async fn d11_a_silent_stream_says_that_it_is_alive_and_fails_at_its_deadline() {
-    let house = House::new();
+    let harness = Harness::new();
     let (dropped, _gone) = oneshot::channel();
-    let mut events = Box::pin(house.responses(silent(dropped)));
-    let begun = Instant::now();
+    let mut events = Box::pin(harness.responses(silent(dropped)));
+    let started = Instant::now();
     let (all, outcome) = rest(&mut events).await;
-    assert_eq!(begun.elapsed(), LONGEST);
+    assert_eq!(started.elapsed(), DEADLINE);
     assert_eq!(all.matches(": keep-alive\n\n").count(), 2, "{all}");
     assert!(all.ends_with("}\n\n") && all.contains("\"code\":\"server_error\""), "{all}");
     assert_eq!(all.matches("event: response.failed").count(), 1);
-    assert_eq!((outcome, house.limiter.taken()), (Some(Outcome::Timeout), 0));
+    assert_eq!((outcome, harness.limiter.taken()), (Some(Outcome::Timeout), 0));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_silent_message_is_kept_alive_by_pings() {
-    let house = House::new();
+    let harness = Harness::new();
     let (dropped, _gone) = oneshot::channel();
-    let (all, _) = rest(&mut Box::pin(house.messages(silent(dropped)))).await;
+    let (all, _) = rest(&mut Box::pin(harness.messages(silent(dropped)))).await;
     assert_eq!(all.matches("event: ping\n").count(), 2, "{all}");
     assert_eq!(all.matches("event: error\n").count(), 1, "{all}");
 }
 
-/// An upstream that falls silent is given up when its time is over, be that before anything is said for it.
+/// An upstream that falls silent fails after its idle timeout, also if that is shorter than the keep-alive interval.
 #[tokio::test(start_paused = true)]
 async fn u07_a_silence_is_waited_for_as_long_as_was_set() {
-    for patience in [SILENCE / 15, SILENCE, SILENCE * 2] {
-        let house = House { patience, ..House::new() };
-        let said = stream::iter([text("Hel")]).chain(stream::pending());
-        let begun = Instant::now();
-        let (all, outcome) = rest(&mut Box::pin(house.responses(Box::pin(said)))).await;
-        assert_eq!((begun.elapsed(), outcome), (patience, Some(Outcome::Timeout)), "{all}");
+    for idle_timeout in [KEEP_ALIVE / 15, KEEP_ALIVE, KEEP_ALIVE * 2] {
+        let harness = Harness { idle_timeout, ..Harness::new() };
+        let source = stream::iter([text("Hel")]).chain(stream::pending());
+        let started = Instant::now();
+        let (all, outcome) = rest(&mut Box::pin(harness.responses(Box::pin(source)))).await;
+        assert_eq!((started.elapsed(), outcome), (idle_timeout, Some(Outcome::Timeout)), "{all}");
     }
 }
 
-/// How long a client takes to read is no silence of the upstream's, and needs no sign of life.
+/// The time that a client takes to read does not count as idle time of the upstream, and needs no keep-alive.
 #[tokio::test(start_paused = true)]
 async fn u19_a_slow_client_is_not_taken_for_a_silent_upstream() {
-    let house = House { patience: Duration::from_secs(1), ..House::new() };
-    let mut events = Box::pin(house.responses(Box::pin(stream::repeat_with(|| text("Hel")))));
-    let begun = Instant::now();
-    while begun.elapsed() + SILENCE < LONGEST {
+    let harness = Harness { idle_timeout: Duration::from_secs(1), ..Harness::new() };
+    let mut events = Box::pin(harness.responses(Box::pin(stream::repeat_with(|| text("Hel")))));
+    let started = Instant::now();
+    while started.elapsed() + KEEP_ALIVE < DEADLINE {
         let frame = events.frame().await.unwrap().unwrap().into_data().unwrap();
-        let said = std::str::from_utf8(&frame).unwrap();
-        assert!(!said.contains("failed") && !said.contains("keep-alive"), "{said}");
-        tokio::time::advance(SILENCE / 2).await;
+        let text = std::str::from_utf8(&frame).unwrap();
+        assert!(!text.contains("failed") && !text.contains("keep-alive"), "{text}");
+        tokio::time::advance(KEEP_ALIVE / 2).await;
     }
 }
 
-/// Who always says something, and never an event, is given up as who says nothing is.
+/// The idle timeout also fails an upstream that keeps sending bytes but never an event.
 #[tokio::test(start_paused = true)]
 async fn s10_what_is_no_event_keeps_nobody_waiting() {
-    let house = House::new();
-    let mut events = Box::pin(house.told(stream::repeat_with(|| Ok(())).boxed(), Murmur));
-    let begun = Instant::now();
+    let harness = Harness::new();
+    let mut events = Box::pin(harness.stream(stream::repeat_with(|| Ok(())).boxed(), NoEvents));
+    let started = Instant::now();
     let failed = loop {
         let polled = poll_fn(|cx| Poll::Ready(events.as_mut().poll_frame(cx))).await;
         if let Poll::Ready(frame) = polled {
-            break frame.expect("a failure is told").expect("streams do not fail").into_data().expect("data");
+            break frame.expect("a failure is written").expect("streams do not fail").into_data().expect("data");
         }
         tokio::time::advance(Duration::from_millis(10)).await;
     };
-    assert_eq!((begun.elapsed(), failed), (Murmur::PATIENCE, Bytes::from_static(b"failed")));
+    assert_eq!((started.elapsed(), failed), (NoEvents::IDLE_TIMEOUT, Bytes::from_static(b"failed")));
     assert_eq!(events.as_mut().project().record.outcome, Some(Outcome::Timeout));
 }
 
-/// Takes steps of which clients see nothing.
-struct Murmur;
+/// A writer whose steps write nothing.
+struct NoEvents;
 
-impl Murmur {
-    const PATIENCE: Duration = Duration::from_secs(5);
+impl NoEvents {
+    const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 }
 
-impl Telling for Murmur {
+impl Telling for NoEvents {
     type Step = ();
     type Source = stream::BoxStream<'static, Result<(), Fault>>;
 
@@ -181,18 +182,18 @@ impl Telling for Murmur {
     }
 
     fn patience(&self) -> Option<Duration> {
-        Some(Self::PATIENCE)
+        Some(Self::IDLE_TIMEOUT)
     }
 }
 
-/// At the cut an open stream gets one failure event, and its outcome is `shutdown`.
+/// At the end of a shutdown an open stream gets one failure event, and its outcome is `shutdown`.
 #[tokio::test(start_paused = true)]
 async fn d03_a_process_that_ends_tells_its_open_streams() {
-    let house = House::new();
+    let harness = Harness::new();
     let (dropped, _gone) = oneshot::channel();
-    let mut events = Box::pin(house.responses(silent(dropped)));
+    let mut events = Box::pin(harness.responses(silent(dropped)));
     assert!(events.frame().await.is_some(), "it is open");
-    house.lifecycle.enter(Phase::Aborting);
+    harness.lifecycle.enter(Phase::Aborting);
     let (all, outcome) = rest(&mut events).await;
     assert_eq!((outcome, all.matches("event: response.failed").count()), (Some(Outcome::Shutdown), 1));
 }
@@ -204,80 +205,80 @@ async fn an_engine_that_fails_or_breaks_off_has_not_succeeded() {
         (vec![text("Hel")], Outcome::Internal),
         (vec![], Outcome::Internal),
     ] {
-        let house = House::new();
-        let (all, found) = rest(&mut Box::pin(house.responses(saying(end)))).await;
+        let harness = Harness::new();
+        let (all, found) = rest(&mut Box::pin(harness.responses(finite(end)))).await;
         assert_eq!(found, Some(outcome));
         assert_eq!(all.matches("event: response.failed").count(), 1, "{all}");
         assert!(!all.contains("response.completed") && !all.contains("secret"), "{all}");
-        assert_eq!(house.limiter.taken(), 0);
+        assert_eq!(harness.limiter.taken(), 0);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_comes_after_the_end_is_not_told() {
-    let house = House::new();
+    let harness = Harness::new();
     let finished = Ok(TextEvent::Finished { stop: Stop::End, usage: None });
-    let source = saying(vec![text("Hello."), finished]).chain(saying(vec![text("more")])).chain(stream::pending());
-    let begun = Instant::now();
-    let (all, outcome) = rest(&mut Box::pin(house.responses(Box::pin(source)))).await;
+    let source = finite(vec![text("Hello."), finished]).chain(finite(vec![text("more")])).chain(stream::pending());
+    let started = Instant::now();
+    let (all, outcome) = rest(&mut Box::pin(harness.responses(Box::pin(source)))).await;
     assert_eq!((outcome, all.matches("event: response.completed").count()), (Some(Outcome::Completed), 1));
-    assert!(!all.contains("more") && begun.elapsed().is_zero(), "{all}");
+    assert!(!all.contains("more") && started.elapsed().is_zero(), "{all}");
 }
 
-/// A client that goes away stops the generation at once and gives its permit back.
+/// A client that disconnects stops the generation at once and releases its permit.
 #[tokio::test(start_paused = true)]
 async fn c05_a_client_that_goes_away_stops_the_engine_and_gives_its_permit_back() {
-    let house = House::new();
+    let harness = Harness::new();
     let (dropped, gone) = oneshot::channel();
-    let mut events = Box::pin(house.responses(silent(dropped)));
+    let mut events = Box::pin(harness.responses(silent(dropped)));
     assert!(events.frame().await.is_some(), "the opening events go out at once");
-    assert_eq!(house.limiter.taken(), 1);
+    assert_eq!(harness.limiter.taken(), 1);
     drop(events);
     assert!(gone.await.is_err(), "the engine was dropped");
-    assert_eq!(house.limiter.taken(), 0);
+    assert_eq!(harness.limiter.taken(), 0);
 }
 
-/// A panic after the commit is the one failure event of the stream, told without its cause; the permit comes back.
+/// A panic after the status was sent is the one failure event of the stream, without its cause; the permit is released.
 #[tokio::test(start_paused = true)]
 async fn c07_a_panic_in_the_middle_is_told_as_a_failure() {
-    let house = House::new();
+    let harness = Harness::new();
     let steps = stream::iter([text("Hi.")]).chain(stream::poll_fn(|_| panic!("injected")));
-    let mut events = Box::pin(house.messages(Box::pin(steps)));
+    let mut events = Box::pin(harness.messages(Box::pin(steps)));
     let (all, outcome) = rest(&mut events).await;
     assert!(all.contains("Hi.") && all.ends_with("}\n\n"), "{all}");
     assert_eq!(all.matches("event: error").count(), 1, "{all}");
     assert!(!all.contains("injected") && !all.contains("message_stop"), "{all}");
-    assert_eq!((outcome, house.limiter.taken()), (Some(Outcome::Internal), 0));
+    assert_eq!((outcome, harness.limiter.taken()), (Some(Outcome::Internal), 0));
 }
 
-/// A stream that never pauses leaves its thread to others after each turn, and goes on by itself.
+/// A stream whose source is always ready yields to other tasks after a bounded amount of work, and is woken again.
 #[tokio::test(start_paused = true)]
 async fn o07_a_stream_that_never_pauses_takes_turns() {
-    for (words, most) in [("a".to_owned(), TURN), ("a".repeat(TURN), 3 * TURN)] {
-        let house = House::new();
-        let mut events = Box::pin(house.responses(Box::pin(stream::repeat_with(move || text(&words)))));
-        let mut turns = Vec::new();
+    for (words, most) in [("a".to_owned(), MAX_WORK), ("a".repeat(MAX_WORK), 3 * MAX_WORK)] {
+        let harness = Harness::new();
+        let mut events = Box::pin(harness.responses(Box::pin(stream::repeat_with(move || text(&words)))));
+        let mut polls = Vec::new();
         let five = poll_fn(|cx| {
             let mut bytes = 0;
             while let Poll::Ready(frame) = events.as_mut().poll_frame(cx) {
                 bytes += frame.expect("it is endless").expect("streams do not fail").into_data().expect("data").len();
             }
-            turns.push(bytes);
-            if turns.len() == 5 { Poll::Ready(()) } else { Poll::Pending }
+            polls.push(bytes);
+            if polls.len() == 5 { Poll::Ready(()) } else { Poll::Pending }
         });
-        timeout(Duration::from_secs(1), five).await.expect("it is woken for its next turn");
-        assert!(turns.iter().all(|turn| (1..=most).contains(turn)), "{turns:?} bytes");
+        timeout(Duration::from_secs(1), five).await.expect("the task is woken after it yielded");
+        assert!(polls.iter().all(|bytes| (1..=most).contains(bytes)), "{polls:?} bytes");
     }
 }
 
-/// Tells all that it has to tell in one event.
-struct Picture;
+/// A writer that writes one long event, which is the last.
+struct LongEvent;
 
-impl Picture {
-    const BYTES: usize = 3 * AT_ONCE;
+impl LongEvent {
+    const BYTES: usize = 3 * MAX_FRAME;
 }
 
-impl Telling for Picture {
+impl Telling for LongEvent {
     type Step = ();
     type Source = stream::BoxStream<'static, Result<(), Fault>>;
 
@@ -291,37 +292,37 @@ impl Telling for Picture {
     fn keep_alive(&self, _: &mut Vec<u8>) {}
 }
 
-/// A long event goes out in pieces, and the stream has ended well with the last of them and not before: whoever takes so
-/// long that its time is over meanwhile, or the process ends, sees it break off, and who leaves is gone.
+/// A long event is sent in several frames, and the stream is completed with the last of them and not before: it is
+/// aborted at its deadline or at the end of a shutdown, and a disconnect is recorded as `client_gone`.
 #[tokio::test(start_paused = true)]
 async fn c06_a_long_event_ends_with_its_last_piece() {
-    let outcome = |events: &mut Pin<Box<Events<Picture>>>| events.as_mut().project().record.outcome;
-    let begin = |house: &House| Box::pin(house.told(stream::iter([Ok(())]).boxed(), Picture));
+    let outcome = |events: &mut Pin<Box<Events<LongEvent>>>| events.as_mut().project().record.outcome;
+    let begin = |harness: &Harness| Box::pin(harness.stream(stream::iter([Ok(())]).boxed(), LongEvent));
 
-    let house = House::new();
-    let mut events = begin(&house);
+    let harness = Harness::new();
+    let mut events = begin(&harness);
     let mut bytes = 0;
-    while bytes < Picture::BYTES {
+    while bytes < LongEvent::BYTES {
         assert_eq!(outcome(&mut events), None, "after {bytes} bytes");
-        let piece = events.frame().await.unwrap().unwrap().into_data().unwrap();
-        assert!(piece.len() <= AT_ONCE);
-        bytes += piece.len();
+        let frame = events.frame().await.unwrap().unwrap().into_data().unwrap();
+        assert!(frame.len() <= MAX_FRAME);
+        bytes += frame.len();
     }
     assert_eq!(outcome(&mut events), Some(Outcome::Completed));
     assert!(events.frame().await.is_none());
 
-    for (is_late, owed) in [(true, Outcome::Timeout), (false, Outcome::Shutdown)] {
-        let house = House::new();
-        let mut events = begin(&house);
+    for (is_late, expected) in [(true, Outcome::Timeout), (false, Outcome::Shutdown)] {
+        let harness = Harness::new();
+        let mut events = begin(&harness);
         assert!(events.frame().await.unwrap().is_ok());
         match is_late {
-            true => tokio::time::advance(LONGEST).await,
-            false => house.lifecycle.enter(Phase::Aborting),
+            true => tokio::time::advance(DEADLINE).await,
+            false => harness.lifecycle.enter(Phase::Aborting),
         }
-        assert_eq!(events.frame().await.unwrap().unwrap_err().outcome, owed);
-        assert_eq!(outcome(&mut events), Some(owed));
-        assert!(events.frame().await.is_none(), "nothing comes after that");
+        assert_eq!(events.frame().await.unwrap().unwrap_err().outcome, expected);
+        assert_eq!(outcome(&mut events), Some(expected));
+        assert!(events.frame().await.is_none(), "the body has ended");
         drop(events);
-        assert_eq!(house.limiter.taken(), 0);
+        assert_eq!(harness.limiter.taken(), 0);
     }
 }

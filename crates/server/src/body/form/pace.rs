@@ -1,47 +1,47 @@
-//! Feeding a parser of forms that would take all at once, and look for the head of a part without a bound.
+//! Paces the input of multer, which would buffer everything at once and search for a part's headers without a limit.
 
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::Poll;
 
-use super::damaged;
+use super::malformed;
 use crate::refusal::Refusal;
 
-/// How fast multer is fed, and how much while it looks for the head of a part.
+/// The pace at which multer is fed, shared by the feeding stream and the reader of parts.
 #[derive(Clone, Default)]
-pub(super) struct Pace(Arc<Seen>);
+pub(super) struct Pace(Arc<State>);
 
 #[derive(Default)]
-struct Seen {
-    /// Whether it is to look at what it has first.
+struct State {
+    /// True if multer must parse its buffer before it gets more.
     hold: AtomicBool,
-    /// Bytes of a head that it has looked at.
-    looked_at: AtomicUsize,
-    /// The piece after them, which it may not have.
+    /// The bytes of the current part's headers that multer has parsed.
+    parsed: AtomicUsize,
+    /// The length of the chunk after them, which multer may not have parsed yet.
     last: AtomicUsize,
 }
 
 impl Pace {
-    /// Lets multer look at what it has, before it is given more.
+    /// Makes multer parse its buffer before it gets more.
     pub(super) fn hold(&self) {
         self.0.hold.store(true, Ordering::Relaxed);
     }
 
-    /// Now it looks for the head of a part.
+    /// Notes that multer starts to search for the headers of a part.
     pub(super) fn begin_head(&self) {
         self.hold();
-        self.0.looked_at.store(0, Ordering::Relaxed);
+        self.0.parsed.store(0, Ordering::Relaxed);
         self.0.last.store(0, Ordering::Relaxed);
     }
 
-    /// Now it has found one.
+    /// Notes that multer has found the headers of a part.
     pub(super) fn end_head(&self) {
-        self.0.looked_at.store(IN_DATA, Ordering::Relaxed);
+        self.0.parsed.store(IN_DATA, Ordering::Relaxed);
     }
 
-    /// Comes when multer asks again, having looked.
-    pub(super) async fn wanted(&self) {
+    /// Waits until multer has parsed its buffer and polls for more.
+    pub(super) async fn wait_for_parser(&self) {
         poll_fn(|cx| {
             if !self.0.hold.swap(false, Ordering::Relaxed) {
                 return Poll::Ready(());
@@ -52,26 +52,26 @@ impl Pace {
         .await;
     }
 
-    /// So many bytes were handed over.
-    pub(super) fn went_by(&self, bytes: usize) {
+    /// Notes that a chunk of this many bytes was passed to multer.
+    pub(super) fn record(&self, bytes: usize) {
         self.hold();
         let last = self.0.last.swap(bytes, Ordering::Relaxed);
-        let looked_at = self.0.looked_at.load(Ordering::Relaxed);
-        if looked_at != IN_DATA {
-            self.0.looked_at.store(looked_at.saturating_add(last).min(IN_DATA - 1), Ordering::Relaxed);
+        let parsed = self.0.parsed.load(Ordering::Relaxed);
+        if parsed != IN_DATA {
+            self.0.parsed.store(parsed.saturating_add(last).min(IN_DATA - 1), Ordering::Relaxed);
         }
     }
 
-    /// Whether the head that it looks for may go on.
+    /// Refuses the form if multer has parsed too many bytes without finding the end of a part's headers.
     pub(super) fn check_head(&self) -> Result<(), Refusal> {
-        match self.0.looked_at.load(Ordering::Relaxed) {
-            MAX_HEAD..IN_DATA => Err(damaged("the head of a part is too long, or its boundary never comes")),
+        match self.0.parsed.load(Ordering::Relaxed) {
+            MAX_HEAD..IN_DATA => Err(malformed("the head of a part is too long, or its boundary never comes")),
             _ => Ok(()),
         }
     }
 }
 
-/// The longest head of a part, its boundary included; the last piece of it is not counted.
+/// The maximum length of a part's headers with the boundary before them, in bytes; the last chunk is not counted.
 pub(super) const MAX_HEAD: usize = 8 * 1024;
-/// No head is being looked for.
+/// The value of `parsed` while multer is not searching for headers.
 const IN_DATA: usize = usize::MAX;

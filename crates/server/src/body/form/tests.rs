@@ -1,4 +1,4 @@
-//! Forms in every chunking, cut at every byte, and beyond every bound.
+//! Forms in every chunking, truncated at every byte, and over every limit.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use images::Source;
 use super::*;
 use crate::body::upload::Budget;
 
-/// A form with a mask before its pictures, text with an accent, and a part of an unknown name.
+/// Returns a form with the mask before the pictures, text with an accent, and a part with an unknown name.
 fn form() -> Vec<u8> {
     let mut form = Vec::new();
     let mut part = |head: &str, data: &[u8]| {
@@ -36,67 +36,67 @@ fn form() -> Vec<u8> {
     form
 }
 
-fn pieces(bytes: &[u8], size: usize) -> Vec<Bytes> {
+fn chunks(bytes: &[u8], size: usize) -> Vec<Bytes> {
     bytes.chunks(size).map(Bytes::copy_from_slice).collect()
 }
 
-async fn read_within(pieces: Vec<Bytes>, limits: &Limits, budget: &Budget) -> Result<Edit, Refusal> {
-    let frames = futures_util::stream::iter(pieces).map(|piece| Ok::<_, Infallible>(Frame::data(piece)));
+async fn read_within(chunks: Vec<Bytes>, limits: &Limits, budget: &Budget) -> Result<Edit, Refusal> {
+    let frames = futures_util::stream::iter(chunks).map(|chunk| Ok::<_, Infallible>(Frame::data(chunk)));
     let incoming = Incoming::new(StreamBody::new(frames), 1 << 24, limits, budget);
     read("sgb".to_owned(), incoming, limits).await
 }
 
-async fn read_pieces(pieces: Vec<Bytes>) -> Result<Edit, Refusal> {
-    read_within(pieces, &Limits::default(), &Budget::new(1 << 24)).await
+async fn read_chunks(chunks: Vec<Bytes>) -> Result<Edit, Refusal> {
+    read_within(chunks, &Limits::default(), &Budget::new(1 << 24)).await
 }
 
 async fn code(form: &[u8]) -> &'static str {
-    read_pieces(pieces(form, 1000)).await.map_or_else(|refusal| refusal.error.code, |_| "none")
+    read_chunks(chunks(form, 1000)).await.map_or_else(|refusal| refusal.error.code, |_| "none")
 }
 
-/// A form is the same in pieces of every size, with data that nearly is a boundary.
+/// A form is read the same in chunks of every size, also if its data resembles a boundary.
 #[tokio::test]
 async fn m09_a_form_is_the_same_in_every_chunking() {
     let form = form();
-    let whole = read_pieces(pieces(&form, form.len())).await.unwrap();
+    let whole = read_chunks(chunks(&form, form.len())).await.unwrap();
     let (generation, sources, mask) = whole.clone().into_sources();
     assert_eq!((generation.prompt.as_str(), generation.n), ("Put the first on the second \u{2014} caf\u{e9}", Some(2)));
     let types: Vec<_> = sources.iter().map(|source| source.media_type().unwrap()).collect();
-    assert_eq!(types, ["image/png", "image/jpeg"], "told by their bytes, in the order of their parts");
+    assert_eq!(types, ["image/png", "image/jpeg"], "detected from their bytes, in the order of their parts");
     assert!(matches!(&sources[0], Source::Inline { bytes, .. } if bytes.as_ref() == b"\x89PNG\r\n\x1a\n\r\n--sg"));
     assert!(mask.is_some());
     for size in 1..form.len() {
-        assert_eq!(read_pieces(pieces(&form, size)).await.unwrap(), whole, "in pieces of {size}");
+        assert_eq!(read_chunks(chunks(&form, size)).await.unwrap(), whole, "in chunks of {size}");
     }
 }
 
-/// A form that is cut at any byte is 400 and gives its memory back.
+/// A form that is truncated at any byte is refused with 400 and releases its memory.
 #[tokio::test]
 async fn m02_a_form_cut_at_any_byte_is_refused_and_gives_its_memory_back() {
     let form = form();
     let (limits, budget) = (Limits::default(), Budget::new(4096));
-    // The line end after the last boundary is no part of the form.
-    for cut in 0..form.len() - 2 {
-        let refused = read_within(pieces(&form[..cut], 7), &limits, &budget).await.unwrap_err();
-        assert_eq!(refused.error.code, "invalid_value", "cut at {cut}");
+    // The line break after the last boundary is not part of the form.
+    for length in 0..form.len() - 2 {
+        let refused = read_within(chunks(&form[..length], 7), &limits, &budget).await.unwrap_err();
+        assert_eq!(refused.error.code, "invalid_value", "truncated to {length} bytes");
     }
-    assert!(read_within(pieces(&form, 7), &limits, &budget).await.is_ok(), "nothing is held");
+    assert!(read_within(chunks(&form, 7), &limits, &budget).await.is_ok(), "all memory is released");
 }
 
-/// One part too many is 400, however small the parts are.
+/// A form with too many parts is refused with 400, however small they are.
 #[tokio::test]
 async fn m03_parts_are_counted() {
     let part = "--sgb\r\nContent-Disposition: form-data; name=\"unknown\"\r\n\r\n\r\n";
     let with = |parts: usize| [part.repeat(parts).as_bytes(), &form()].concat();
-    // The form has six parts of its own.
+    // The form itself has six parts.
     assert_eq!(code(&with(58)).await, "none");
-    let refused = read_pieces(pieces(&with(59), 1000)).await.unwrap_err();
+    let refused = read_chunks(chunks(&with(59), 1000)).await.unwrap_err();
     assert!(refused.error.message.contains("more than 64 parts"), "{}", refused.error.message);
-    let refused = read_pieces(pieces(part.repeat(100_000).as_bytes(), 64 * 1024)).await.unwrap_err();
+    let refused = read_chunks(chunks(part.repeat(100_000).as_bytes(), 64 * 1024)).await.unwrap_err();
     assert!(refused.error.message.contains("more than 64 parts"), "{}", refused.error.message);
 }
 
-/// A part whose head does not end is given up within some kilobytes.
+/// A part whose headers do not end is refused after a few kilobytes.
 #[tokio::test]
 async fn m04_a_head_without_an_end_is_given_up_early() {
     for start in ["--sgb\r\nContent-Disposition: form-data; name=\"", "no boundary at all ", "--sgb"] {
@@ -104,34 +104,34 @@ async fn m04_a_head_without_an_end_is_given_up_early() {
         let counted = Arc::clone(&pulled);
         let endless = futures_util::stream::iter(0..10_000).map(move |i| {
             counted.fetch_add(1, Ordering::Relaxed);
-            let piece = if i == 0 { Bytes::from(start.to_owned()) } else { Bytes::from_static(&[b' '; 1000]) };
-            Ok::<_, Infallible>(Frame::data(piece))
+            let chunk = if i == 0 { Bytes::from(start.to_owned()) } else { Bytes::from_static(&[b' '; 1000]) };
+            Ok::<_, Infallible>(Frame::data(chunk))
         });
         let limits = Limits::default();
         let incoming = Incoming::new(StreamBody::new(endless), 1 << 24, &limits, &Budget::new(1 << 24));
         let refused = read("sgb".to_owned(), incoming, &limits).await.unwrap_err();
         assert!(refused.error.message.contains("head of a part is too long"), "{}", refused.error.message);
-        assert!(pulled.load(Ordering::Relaxed) < 12, "{start:?}: {pulled:?} pieces");
+        assert!(pulled.load(Ordering::Relaxed) < 12, "{start:?}: {pulled:?} chunks");
     }
 }
 
-/// A head that is too long, or has too many lines, is 400 even when it comes in one piece.
+/// Part headers that are too long or too many are refused with 400, also if they arrive in one chunk.
 #[tokio::test]
 async fn m04_a_head_in_one_piece_is_held_to_its_limits() {
     let with = |headers: &str| {
         format!("--sgb\r\nContent-Disposition: form-data; name=\"prompt\"\r\n{headers}\r\nx\r\n--sgb--").into_bytes()
     };
-    let told = async |headers: String| {
+    let message = async |headers: String| {
         let form = with(&headers);
-        read_pieces(pieces(&form, form.len())).await.unwrap_err().error.message
+        read_chunks(chunks(&form, form.len())).await.unwrap_err().error.message
     };
-    assert!(told(format!("X-Long: {}\r\n", "x".repeat(8 << 10))).await.contains("head of a part is too long"));
+    assert!(message(format!("X-Long: {}\r\n", "x".repeat(8 << 10))).await.contains("head of a part is too long"));
     let lines = |count: usize| (0..count).map(|i| format!("X-{i}: x\r\n")).collect::<String>();
-    assert!(told(lines(16)).await.contains("more than 16 headers"));
-    assert!(told(lines(15)).await.contains("image"), "only the picture is missing");
+    assert!(message(lines(16)).await.contains("more than 16 headers"));
+    assert!(message(lines(15)).await.contains("image"), "only the picture is missing");
 }
 
-/// A part that is too large is 413 with its name.
+/// A part that is too large is refused with 413, and the error names the part.
 #[tokio::test]
 async fn m05_what_is_too_large_is_refused_by_name() {
     let limits = Limits { picture: ByteSize::b(100), ..Limits::default() };
@@ -140,15 +140,15 @@ async fn m05_what_is_too_large_is_refused_by_name() {
         format!("--sgb\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{data}\r\n--sgb--")
     };
     for (name, data) in [("image", "x".repeat(101)), ("mask", "x".repeat(101)), ("prompt", "x".repeat(101))] {
-        let refused = read_within(pieces(part(name, &data).as_bytes(), 50), &limits, &budget).await.unwrap_err();
+        let refused = read_within(chunks(part(name, &data).as_bytes(), 50), &limits, &budget).await.unwrap_err();
         assert_eq!((refused.error.code, refused.error.param.as_deref()), ("request_too_large", Some(name)));
     }
     let text = part("prompt", &"x".repeat((1 << 20) + 1));
-    let refused = read_pieces(pieces(text.as_bytes(), 5000)).await.unwrap_err();
+    let refused = read_chunks(chunks(text.as_bytes(), 5000)).await.unwrap_err();
     assert_eq!((refused.error.code, refused.error.param.as_deref()), ("request_too_large", Some("prompt")));
 }
 
-/// Forms without names, boundaries or right line ends are 400.
+/// Forms without part names, boundaries or CRLF line breaks are refused with 400.
 #[tokio::test]
 async fn m02_m10_damaged_forms_are_told_so() {
     for form in [
@@ -165,16 +165,16 @@ async fn m02_m10_damaged_forms_are_told_so() {
     }
 }
 
-/// What follows the last boundary is left alone as long as it is short.
+/// Bytes after the last boundary are ignored if they are few.
 #[tokio::test]
 async fn m10_an_epilogue_is_short() {
-    for (bytes, owed) in [(0, "none"), (1000, "none"), (3000, "invalid_value")] {
+    for (bytes, expected) in [(0, "none"), (1000, "none"), (3000, "invalid_value")] {
         let form = [form(), vec![b'x'; bytes]].concat();
-        assert_eq!(code(&form).await, owed, "{bytes} bytes");
+        assert_eq!(code(&form).await, expected, "{bytes} bytes");
     }
 }
 
-/// A boundary has 1 to 70 characters of the set of RFC 2046.
+/// A boundary has 1 to 70 characters of the set that RFC 2046 allows.
 #[test]
 fn m01_boundaries_are_those_of_rfc_2046() {
     let long = "x".repeat(70);

@@ -1,4 +1,4 @@
-//! Telling what an image engine does.
+//! Encodes the events of an image engine in the client's protocol.
 
 use engine::{ImageEvent, Usage};
 use images::Event;
@@ -10,29 +10,29 @@ use crate::body::format::Manner;
 use crate::clock;
 use crate::outcome::{Ending, Outcome};
 
-/// How pictures are told of.
+/// The stream format of image answers.
 pub(crate) struct Drawing;
 
-/// The answer in the client's protocol, picture by picture.
+/// The encoder of an answer, image by image, which adds up its token usage.
 pub(crate) struct Teller {
     pictures: Pictures,
     usage: Usage,
 }
 
 impl Teller {
-    /// The answer before any picture.
+    /// Creates the encoder of an answer without images so far.
     pub(super) fn new(pictures: Pictures) -> Self {
         Self { pictures, usage: Usage::default() }
     }
 
-    /// Takes a step: its event, and how the answer ended when it was the last.
+    /// Encodes an engine event; returns the event for the client, and how the answer ended if it was the last one.
     pub(super) fn take(&mut self, step: &ImageEvent) -> (Option<Event>, Option<Ending>) {
         if let ImageEvent::Finished { usage, .. } = step {
             self.usage.input += usage.input_text + usage.input_image;
             self.usage.output += usage.output_image;
         }
         let event = self.pictures.event(step, clock::unix_seconds());
-        let ended = self.pictures.are_all_there();
+        let ended = self.pictures.is_complete();
         (event, ended.then_some(Ending { outcome: Outcome::Completed, usage: Some(self.usage) }))
     }
 }
@@ -45,7 +45,7 @@ impl Manner for Drawing {
     type Relay = Images;
     type Whole = upstream::ImageReply;
 
-    /// Nothing is said before the first picture.
+    /// Writes nothing: an image stream has no opening event.
     fn open((): (), pictures: Pictures, _: &mut Vec<u8>) -> Teller {
         Teller::new(pictures)
     }

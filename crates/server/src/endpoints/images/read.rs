@@ -1,4 +1,4 @@
-//! Reading requests for pictures. An edit comes as JSON or as a form; once it was read, nobody can tell which it was.
+//! Parses image requests. An edit is sent as JSON or as a form, and is handled the same after it was parsed.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -18,31 +18,31 @@ use crate::gateway::{Caller, Gateway};
 use crate::image_urls;
 use crate::refusal::Refusal;
 
-/// A request that keeps every rule.
+/// A validated image request.
 pub(super) struct ParsedRequest {
-    /// The model that it names, or the one for those that name none.
+    /// The model of the request, or the default model.
     pub(super) model: String,
-    /// Which of the two endpoints it came to.
+    /// The endpoint that was requested.
     pub(super) operation: Operation,
-    /// What is to be made.
+    /// The parameters of the images.
     pub(super) generation: Generation,
-    /// What an edit starts from.
-    pub(super) start: Option<Start>,
-    /// The document that it came as, when that is wanted for an upstream and was no form.
+    /// The input images of an edit.
+    pub(super) inputs: Option<EditInputs>,
+    /// The document as received, if it was JSON and an upstream may need it.
     pub(super) json: Option<Bytes>,
-    /// What all that holds of the memory for bodies.
+    /// The share of the memory budget for bodies that all of this holds.
     pub(super) share: Share,
 }
 
-/// What an edit starts from.
-pub(super) struct Start {
-    /// The pictures, in order.
+/// The input images of an edit.
+pub(super) struct EditInputs {
+    /// The images, in order.
     pub(super) references: Vec<Source>,
     /// The bytes of the mask.
     pub(super) mask: Option<Bytes>,
 }
 
-/// The place in the catalog of an operation.
+/// Returns the protocol of an operation in the catalog.
 pub(super) fn protocol(operation: Operation) -> Protocol {
     match operation {
         Operation::Generation => Protocol::ImagesGenerations,
@@ -50,7 +50,7 @@ pub(super) fn protocol(operation: Operation) -> Protocol {
     }
 }
 
-/// Reads a request for generations.
+/// Reads and validates a generation request.
 pub(super) async fn generation<B>(request: Request<B>, caller: &Caller<'_>) -> Result<ParsedRequest, Refusal>
 where
     B: http_body::Body<Data = Bytes, Error: Error>,
@@ -60,18 +60,18 @@ where
     let model = model(&generation);
     let valid = generation.validate(&rules(&model, caller)).map_err(ApiError::from)?;
     let (json, share) = upload.into_parts();
-    let json = caller.policy.routes.leave(&model).then_some(json);
+    let json = caller.policy.routes.uses_upstream(&model).then_some(json);
     let share = if json.is_some() { share } else { Share::default() };
     let generation = valid.into_inner();
-    Ok(ParsedRequest { model, operation: Operation::Generation, generation, start: None, json, share })
+    Ok(ParsedRequest { model, operation: Operation::Generation, generation, inputs: None, json, share })
 }
 
-/// Whether a request is a form by its own account.
+/// Returns true if the content type of the request is a multipart form.
 pub(super) fn is_form(headers: &HeaderMap) -> bool {
     media_type(headers).is_ok_and(|media_type| media_type == FORM)
 }
 
-/// Reads a request for edits.
+/// Reads and validates an edit request.
 pub(super) async fn edit<B>(request: Request<B>, caller: &Caller<'_>) -> Result<ParsedRequest, Refusal>
 where
     B: http_body::Body<Data = Bytes, Error: Error> + Send,
@@ -85,7 +85,7 @@ where
     let share = incoming.share();
     let mut json = None;
     let edit = if is_json(&media_type) {
-        let body = incoming.whole().await?.bytes;
+        let body = incoming.collect().await?.bytes;
         json = Some(body.clone());
         from_json(body, share.clone(), gateway).await?
     } else if media_type == FORM {
@@ -100,32 +100,35 @@ where
     let valid = edit.validate(&rules(&model, caller)).map_err(ApiError::from)?;
     let (generation, references, mask) = valid.into_inner().into_sources();
     if let Some(Source::Url(url)) = single {
-        // Beside `images` it means nothing here, and an upstream that the document goes to may read it.
-        image_urls::judge(&Path::ROOT.key("image"), &url, gateway)?;
+        // `image` is ignored if there is `images`, but an upstream that gets the document may fetch it.
+        image_urls::check(&Path::ROOT.key("image"), &url, gateway)?;
     }
-    judge_addresses(&references, gateway)?;
-    let start = Start { references, mask: mask.and_then(inline) };
-    let json = json.filter(|_| caller.policy.routes.leave(&model));
-    Ok(ParsedRequest { model, operation: Operation::Edit, generation, start: Some(start), json, share })
+    check_urls(&references, gateway)?;
+    let inputs = EditInputs { references, mask: mask.and_then(inline) };
+    let json = json.filter(|_| caller.policy.routes.uses_upstream(&model));
+    Ok(ParsedRequest { model, operation: Operation::Edit, generation, inputs: Some(inputs), json, share })
 }
 
-/// Megabytes of base64 are no work for a thread that others wait for. The work goes on when the client leaves, and
-/// holds its share of the memory until it is done. It is done for few at once: a list of nothing takes many times more
-/// memory than its text.
+/// Parses an edit on a blocking thread, because decoding megabytes of base64 would stall an async worker. The work goes
+/// on after a disconnect, and holds its share of the memory until it is done. The semaphore bounds how many bodies are
+/// parsed at once, because a parsed list of empty values takes many times more memory than its text.
 async fn from_json(body: Bytes, share: Share, gateway: &Gateway) -> Result<Edit, Refusal> {
-    let turn = Arc::clone(&gateway.reading).acquire_owned().await;
+    let permit = Arc::clone(&gateway.reading).acquire_owned().await;
     let read = move || {
-        let _turn = turn;
+        let _permit = permit;
         let read = Edit::read(&body).map_err(ApiError::from);
         drop((body, share));
         read
     };
     let read = tokio::task::spawn_blocking(read).await;
-    let cause = |error| Refusal { cause: Some(format!("reading failed: {error}")), ..ApiError::server_error().into() };
+    let cause = |error| Refusal {
+        cause: Some(format!("failed to run the JSON parser: {error}")),
+        ..ApiError::server_error().into()
+    };
     Ok(read.map_err(cause)??)
 }
 
-/// Refuses pictures that are too large each, however they came.
+/// Refuses an edit if any of its images is too large, sent as JSON or as a form.
 fn check_pictures(edit: &Edit, limits: &Limits) -> Result<(), Refusal> {
     let limit = bytes(limits.picture);
     for (i, source) in edit.sources().enumerate() {
@@ -144,16 +147,18 @@ fn check_picture(source: &Source, param: &str, limit: usize) -> Result<(), Refus
     }
 }
 
-fn judge_addresses(references: &[Source], gateway: &Gateway) -> Result<(), Refusal> {
+/// Refuses URLs of input images that must not be fetched.
+fn check_urls(references: &[Source], gateway: &Gateway) -> Result<(), Refusal> {
     let images = Path::ROOT.key("images");
     for (i, source) in references.iter().enumerate() {
         if let Source::Url(url) = source {
-            image_urls::judge(&images.index(i).key("image_url"), url, gateway)?;
+            image_urls::check(&images.index(i).key("image_url"), url, gateway)?;
         }
     }
     Ok(())
 }
 
+/// Returns the bytes of a mask; validation has refused masks that are given by URL.
 fn inline(mask: Source) -> Option<Bytes> {
     match mask {
         Source::Inline { bytes, .. } => Some(bytes),

@@ -1,4 +1,4 @@
-//! What becomes of requests that the embedded engine does not take.
+//! Image requests that the embedded engine does not accept.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ use crate::keys::GeneratedKey;
 use crate::policy::Policy;
 use crate::start::{Engines, assemble};
 
-/// An engine that has no place for anything.
+/// An engine whose queue is always full.
 #[derive(Default)]
 struct Busy(AtomicUsize);
 
@@ -34,20 +34,20 @@ impl ImageEngine for Busy {
 }
 
 /// A gateway whose model has the busy engine as its first target.
-struct Scene {
+struct Harness {
     engine: Arc<Busy>,
     gateway: Arc<Gateway>,
     keys: Vec<GeneratedKey>,
 }
 
-impl Scene {
+impl Harness {
     fn new(targets: &str, upstreams: &str) -> Self {
         let model = "id = \"m\"\nfamily = \"images\"\nprotocols = [\"images_generations\", \"images_edits\"]";
         let config = Config::parse(&format!("{upstreams}[[models]]\n{model}\ntargets = {targets}\n")).unwrap();
         let (policy, keys) = Policy::read(&config, false, upstream::Network::default()).unwrap();
         let mut gateway = assemble(config, policy, Engines::default(), &[]);
         let engine = Arc::new(Busy::default());
-        gateway.easel = Some(Arc::<Busy>::clone(&engine));
+        gateway.image_engine = Some(Arc::<Busy>::clone(&engine));
         Self { engine, gateway: Arc::new(gateway), keys }
     }
 
@@ -66,35 +66,35 @@ impl Scene {
     }
 }
 
-/// What the engine has no place for goes to the next target as it came.
+/// A request that the engine refuses as busy is sent to the next target unchanged.
 #[tokio::test]
 async fn u17_a_busy_engine_is_followed_by_an_upstream() {
     let simulator = Simulator::honest().unwrap();
     let base = simulator.base_url();
     let upstreams = format!("[[upstreams]]\nname = \"u\"\nprotocol = \"images\"\nbase_url = \"{base}\"\n");
-    let scene = Scene::new(r#"[{ engine = "easel" }, { upstream = "u" }]"#, &upstreams);
-    let drawn = scene.post("/v1/images/generations", &json!({"model": "m", "prompt": "x", "size": "64x64"})).await;
-    assert_eq!((drawn.0, scene.engine.0.load(Ordering::Relaxed)), (200, 1), "{}", drawn.1);
+    let harness = Harness::new(r#"[{ engine = "easel" }, { upstream = "u" }]"#, &upstreams);
+    let drawn = harness.post("/v1/images/generations", &json!({"model": "m", "prompt": "x", "size": "64x64"})).await;
+    assert_eq!((drawn.0, harness.engine.0.load(Ordering::Relaxed)), (200, 1), "{}", drawn.1);
     let picture = format!("data:image/png;base64,{RED}");
     let edit = json!({"model": "m", "prompt": "x", "images": [{"image_url": picture}], "ours": 1});
-    let edited = scene.post("/v1/images/edits", &edit).await;
-    assert_eq!((edited.0, scene.engine.0.load(Ordering::Relaxed)), (200, 2), "{}", edited.1);
-    let asked = simulator.requests();
-    assert!(asked.iter().all(|request| request.protocol() == Some(Protocol::Images)));
-    let sent: Vec<Value> = asked.iter().map(|request| serde_json::from_slice(&request.body).unwrap()).collect();
-    assert_eq!(sent[1], edit, "a document stays one");
+    let edited = harness.post("/v1/images/edits", &edit).await;
+    assert_eq!((edited.0, harness.engine.0.load(Ordering::Relaxed)), (200, 2), "{}", edited.1);
+    let requests = simulator.requests();
+    assert!(requests.iter().all(|request| request.protocol() == Some(Protocol::Images)));
+    let sent: Vec<Value> = requests.iter().map(|request| serde_json::from_slice(&request.body).unwrap()).collect();
+    assert_eq!(sent[1], edit, "a document is not sent as a form");
 }
 
-/// Pictures that the engine would not start from are not fetched.
+/// Image URLs are not fetched if there are more than the engine accepts.
 #[tokio::test]
 async fn f11_more_pictures_than_the_engine_takes_are_not_fetched() {
-    let scene = Scene::new(r#"[{ engine = "easel" }]"#, "");
+    let harness = Harness::new(r#"[{ engine = "easel" }]"#, "");
     let images = |count: usize| vec![json!({"image_url": "https://pictures.example/a.png"}); count];
-    let told = scene.post("/v1/images/edits", &json!({"model": "m", "prompt": "x", "images": images(3)})).await;
-    assert_eq!((told.0, &told.1["error"]["param"]), (400, &json!("images")), "{}", told.1);
-    assert!(told.1["error"]["message"].as_str().unwrap().contains("at most 2"), "{}", told.1);
-    assert_eq!(scene.engine.0.load(Ordering::Relaxed), 0);
-    assert!(!scene.gateway.render_metrics().contains("sluicegate_fetches_total{"));
+    let refused = harness.post("/v1/images/edits", &json!({"model": "m", "prompt": "x", "images": images(3)})).await;
+    assert_eq!((refused.0, &refused.1["error"]["param"]), (400, &json!("images")), "{}", refused.1);
+    assert!(refused.1["error"]["message"].as_str().unwrap().contains("at most 2"), "{}", refused.1);
+    assert_eq!(harness.engine.0.load(Ordering::Relaxed), 0);
+    assert!(!harness.gateway.render_metrics().contains("sluicegate_fetches_total{"));
 }
 
 /// A red square.

@@ -1,4 +1,4 @@
-//! Answering with one reply.
+//! Answers an image request that is not streamed.
 
 use std::sync::Arc;
 
@@ -23,18 +23,19 @@ use crate::outcome::Outcome;
 use crate::record::Record;
 use crate::refusal::Refusal;
 
-/// The reply: an upstream's own, or the fold of the stream that would have been.
+/// Returns the reply of an upstream, or folds the events of the engine into one.
 pub(super) async fn answer(
     caller: Caller<'_>,
-    asked: ParsedRequest,
+    parsed: ParsedRequest,
     deadline: Instant,
 ) -> Result<Response<Body>, Refusal> {
     let Caller { gateway, policy, key, record } = caller;
-    let (operation, count) = (asked.operation, u32::try_from(asked.generation.count()).unwrap_or(1));
-    let served = record.as_ref().map(|record| Arc::clone(&record.served)).unwrap_or_default();
-    let targets = policy.routes.of(&asked.model);
-    let asking = ImageDispatch::new(asked, gateway, &key.name, deadline);
-    let Started { answer, .. } = attempt::begin(asking, targets, Arc::clone(gateway), served, deadline).await?;
+    let (operation, count) = (parsed.operation, u32::try_from(parsed.generation.count()).unwrap_or(1));
+    let served = record.as_ref().map(|record| Arc::clone(&record.served_by)).unwrap_or_default();
+    let targets = policy.routes.select(&parsed.model);
+    let dispatch = ImageDispatch::new(parsed, gateway, &key.name, deadline);
+    let Started { answer, .. } =
+        attempt::first_successful_target(dispatch, targets, Arc::clone(gateway), served, deadline).await?;
     match answer {
         Coming::Neutral(steps, pictures) => {
             let fold = Fold::new(operation, Some(count));
@@ -47,26 +48,31 @@ pub(super) async fn answer(
             }
             Ok(json_bytes(body))
         }
-        Coming::Whole(ImageReply::StreamingReply(passing)) => Ok(pass(passing, gateway, record, deadline)),
-        // Streams are for those who asked for one.
+        Coming::Whole(ImageReply::StreamingReply(passing)) => Ok(forward(passing, gateway, record, deadline)),
+        // A request that is not streamed never gets a stream.
         Coming::Relay(_) | Coming::Told(..) => Err(ApiError::server_error().into()),
     }
 }
 
-/// A long reply of an upstream, as it comes.
-fn pass(passing: StreamingReply, gateway: &Gateway, record: &mut Option<Record>, deadline: Instant) -> Response<Body> {
+/// Forwards a long reply of an upstream without buffering it.
+fn forward(
+    passing: StreamingReply,
+    gateway: &Gateway,
+    record: &mut Option<Record>,
+    deadline: Instant,
+) -> Response<Body> {
     let usage = passing.usage();
     let body = passing.map_err(|error| Aborted::new(Outcome::of_failure(&error), error.to_string())).boxed_unsync();
     let mut response = json_reply(body);
     if let Some(mut record) = record.take() {
         record.status = response.status().as_u16();
-        record.passing_usage = Some(usage);
-        response = response.map(|body| delivered(body, record, deadline, gateway.lifecycle.cut()));
+        record.relayed_usage = Some(usage);
+        response = response.map(|body| delivered(body, record, deadline, gateway.lifecycle.abort_signal()));
     }
     response
 }
 
-/// The fold of the stream that would have been.
+/// Folds the events of the engine into a reply.
 async fn reply(
     steps: engine::ImageStream,
     mut teller: Teller,
@@ -76,7 +82,7 @@ async fn reply(
     let take = |step| {
         let (event, ending) = teller.take(&step);
         drop(step);
-        // An event of our own encoder is never refused; were it, the fold would not be whole.
+        // The fold accepts every event of our own encoder; if it refused one, the reply would be incomplete.
         let kept = event.is_none_or(|event| fold.push(event).is_ok());
         ending.filter(|_| kept)
     };
@@ -86,18 +92,18 @@ async fn reply(
     framed(reply)
 }
 
-/// The reply as JSON, in which the pictures lie where they were made: they are not copied once more.
+/// Serializes the reply around its images, which are not copied again.
 fn framed(mut reply: images::Response) -> Result<Response<Body>, Refusal> {
     let pictures: Vec<_> =
         reply.data.iter_mut().map(|image| Bytes::from(std::mem::take(&mut image.b64_json))).collect();
     let cause = |error| Refusal {
-        cause: Some(format!("a reply has no JSON form: {error}")),
+        cause: Some(format!("failed to serialize the reply: {error}")),
         ..ApiError::server_error().into()
     };
     let frame = Bytes::from(serde_json::to_vec(&reply).map_err(cause)?);
     let mut frames = Vec::new();
     let mut from = 0;
-    for (at, picture) in holes(&frame).zip(pictures) {
+    for (at, picture) in image_offsets(&frame).zip(pictures) {
         frames.extend([frame.slice(from..at), picture]);
         from = at;
     }
@@ -105,10 +111,11 @@ fn framed(mut reply: images::Response) -> Result<Response<Body>, Refusal> {
     Ok(json_reply(in_pieces(frames)))
 }
 
-/// Where the empty pictures of a frame are: inside of their quotation marks.
-fn holes(frame: &[u8]) -> impl Iterator<Item = usize> {
+/// Returns the offsets between the quotation marks of the empty images in a serialized reply.
+fn image_offsets(frame: &[u8]) -> impl Iterator<Item = usize> {
     memchr::memmem::find_iter(frame, EMPTY).map(|at| at + EMPTY.len() - 1)
 }
 
-/// A picture that was taken out. No text of a reply can hold this: quotation marks in it are escaped.
+/// The serialized form of an image that was taken out. It cannot occur inside of a string, where quotation marks are
+/// escaped.
 const EMPTY: &[u8] = br#""b64_json":"""#;

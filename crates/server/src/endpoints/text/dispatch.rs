@@ -1,4 +1,4 @@
-//! Putting a request for text to whoever serves its model.
+//! Sends a text request to a target: the embedded engine or an upstream.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use translate::field_map;
 use translate::inbound::Inbound;
 use translate::outbound::{Protocol, encode};
 use upstream::relay::Relayed;
-use upstream::{Outgoing, Upstream, listen};
+use upstream::{Outgoing, Upstream, read_stream};
 use wire::{ApiError, Splice};
 
 use super::{ParsedRequest, TextEndpoint};
@@ -21,20 +21,20 @@ use crate::outgoing;
 use crate::refusal::Refusal;
 use crate::targets::{Handling, SelectedTarget, UpstreamTarget};
 
-/// A request for text on its way to an answer.
+/// A text request and the state of its attempts.
 pub(super) struct TextDispatch<D: TextEndpoint> {
-    asked: ParsedRequest<D>,
+    parsed: ParsedRequest<D>,
     gateway: Arc<Gateway>,
     /// The name of the key.
     key: String,
-    /// The request in neutral words, or what has none, once a target needed it.
+    /// The request in the neutral model, or the error of its conversion, once a target needed it.
     inbound: Option<Result<Inbound, ApiError>>,
 }
 
 impl<D: TextEndpoint> TextDispatch<D> {
-    /// A request that was put to nobody yet.
-    pub(super) fn new(asked: ParsedRequest<D>, gateway: &Arc<Gateway>, key: &str) -> Self {
-        Self { asked, gateway: Arc::clone(gateway), key: key.to_owned(), inbound: None }
+    /// Creates the dispatch of a request that was not sent to any target yet.
+    pub(super) fn new(parsed: ParsedRequest<D>, gateway: &Arc<Gateway>, key: &str) -> Self {
+        Self { parsed, gateway: Arc::clone(gateway), key: key.to_owned(), inbound: None }
     }
 }
 
@@ -43,21 +43,22 @@ impl<D: TextEndpoint> Dispatch for TextDispatch<D> {
 
     async fn embedded(&mut self, turn: Turn) -> StartResult<D> {
         let gateway = Arc::clone(&self.gateway);
-        let Some(engine) = &gateway.local else { return Err(TargetFailure::here(Refusal::no_engine())) };
-        let mut inbound = self.inbound(turn).map_err(TargetFailure::here)?;
-        inbound.request.reasoning.by_default = self.asked.thinks;
-        let share = self.asked.upload.share();
-        image_urls::inline(&mut inbound.request, &self.key, &gateway, share).await.map_err(TargetFailure::finally)?;
+        let Some(engine) = &gateway.text_engine else { return Err(TargetFailure::fall_back(Refusal::no_engine())) };
+        let mut inbound = self.inbound(turn).map_err(TargetFailure::fall_back)?;
+        inbound.request.reasoning.by_default = self.parsed.reasons_by_default;
+        let share = self.parsed.upload.share();
+        image_urls::inline(&mut inbound.request, &self.key, &gateway, share).await.map_err(TargetFailure::fatal)?;
         let started = engine.start(inbound.request).await;
-        // What is too much for a small model may be little for the next one.
-        let Generation { dropped, events } = started.map_err(|error| TargetFailure::here(plain::refuse(&error)))?;
+        // A request that is too large for a small model may fit the next one.
+        let Generation { dropped, events } =
+            started.map_err(|error| TargetFailure::fall_back(plain::refuse(&error)))?;
         inbound.dropped.extend(dropped);
-        Ok(Started { dropped: inbound.dropped, answer: Coming::Neutral(events, ()), patience: None })
+        Ok(Started { dropped: inbound.dropped, answer: Coming::Neutral(events, ()), idle_timeout: None })
     }
 
     async fn upstream(&mut self, server: &UpstreamTarget, target: &SelectedTarget, turn: Turn) -> StartResult<D> {
-        let model = target.model.clone().unwrap_or_else(|| self.asked.model.clone());
-        match server.road(D::PROTOCOL) {
+        let model = target.model.clone().unwrap_or_else(|| self.parsed.model.clone());
+        match server.handling(D::PROTOCOL) {
             Handling::Relay => self.relay(server, &model, turn).await,
             Handling::Translate(protocol) => self.translate(server, protocol, model, turn).await,
         }
@@ -65,35 +66,36 @@ impl<D: TextEndpoint> Dispatch for TextDispatch<D> {
 }
 
 impl<D: TextEndpoint> TextDispatch<D> {
-    /// Bytes through.
+    /// Relays the request and the answer; only the model's name and a few fields change.
     async fn relay(&self, server: &UpstreamTarget, model: &str, turn: Turn) -> StartResult<D> {
-        let ParsedRequest { upload, headers, streams, deadline, .. } = &self.asked;
+        let ParsedRequest { upload, headers, streams, deadline, .. } = &self.parsed;
         let mut splice = Splice::new(&upload.bytes);
-        outgoing::rename(&mut splice, &self.asked.model, model);
+        outgoing::replace_model(&mut splice, &self.parsed.model, model);
         D::edit(server, &mut splice);
         let outgoing = Outgoing {
             path: D::UPSTREAM_PATH,
             content_type: HeaderValue::from_static("application/json"),
             headers: headers.clone(),
-            body: outgoing::pieces(&splice, &upload.bytes).into(),
+            body: outgoing::edited_chunks(&splice, &upload.bytes).into(),
             accept_stream: *streams,
         };
-        let answer = outgoing::ask(server, &outgoing, *deadline, turn.first).await?.at_most(outgoing::MAX_STREAM);
-        let patience = server.stated.event_idle;
+        let answer = outgoing::send(server, &outgoing, *deadline, turn.first).await?.at_most(outgoing::MAX_STREAM);
+        let idle_timeout = server.config.event_idle;
         let relayed = if *streams {
-            upstream::relay::stream(answer, D::Relay::default(), D::SPOKEN, &self.asked.model, patience).await
+            upstream::relay::stream(answer, D::Relay::default(), D::UPSTREAM_PROTOCOL, &self.parsed.model, idle_timeout)
+                .await
         } else {
-            upstream::relay::whole(answer, D::SPOKEN, &self.asked.model, patience).await
+            upstream::relay::whole(answer, D::UPSTREAM_PROTOCOL, &self.parsed.model, idle_timeout).await
         };
         let answer = match relayed.map_err(TargetFailure::of)? {
-            Relayed::Neutral(events) => Coming::Neutral(upstream::said(events), ()),
+            Relayed::Neutral(events) => Coming::Neutral(upstream::from_events(events), ()),
             Relayed::Stream(relay) => Coming::Relay(relay),
             Relayed::Whole(body, end) => Coming::Whole((body, end)),
         };
-        Ok(Started { dropped: Vec::new(), answer, patience: Some(patience) })
+        Ok(Started { dropped: Vec::new(), answer, idle_timeout: Some(idle_timeout) })
     }
 
-    /// By neutral words.
+    /// Translates the request and the answer between the client's and the upstream's protocol.
     async fn translate(
         &mut self,
         server: &UpstreamTarget,
@@ -101,56 +103,56 @@ impl<D: TextEndpoint> TextDispatch<D> {
         model: String,
         turn: Turn,
     ) -> StartResult<D> {
-        let mut dropped = self.losses(protocol).map_err(TargetFailure::here)?;
-        let mut inbound = self.inbound(turn).map_err(TargetFailure::here)?;
+        let mut dropped = self.dropped_fields(protocol).map_err(TargetFailure::fall_back)?;
+        let mut inbound = self.inbound(turn).map_err(TargetFailure::fall_back)?;
         inbound.request.model = model;
-        let envelope = server.envelope.as_ref().filter(|_| D::SEALS);
+        let envelope = server.envelope.as_ref().filter(|_| D::USES_ENVELOPES);
         if let Some(envelope) = envelope {
             envelope.unseal(&mut inbound.request);
         }
         let settings = encode::Settings {
-            stream: self.asked.streams,
-            max_tokens: server.stated.max_tokens,
-            sampling: server.stated.sampling,
+            stream: self.parsed.streams,
+            max_tokens: server.config.max_tokens,
+            sampling: server.config.sampling,
         };
-        let spoken = encode::request(protocol, &inbound.request, &settings);
-        let spoken = spoken.map_err(|error| TargetFailure::here(plain::refuse(&error)))?;
-        outgoing::add(&mut dropped, spoken.dropped.iter().map(ToString::to_string));
+        let encoded = encode::request(protocol, &inbound.request, &settings);
+        let encoded = encoded.map_err(|error| TargetFailure::fall_back(plain::refuse(&error)))?;
+        outgoing::add_missing(&mut dropped, encoded.dropped.iter().map(ToString::to_string));
         let outgoing = Outgoing {
             path: outgoing::path(protocol),
             content_type: HeaderValue::from_static("application/json"),
             headers: HeaderMap::new(),
-            body: bytes::Bytes::from(spoken.body).into(),
-            accept_stream: self.asked.streams,
+            body: bytes::Bytes::from(encoded.body).into(),
+            accept_stream: self.parsed.streams,
         };
         let answer =
-            outgoing::ask(server, &outgoing, self.asked.deadline, turn.first).await?.at_most(outgoing::MAX_STREAM);
-        let patience = server.stated.event_idle;
-        let mut events = listen(answer, protocol, patience).await.map_err(TargetFailure::of)?;
+            outgoing::send(server, &outgoing, self.parsed.deadline, turn.first).await?.at_most(outgoing::MAX_STREAM);
+        let idle_timeout = server.config.event_idle;
+        let mut events = read_stream(answer, protocol, idle_timeout).await.map_err(TargetFailure::of)?;
         if let Some(envelope) = envelope {
             let mut sealer = envelope.sealer();
             events = Box::pin(events.map_ok(move |event| sealer.event(event)));
         }
-        // Who streams is told nothing in the words of an upstream (`translate::in_stream`).
-        if !self.asked.streams {
+        // A streaming client never gets an upstream's message (`translate::in_stream`).
+        if !self.parsed.streams {
             let upstream = server.upstream.clone();
             events = Box::pin(events.map_err(move |error| without_key(error, &upstream)));
         }
-        Ok(Started { dropped, answer: Coming::Neutral(events, ()), patience: Some(patience) })
+        Ok(Started { dropped, answer: Coming::Neutral(events, ()), idle_timeout: Some(idle_timeout) })
     }
 
-    /// The names of what the upstream's protocol has no place for.
-    fn losses(&self, protocol: Protocol) -> Result<Vec<String>, Refusal> {
-        let document = serde_json::from_slice(&self.asked.upload.bytes).map_err(|error| Refusal {
-            cause: Some(format!("a request that was read cannot be read again: {error}")),
+    /// Returns the names of the request's fields that the upstream's protocol cannot express.
+    fn dropped_fields(&self, protocol: Protocol) -> Result<Vec<String>, Refusal> {
+        let document = serde_json::from_slice(&self.parsed.upload.bytes).map_err(|error| Refusal {
+            cause: Some(format!("failed to parse the request a second time: {error}")),
             ..ApiError::server_error().into()
         })?;
-        Ok(field_map::losses(D::SPOKEN, protocol, &document)?)
+        Ok(field_map::dropped_fields(D::UPSTREAM_PROTOCOL, protocol, &document)?)
     }
 
-    /// The request in neutral words. It is copied only where another target may need it too.
+    /// Returns the request in the neutral model. It is cloned only if another target may need it too.
     fn inbound(&mut self, turn: Turn) -> Result<Inbound, ApiError> {
-        if let Some(valid) = self.asked.valid.take() {
+        if let Some(valid) = self.parsed.valid.take() {
             self.inbound = Some(D::request(*valid));
         }
         let inbound = if turn.last { self.inbound.take() } else { self.inbound.clone() };
@@ -158,7 +160,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
     }
 }
 
-/// What a failure tells the client, without the key that the upstream was shown.
+/// Redacts the upstream's API key from a failure that the client gets to see.
 fn without_key(mut error: EngineError, upstream: &Upstream) -> EngineError {
     if let EngineError::Rejected { message, param, .. } = &mut error {
         upstream.redact(message);

@@ -1,4 +1,4 @@
-//! Answering with one reply.
+//! Answers a text request that is not streamed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,24 +20,24 @@ use crate::policy::Policy;
 use crate::record::Record;
 use crate::refusal::Refusal;
 
-/// The reply: an upstream's own, or the fold of the stream that would have been.
+/// Returns the reply of a relayed upstream, or folds the events of a model into one.
 pub(super) async fn answer<D: TextEndpoint>(
-    asked: ParsedRequest<D>,
+    parsed: ParsedRequest<D>,
     reply: Reply<D>,
     gateway: &Arc<Gateway>,
     policy: &Arc<Policy>,
     key: &str,
     record: Option<&mut Record>,
 ) -> Result<Response<Body>, Refusal> {
-    let deadline = asked.deadline;
-    let served = record.as_ref().map(|record| Arc::clone(&record.served)).unwrap_or_default();
-    let targets = policy.routes.of(&asked.model);
-    let text = TextDispatch::new(asked, gateway, key);
-    let begun = attempt::begin(text, targets, Arc::clone(gateway), served, deadline).await?;
-    let Started { dropped, answer, patience } = begun;
+    let deadline = parsed.deadline;
+    let served = record.as_ref().map(|record| Arc::clone(&record.served_by)).unwrap_or_default();
+    let targets = policy.routes.select(&parsed.model);
+    let text = TextDispatch::new(parsed, gateway, key);
+    let started = attempt::first_successful_target(text, targets, Arc::clone(gateway), served, deadline).await?;
+    let Started { dropped, answer, idle_timeout } = started;
     let mut response = match answer {
         Coming::Neutral(events, ()) => {
-            let reply = timeout_at(deadline, fold(events, patience, reply, record)).await;
+            let reply = timeout_at(deadline, fold(events, idle_timeout, reply, record)).await;
             json(&reply.map_err(|_| Refusal::timeout())??)?
         }
         Coming::Whole((body, end)) => {
@@ -46,7 +46,7 @@ pub(super) async fn answer<D: TextEndpoint>(
             }
             json_bytes(body)
         }
-        // Streams are for those who asked for one.
+        // A request that is not streamed never gets a stream.
         Coming::Relay(_) | Coming::Told(..) => return Err(ApiError::server_error().into()),
     };
     name_dropped(response.headers_mut(), &dropped);
@@ -55,7 +55,7 @@ pub(super) async fn answer<D: TextEndpoint>(
 
 async fn fold<D: ClientProtocol>(
     events: TextStream,
-    patience: Option<Duration>,
+    idle_timeout: Option<Duration>,
     mut reply: Reply<D>,
     record: Option<&mut Record>,
 ) -> Result<D::Reply, Refusal> {
@@ -64,6 +64,6 @@ async fn fold<D: ClientProtocol>(
         reply.event(event, clock::unix_seconds());
         ending
     };
-    plain::gather(events, patience, record, take).await?;
+    plain::gather(events, idle_timeout, record, take).await?;
     reply.finish().ok_or_else(|| ApiError::server_error().into())
 }

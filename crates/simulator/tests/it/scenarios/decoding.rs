@@ -1,4 +1,4 @@
-//! Good streams, cut and written in other ways; and text that is none.
+//! Other encodings of valid streams, and invalid text.
 
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ fn a_stream_is_written_in_other_ways_and_means_the_same() {
             assert!(text != stream(name, protocol).honest_text(), "{name} {protocol:?}");
             let mut exchange = stream(name, protocol);
             let mut folded = exchange.fold().unwrap_or_else(|error| panic!("{name} {protocol:?}: {error}"));
-            // Chat keeps of every chunk what it does not know.
+            // The fold of Chat keeps unknown fields.
             folded.as_object_mut().unwrap().shift_remove("padding");
             assert_eq!(folded, exchange.honest_fold(), "{name} {protocol:?}");
         }

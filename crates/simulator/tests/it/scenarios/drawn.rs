@@ -1,4 +1,4 @@
-//! Faults that are drawn: the same in every run, all of them among the first thousand, and truly told.
+//! Random faults: the same in every run, all of them among the first thousand seeds, and correctly described.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::samples::PROTOCOLS;
 
 const SEEDS: u64 = 1_000;
 
-/// The body of the answer under this seed.
+/// The body of the reply for this seed.
 fn body(request: &Request, seed: u64) -> Vec<u8> {
     scenario::named(&format!("fault-{seed}")).unwrap().play(request).body_bytes()
 }
@@ -21,10 +21,10 @@ fn what_is_lost_of_a_stream_makes_no_answer() {
         let request = stream("any", protocol).request;
         for seed in 0..SEEDS {
             let fault = scenario::fault(seed, true);
-            // A decoder of events replaces what is no UTF-8.
+            // The event decoder replaces invalid UTF-8.
             if fault.loses() && fault.template() != "invalid-utf8" {
-                let told = fold(protocol, &body(&request, seed));
-                assert!(told.is_err(), "{protocol:?}, seed {seed}, {fault:?}");
+                let folded = fold(protocol, &body(&request, seed));
+                assert!(folded.is_err(), "{protocol:?}, seed {seed}, {fault:?}");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Faults of where a body or a stream ends.
+//! Faults at the end of a body or a stream.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ fn a_stream_stalls_after_some_events() {
             }
             assert_eq!(exchange.simulator.wait_for_close(0, Duration::ZERO), None);
             exchange.client.finish();
-            assert_eq!(exchange.client.rest(), (Vec::new(), End::Closed), "nothing more came");
+            assert_eq!(exchange.client.rest(), (Vec::new(), End::Closed), "nothing more was sent");
         }
     }
 }
@@ -92,7 +92,7 @@ fn a_stream_is_empty_or_lacks_its_last_line() {
         let answer = exchange.answer();
         let whole = exchange.honest_body();
         assert_eq!((answer.body(), answer.end), (whole[..whole.len() - 1].to_vec(), End::Complete));
-        assert!(decode(&answer.body()).is_err(), "the last event is not whole");
+        assert!(decode(&answer.body()).is_err(), "the last event is incomplete");
     }
 }
 
@@ -126,7 +126,7 @@ fn a_stream_goes_on_after_its_end() {
         assert_eq!(body.matches("data: [DONE]\n\n").count(), 1);
         assert!(body.ends_with("data: [DONE]\n\n") && body.as_bytes().starts_with(&exchange.honest_body()));
         let error = stream("delta-after-finish", protocol).fold();
-        // Another preview of a picture is as good as the ones before it but for its index.
+        // For pictures, the delta is another preview, which is invalid only because of its index.
         assert!(error.is_err(), "{protocol:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Faults of what the events of a stream say.
+//! Faults in the content of events.
 
 use serde_json::{Value, json};
 use sluicegate_simulator::Protocol;
@@ -8,7 +8,7 @@ use crate::client::End;
 use crate::folds::decode;
 use crate::samples::PROTOCOLS;
 
-/// The data of a scenario's events, and of those of an honest answer to the same request.
+/// The event data of a scenario, and of the conforming reply to the same request.
 fn data(name: &str, protocol: Protocol) -> (Vec<String>, Vec<String>) {
     let mut exchange = stream(name, protocol);
     let answer = exchange.answer();
@@ -31,7 +31,7 @@ fn one_event_is_wrong_and_the_others_are_honest() {
                 "wrong-type" => assert!(events[place].contains(":7")),
                 _ => assert!(!events[place].contains("\"delta\":") && !events[place].contains("b64_json")),
             }
-            // A chunk without a delta says nothing, and that is allowed.
+            // A chunk without a delta is empty, and that is allowed.
             let is_wrong = (name, protocol) != ("missing-delta", Protocol::Chat);
             assert_eq!(stream(name, protocol).fold().is_err(), is_wrong, "{name} {protocol:?}");
         }
@@ -52,14 +52,14 @@ fn an_event_is_unknown() {
         let mut folded = exchange.fold().unwrap();
         if protocol == Protocol::Chat {
             let message = folded["choices"][0]["message"].as_object_mut().unwrap();
-            assert_eq!(message.shift_remove("note"), Some(json!("unknown")), "what is unknown is kept");
+            assert_eq!(message.shift_remove("note"), Some(json!("unknown")), "unknown fields are kept");
         }
         assert_eq!(folded, exchange.honest_fold());
     }
     assert!(stream("unknown-event", Protocol::Responses).fold().unwrap_err().contains("response.simulated"));
 }
 
-/// The data of an event without its number.
+/// The data of an event without its sequence number.
 fn plain(data: &str) -> Value {
     let mut data: Value = serde_json::from_str(data).unwrap_or_default();
     if data["sequence_number"].is_number() {
@@ -72,7 +72,7 @@ fn plain(data: &str) -> Value {
 fn the_names_of_events_lie() {
     for protocol in PROTOCOLS {
         let (events, honest) = data("event-name-lies", protocol);
-        assert_eq!(events, honest, "the data does not");
+        assert_eq!(events, honest, "the data is correct");
         let text = stream("event-name-lies", protocol).answer().text();
         let mut names: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
         assert_eq!(names.len(), events.len());

@@ -33,7 +33,7 @@ fn a_head_does_not_come() {
     for (name, expected) in [("stall-head", ""), ("stall-in-head", "HTTP/1.1 200 OK\r\ncontent-ty")] {
         let mut exchange = stream(name, Protocol::Responses);
         assert_eq!(exchange.simulator.wait_for_close(0, Duration::ZERO), None);
-        // Only when the client goes does the server.
+        // The server closes only after the client.
         exchange.client.finish();
         assert_eq!(exchange.client.rest(), (expected.into(), End::Closed));
         assert!(exchange.simulator.wait_for_close(0, GUARD).is_some());
@@ -103,7 +103,7 @@ fn a_status_is_told_in_the_shape_of_the_protocol() {
             assert_eq!(answer.json()["error"]["type"], kind);
         }
     }
-    assert_eq!(plain("status-99999", Protocol::Chat).answer().status, 500, "what is no status");
+    assert_eq!(plain("status-99999", Protocol::Chat).answer().status, 500, "not a valid status");
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn a_middlebox_answers() {
         let answer = exchange.answer();
         assert_eq!((answer.status, answer.text().as_str(), answer.end), (status, "", End::Complete));
         exchange.again();
-        assert_eq!(exchange.answer().status, status, "the connection goes on");
+        assert_eq!(exchange.answer().status, status, "the connection continues");
     }
     let answer = stream("redirect", Protocol::Chat).answer();
     assert_eq!(answer.status, 307);
@@ -233,7 +233,7 @@ fn a_body_is_compressed() {
     }
 }
 
-/// What is in a gzip file, which is checked by a program of its own.
+/// Decompresses a gzip file with the `gzip` program, which also verifies it.
 fn gunzip(bytes: &[u8]) -> Vec<u8> {
     use std::io::Write;
     use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! What kinds of servers make of a protocol.
+//! Deviations from the protocols that are common among servers.
 
 use serde_json::{Value, json};
 use sluicegate_simulator::Protocol;
@@ -6,7 +6,7 @@ use sluicegate_simulator::Protocol;
 use super::{Exchange, stream};
 use crate::client::End;
 use crate::folds::decode;
-use crate::samples::{ask, thinking, with_tools};
+use crate::samples::{sample, thinking, with_tools};
 
 #[test]
 fn responses_fail_by_an_event_of_their_own() {
@@ -18,7 +18,7 @@ fn responses_fail_by_an_event_of_their_own() {
         assert_eq!((&last["type"], &last["sequence_number"]), (&json!("error"), &json!(2)));
         assert!(!last[member].is_null());
         assert!(stream(name, Protocol::Responses).fold().is_err());
-        assert!(stream(name, Protocol::Messages).fold().is_ok(), "others do not");
+        assert!(stream(name, Protocol::Messages).fold().is_ok(), "other protocols are not affected");
     }
 }
 
@@ -32,7 +32,7 @@ fn chunks(body: &Value) -> Vec<Value> {
 
 #[test]
 fn open_servers_speak_chat_in_their_own_way() {
-    let body = thinking(Protocol::Chat, ask(Protocol::Chat, "vllm", "Hello.", true));
+    let body = thinking(Protocol::Chat, sample(Protocol::Chat, "vllm", "Hello.", true));
     let chunks = chunks(&body);
     assert!(chunks.iter().all(|chunk| chunk["choices"][0]["delta"]["role"] == "assistant"));
     let gather = |name: &str| -> String {
@@ -48,7 +48,7 @@ fn open_servers_speak_chat_in_their_own_way() {
 
 #[test]
 fn open_servers_call_in_their_own_way() {
-    let mut body = with_tools(Protocol::Chat, ask(Protocol::Chat, "vllm", "Call in parallel.", true), 2);
+    let mut body = with_tools(Protocol::Chat, sample(Protocol::Chat, "vllm", "Call in parallel.", true), 2);
     let chunks = chunks(&body);
     let pieces: Vec<&Value> =
         chunks.iter().filter_map(|chunk| chunk["choices"][0]["delta"]["tool_calls"].get(0)).collect();

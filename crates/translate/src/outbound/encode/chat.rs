@@ -1,4 +1,4 @@
-//! A request in Chat Completions (wire-reference §2.1, §2.2).
+//! Encodes requests for Chat Completions (<https://platform.openai.com/docs/api-reference/chat/create>).
 
 use chat::{
     AssistantMessage, Effort, FilePart, FileSource, FunctionCall, FunctionChoice, FunctionName, FunctionTool,
@@ -14,13 +14,13 @@ use super::{DroppedField, DroppedFields, ERROR_PREFIX, SCHEMA_NAME, Settings};
 pub(super) fn request(
     request: &TextRequest,
     settings: &Settings,
-    losses: &mut DroppedFields,
+    dropped: &mut DroppedFields,
 ) -> Result<Request, EngineError> {
-    // Without tools there is nothing to say of them: some servers refuse it.
+    // Some servers refuse `tool_choice` and `parallel_tool_calls` without `tools`.
     let has_tools = !request.tools.is_empty();
     Ok(Request {
         model: request.model.clone(),
-        messages: messages(&request.turns, losses)?,
+        messages: messages(&request.turns, dropped)?,
         max_tokens: request.max_output_tokens.map(super::count),
         stream: settings.stream.then_some(true),
         stream_options: settings.stream.then(with_usage),
@@ -41,23 +41,23 @@ pub(super) fn request(
     })
 }
 
-/// The usage is wanted whether or not the caller wants to read it.
+/// Requests the usage, which the gateway records even if the client did not request it.
 fn with_usage() -> StreamOptions {
     StreamOptions { include_usage: Some(true), extra: Object::new() }
 }
 
-fn messages(turns: &[Turn], losses: &mut DroppedFields) -> Result<Vec<Message>, EngineError> {
+fn messages(turns: &[Turn], dropped: &mut DroppedFields) -> Result<Vec<Message>, EngineError> {
     let mut messages = Vec::new();
-    let both_said = |one: &Turn, next: &Turn| matches!((one, next), (Turn::Assistant(_), Turn::Assistant(_)));
-    for turns in turns.chunk_by(both_said) {
+    let both_assistant = |one: &Turn, next: &Turn| matches!((one, next), (Turn::Assistant(_), Turn::Assistant(_)));
+    for turns in turns.chunk_by(both_assistant) {
         match turns {
             [Turn::System(text)] => messages.push(system(text)),
             [Turn::User(parts)] => messages.push(user(parts)),
             [Turn::Tool(result)] => messages.push(tool(result)?),
-            said => messages.extend(assistant(said, losses)),
+            turns => messages.extend(assistant(turns, dropped)),
         }
     }
-    if messages.is_empty() { Err(super::nothing_to_answer()) } else { Ok(messages) }
+    if messages.is_empty() { Err(super::empty_conversation()) } else { Ok(messages) }
 }
 
 fn system(text: &str) -> Message {
@@ -97,12 +97,12 @@ fn part(part: &UserPart) -> Part {
     }
 }
 
-/// Responses alone knows `original`.
+/// Replaces `original`, which only Responses supports.
 fn known_detail(detail: &str) -> String {
     if detail == "original" { "high".to_owned() } else { detail.to_owned() }
 }
 
-/// The results of tools are text here.
+/// Encodes a tool result, which has to be text in this protocol.
 fn tool(result: &ToolResult) -> Result<Message, EngineError> {
     let texts = result.content.iter().map(|part| match part {
         UserPart::Text(text) => Ok(text.as_str()),
@@ -114,35 +114,35 @@ fn tool(result: &ToolResult) -> Result<Message, EngineError> {
     Ok(Message::Tool(ToolMessage { tool_call_id, content: content.into(), extra: Object::new() }))
 }
 
-/// All that was said between two turns of others; nothing when none of it has a place.
-fn assistant(turns: &[Turn], losses: &mut DroppedFields) -> Option<Message> {
-    let (mut texts, mut refusals, mut thoughts, mut calls) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+/// Merges consecutive assistant turns into one message; `None` if nothing of them can be represented.
+fn assistant(turns: &[Turn], dropped: &mut DroppedFields) -> Option<Message> {
+    let (mut texts, mut refusals, mut reasoning, mut calls) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for turn in turns {
         let Turn::Assistant(parts) = turn else { continue };
         for part in parts {
             match part {
                 AssistantPart::Text(text) => texts.push(text.as_str()),
                 AssistantPart::Refusal(text) => refusals.push(text.as_str()),
-                AssistantPart::Reasoning { text, .. } => thoughts.push(text.as_str()),
-                // The ledger tells that they are left out: another model cannot read them.
+                AssistantPart::Reasoning { text, .. } => reasoning.push(text.as_str()),
+                // Another model cannot decrypt it. The field map reports the drop.
                 AssistantPart::RedactedReasoning(_) => {}
-                AssistantPart::Call(made) => calls.push(call(made)),
+                AssistantPart::Call(tool_call) => calls.push(call(tool_call)),
             }
         }
     }
-    if !thoughts.is_empty() && calls.is_empty() {
-        losses.add(DroppedField::Reasoning);
-        thoughts.clear();
+    if !reasoning.is_empty() && calls.is_empty() {
+        dropped.add(DroppedField::Reasoning);
+        reasoning.clear();
     }
-    // Thoughts that are sealed alone say nothing here.
-    thoughts.retain(|thought| !thought.is_empty());
+    // Reasoning of which only the signature is known has an empty text.
+    reasoning.retain(|text| !text.is_empty());
     if texts.is_empty() && refusals.is_empty() && calls.is_empty() {
         return None;
     }
     Some(Message::Assistant(AssistantMessage {
         content: super::join(&texts).map(TextOr::Text),
         refusal: super::join(&refusals),
-        reasoning_content: super::join(&thoughts),
+        reasoning_content: super::join(&reasoning),
         reasoning: None,
         tool_calls: (!calls.is_empty()).then_some(calls),
         extra: Object::new(),
@@ -178,10 +178,10 @@ fn format(format: &Format) -> Result<Option<ResponseFormat>, EngineError> {
 
 fn tools(tools: &[engine::Tool]) -> Result<Vec<Tool>, EngineError> {
     super::check_tools(tools)?;
-    tools.iter().map(tool_of).collect()
+    tools.iter().map(function_tool).collect()
 }
 
-fn tool_of(tool: &engine::Tool) -> Result<Tool, EngineError> {
+fn function_tool(tool: &engine::Tool) -> Result<Tool, EngineError> {
     let function = ToolFunction {
         name: tool.name.clone(),
         description: tool.description.clone(),

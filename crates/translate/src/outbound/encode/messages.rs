@@ -1,4 +1,4 @@
-//! A request in Messages (wire-reference §3.1, §3.2).
+//! Encodes requests for Messages (<https://docs.anthropic.com/en/api/messages>).
 
 use engine::{AssistantPart, EngineError, Format, ImageSource, Sampling, TextRequest, ToolResult, Turn, UserPart};
 use messages::{
@@ -15,15 +15,15 @@ use crate::envelope::is_envelope;
 pub(super) fn request(
     request: &TextRequest,
     settings: &Settings,
-    losses: &mut DroppedFields,
+    dropped: &mut DroppedFields,
 ) -> Result<Request, EngineError> {
     let has_tools = !request.tools.is_empty();
-    let Sampling { temperature, top_p, top_k, .. } = sampling(&request.sampling, settings, losses);
+    let Sampling { temperature, top_p, top_k, .. } = sampling(&request.sampling, settings, dropped);
     Ok(Request {
         model: request.model.clone(),
         max_tokens: Some(super::count(request.max_output_tokens.unwrap_or(settings.max_tokens).max(1))),
         system: system(&request.turns).map(TextOr::Text),
-        messages: messages(&request.turns, losses)?,
+        messages: messages(&request.turns, dropped)?,
         stream: settings.stream.then_some(true),
         stop_sequences: (!request.stop.is_empty()).then(|| request.stop.clone()),
         temperature,
@@ -38,22 +38,27 @@ pub(super) fn request(
     })
 }
 
-fn sampling(asked: &Sampling, settings: &Settings, losses: &mut DroppedFields) -> Sampling {
-    if asked.temperature.is_some_and(|temperature| temperature > 1.0 || !settings.sampling) {
-        losses.add(DroppedField::Temperature);
+fn sampling(requested: &Sampling, settings: &Settings, dropped: &mut DroppedFields) -> Sampling {
+    if requested.temperature.is_some_and(|temperature| temperature > 1.0 || !settings.sampling) {
+        dropped.add(DroppedField::Temperature);
     }
     if settings.sampling {
-        return Sampling { temperature: asked.temperature.map(|temperature| temperature.min(1.0)), ..asked.clone() };
+        return Sampling {
+            temperature: requested.temperature.map(|temperature| temperature.min(1.0)),
+            ..requested.clone()
+        };
     }
-    for (given, lost) in [(asked.top_p.is_some(), DroppedField::TopP), (asked.top_k.is_some(), DroppedField::TopK)] {
+    for (given, field) in
+        [(requested.top_p.is_some(), DroppedField::TopP), (requested.top_k.is_some(), DroppedField::TopK)]
+    {
         if given {
-            losses.add(lost);
+            dropped.add(field);
         }
     }
     Sampling::default()
 }
 
-/// All system texts as one.
+/// Joins all system texts.
 fn system(turns: &[Turn]) -> Option<String> {
     let texts = turns.iter().filter_map(|turn| match turn {
         Turn::System(text) if !is_blank(text) => Some(text.as_str()),
@@ -62,24 +67,24 @@ fn system(turns: &[Turn]) -> Option<String> {
     super::join(&texts.collect::<Vec<_>>())
 }
 
-fn messages(turns: &[Turn], losses: &mut DroppedFields) -> Result<Vec<InputMessage>, EngineError> {
+fn messages(turns: &[Turn], dropped: &mut DroppedFields) -> Result<Vec<InputMessage>, EngineError> {
     let mut messages = Vec::new();
     for turn in turns {
         match turn {
             Turn::System(text) if is_blank(text) || messages.is_empty() => {}
-            Turn::System(_) => losses.add(DroppedField::SystemPosition),
+            Turn::System(_) => dropped.add(DroppedField::SystemPosition),
             Turn::User(parts) => add(&mut messages, Role::User, blocks(parts)?),
             Turn::Tool(result) => add(&mut messages, Role::User, vec![tool_result(result)?]),
             Turn::Assistant(parts) => {
-                let said = said(parts, losses)?;
-                if !said.is_empty() {
-                    add(&mut messages, Role::Assistant, said);
+                let blocks = assistant_blocks(parts, dropped)?;
+                if !blocks.is_empty() {
+                    add(&mut messages, Role::Assistant, blocks);
                 }
             }
         }
     }
     match messages.first() {
-        None => return Err(super::nothing_to_answer()),
+        None => return Err(super::empty_conversation()),
         Some((Role::Assistant, _)) => {
             return Err(super::unsupported("The conversation has to begin with the user for this model."));
         }
@@ -88,10 +93,10 @@ fn messages(turns: &[Turn], losses: &mut DroppedFields) -> Result<Vec<InputMessa
     messages.into_iter().map(message).collect()
 }
 
-/// Adds to the last message when it is of the same side.
+/// Adds blocks to the last message if it has the same role, else as a new message.
 fn add(messages: &mut Vec<(Role, Vec<InputBlock>)>, role: Role, blocks: Vec<InputBlock>) {
     match messages.last_mut() {
-        Some((last, said)) if *last == role => said.extend(blocks),
+        Some((last, content)) if *last == role => content.extend(blocks),
         _ => messages.push((role, blocks)),
     }
 }
@@ -100,22 +105,22 @@ fn message((role, mut blocks): (Role, Vec<InputBlock>)) -> Result<InputMessage, 
     if blocks.is_empty() {
         return Err(super::unsupported("The user has to say something in each turn for this model."));
     }
-    // What came of calls goes before what the user says about it.
+    // Tool results have to precede the other blocks of a user message.
     blocks.sort_by_key(|block| !matches!(block, InputBlock::ToolResult(_)));
     Ok(InputMessage { role, content: TextOr::List(blocks), extra: Object::new() })
 }
 
-/// What is not blank of what a user or a tool says: blank texts are refused.
+/// Encodes parts of a user message or a tool result. Blank texts are left out, because the API refuses them.
 fn blocks(parts: &[UserPart]) -> Result<Vec<InputBlock>, EngineError> {
-    let said = parts.iter().filter(|part| !matches!(part, UserPart::Text(text) if is_blank(text)));
-    said.map(block).collect()
+    let parts = parts.iter().filter(|part| !matches!(part, UserPart::Text(text) if is_blank(text)));
+    parts.map(block).collect()
 }
 
 fn block(part: &UserPart) -> Result<InputBlock, EngineError> {
     Ok(match part {
-        UserPart::Text(said) => text(said),
+        UserPart::Text(content) => text(content),
         UserPart::Image { source, .. } => {
-            InputBlock::Image(ImageBlock { source: picture(source), extra: Object::new() })
+            InputBlock::Image(ImageBlock { source: image_source(source), extra: Object::new() })
         }
         UserPart::File { name, media_type, data } => InputBlock::Document(DocumentBlock {
             source: document(media_type, data)?,
@@ -130,7 +135,7 @@ fn text(text: &str) -> InputBlock {
     InputBlock::Text(TextBlock { text: text.to_owned(), extra: Object::new() })
 }
 
-fn picture(source: &ImageSource) -> Source {
+fn image_source(source: &ImageSource) -> Source {
     match source {
         ImageSource::Inline { media_type, data } => Source::Base64(DataSource {
             media_type: media_type.to_ascii_lowercase(),
@@ -141,7 +146,7 @@ fn picture(source: &ImageSource) -> Source {
     }
 }
 
-/// A document: here they are PDF or text.
+/// Encodes a document. This protocol supports PDF and text.
 fn document(media_type: &str, data: &str) -> Result<Source, EngineError> {
     super::check_data(media_type, data)?;
     let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -174,23 +179,23 @@ fn tool_result(result: &ToolResult) -> Result<InputBlock, EngineError> {
     }))
 }
 
-fn said(parts: &[AssistantPart], losses: &mut DroppedFields) -> Result<Vec<InputBlock>, EngineError> {
-    let mut said = Vec::new();
+fn assistant_blocks(parts: &[AssistantPart], dropped: &mut DroppedFields) -> Result<Vec<InputBlock>, EngineError> {
+    let mut blocks = Vec::new();
     for part in parts {
         match part {
-            AssistantPart::Text(words) | AssistantPart::Refusal(words) if is_blank(words) => {}
-            AssistantPart::Text(words) | AssistantPart::Refusal(words) => said.push(text(words)),
+            AssistantPart::Text(content) | AssistantPart::Refusal(content) if is_blank(content) => {}
+            AssistantPart::Text(content) | AssistantPart::Refusal(content) => blocks.push(text(content)),
             AssistantPart::Reasoning { text, signature: Some(signature) } if !is_envelope(signature) => {
                 let (thinking, signature) = (text.clone(), signature.clone());
-                said.push(InputBlock::Thinking(ThinkingBlock { thinking, signature, extra: Object::new() }));
+                blocks.push(InputBlock::Thinking(ThinkingBlock { thinking, signature, extra: Object::new() }));
             }
-            // Thoughts without a seal are refused.
-            AssistantPart::Reasoning { .. } => losses.add(DroppedField::Reasoning),
+            // The API refuses thinking blocks without a signature.
+            AssistantPart::Reasoning { .. } => dropped.add(DroppedField::Reasoning),
             AssistantPart::RedactedReasoning(data) => {
-                let thoughts = RedactedThinkingBlock { data: data.clone(), extra: Object::new() };
-                said.push(InputBlock::RedactedThinking(thoughts));
+                let block = RedactedThinkingBlock { data: data.clone(), extra: Object::new() };
+                blocks.push(InputBlock::RedactedThinking(block));
             }
-            AssistantPart::Call(call) => said.push(InputBlock::ToolUse(ToolUseBlock {
+            AssistantPart::Call(call) => blocks.push(InputBlock::ToolUse(ToolUseBlock {
                 id: super::call_id(&call.id),
                 name: call.name.clone(),
                 input: input(call)?,
@@ -198,10 +203,10 @@ fn said(parts: &[AssistantPart], losses: &mut DroppedFields) -> Result<Vec<Input
             })),
         }
     }
-    Ok(said)
+    Ok(blocks)
 }
 
-/// The arguments as an object, which they have to be here.
+/// Parses the arguments of a call, which have to be an object in this protocol.
 fn input(call: &engine::ToolCall) -> Result<Json, EngineError> {
     if is_blank(&call.arguments) {
         return Ok(json!({}).into());
@@ -225,7 +230,7 @@ fn tools(tools: &[engine::Tool]) -> Result<Vec<Tool>, EngineError> {
                 Some(schema) => super::embed(schema)?,
                 None => json!({ "type": "object", "properties": {} }).into(),
             },
-            // Not every version of the protocol knows it.
+            // Not every version of the protocol supports it.
             strict: None,
             extra: Object::new(),
         }))
@@ -233,23 +238,23 @@ fn tools(tools: &[engine::Tool]) -> Result<Vec<Tool>, EngineError> {
     tools.iter().map(tool).collect()
 }
 
-/// The choice among the tools, which also says whether calls are to come one at a time.
+/// Encodes the tool choice, which also carries `disable_parallel_tool_use`.
 fn tool_choice(request: &TextRequest) -> Option<ToolChoice> {
-    let alone = (request.parallel_calls == Some(false)).then_some(true);
-    let any = AnyTool { disable_parallel_tool_use: alone, extra: Object::new() };
+    let sequential = (request.parallel_calls == Some(false)).then_some(true);
+    let any = AnyTool { disable_parallel_tool_use: sequential, extra: Object::new() };
     match &request.tool_choice {
-        engine::ToolChoice::Auto => alone.map(|_| ToolChoice::Auto(any)),
+        engine::ToolChoice::Auto => sequential.map(|_| ToolChoice::Auto(any)),
         engine::ToolChoice::None => Some(ToolChoice::None(AnyTool::default())),
         engine::ToolChoice::Required => Some(ToolChoice::Any(any)),
         engine::ToolChoice::Named(name) => Some(ToolChoice::Tool(NamedTool {
             name: name.clone(),
-            disable_parallel_tool_use: alone,
+            disable_parallel_tool_use: sequential,
             extra: Object::new(),
         })),
     }
 }
 
-/// An effort is an order to think: alone, `output_config.effort` is not.
+/// Encodes the thinking option. An effort enables thinking, which `output_config.effort` alone would not do.
 fn thinking(reasoning: &engine::Reasoning) -> Option<Thinking> {
     if reasoning.effort == Some(engine::Effort::None) {
         return Some(Thinking::Disabled(ThinkingMode::default()));
@@ -258,8 +263,8 @@ fn thinking(reasoning: &engine::Reasoning) -> Option<Thinking> {
         true => ThinkingDisplay::Summarized,
         false => ThinkingDisplay::Omitted,
     });
-    let said = reasoning.effort.is_some() || display.is_some();
-    said.then(|| Thinking::Adaptive(ThinkingMode { display, extra: Object::new() }))
+    let is_set = reasoning.effort.is_some() || display.is_some();
+    is_set.then(|| Thinking::Adaptive(ThinkingMode { display, extra: Object::new() }))
 }
 
 fn output_config(request: &TextRequest) -> Result<Option<OutputConfig>, EngineError> {
@@ -274,11 +279,11 @@ fn output_config(request: &TextRequest) -> Result<Option<OutputConfig>, EngineEr
             return Err(super::unsupported(sentence));
         }
     };
-    let said = effort.is_some() || format.is_some();
-    Ok(said.then(|| OutputConfig { effort, format, extra: Object::new() }))
+    let is_set = effort.is_some() || format.is_some();
+    Ok(is_set.then(|| OutputConfig { effort, format, extra: Object::new() }))
 }
 
-/// The effort, where there is one.
+/// Converts the effort; `None` has no counterpart.
 fn effort(effort: engine::Effort) -> Option<Effort> {
     Some(match effort {
         engine::Effort::None => return None,

@@ -1,4 +1,4 @@
-//! A request in Responses (wire-reference §1.1–1.4).
+//! Encodes requests for Responses (<https://platform.openai.com/docs/api-reference/responses/create>).
 
 use std::collections::HashSet;
 
@@ -33,14 +33,14 @@ pub(super) fn request(request: &TextRequest, settings: &Settings) -> Result<Requ
         frequency_penalty: request.sampling.frequency_penalty,
         text: text(request)?,
         reasoning: reasoning(&request.reasoning),
-        // Nothing is kept here, so nothing is to be kept there.
+        // The gateway stores nothing, so the upstream must not store anything either.
         store: Some(false),
         user: request.user.clone(),
         ..Request::default()
     })
 }
 
-/// The system text that comes first, and the turns that become items. There has to be an item.
+/// Splits off a leading system text, unless no other turns would remain as items.
 fn instructions(turns: &[Turn]) -> (Option<String>, &[Turn]) {
     match turns {
         [Turn::System(text), rest @ ..] if rest.iter().any(|turn| !matches!(turn, Turn::System(_))) => {
@@ -51,7 +51,7 @@ fn instructions(turns: &[Turn]) -> (Option<String>, &[Turn]) {
 }
 
 fn input(turns: &[Turn]) -> Result<Vec<Item>, EngineError> {
-    let (mut items, mut called) = (Vec::new(), HashSet::new());
+    let (mut items, mut call_ids) = (Vec::new(), HashSet::new());
     for turn in turns {
         match turn {
             Turn::System(text) => items.push(message(Role::System, vec![Part::InputText(text_part(text))])),
@@ -61,14 +61,14 @@ fn input(turns: &[Turn]) -> Result<Vec<Item>, EngineError> {
                     AssistantPart::Call(call) => Some(call.id.as_str()),
                     _ => None,
                 });
-                called.extend(calls);
-                parts.iter().for_each(|part| add_said(&mut items, part));
+                call_ids.extend(calls);
+                parts.iter().for_each(|part| add_assistant_part(&mut items, part));
             }
-            Turn::Tool(result) if called.contains(result.call_id.as_str()) => items.push(output(result)?),
+            Turn::Tool(result) if call_ids.contains(result.call_id.as_str()) => items.push(output(result)?),
             Turn::Tool(_) => return Err(super::unsupported("The result of a tool has no call before it.")),
         }
     }
-    if items.is_empty() { Err(super::nothing_to_answer()) } else { Ok(items) }
+    if items.is_empty() { Err(super::empty_conversation()) } else { Ok(items) }
 }
 
 fn message(role: Role, parts: Vec<Part>) -> Item {
@@ -80,8 +80,8 @@ fn text_part(text: &str) -> TextPart {
     TextPart { text: text.to_owned(), extra: Object::new() }
 }
 
-/// Adds a piece of what the assistant said: texts that follow one another are one message.
-fn add_said(items: &mut Vec<Item>, part: &AssistantPart) {
+/// Adds a part of an assistant turn. Consecutive texts form one message.
+fn add_assistant_part(items: &mut Vec<Item>, part: &AssistantPart) {
     let part = match part {
         AssistantPart::Text(text) => Part::OutputText(text_part(text)),
         AssistantPart::Refusal(text) => Part::Refusal(RefusalPart { refusal: text.clone(), extra: Object::new() }),
@@ -89,7 +89,7 @@ fn add_said(items: &mut Vec<Item>, part: &AssistantPart) {
             let summary = vec![ReasoningPart::Summary(text_part(text))];
             return items.push(Item::Reasoning(Reasoning { summary, ..Reasoning::default() }));
         }
-        // The ledger tells that they are left out: another model cannot read them.
+        // Another model cannot decrypt it. The field map reports the drop.
         AssistantPart::RedactedReasoning(_) => return,
         AssistantPart::Call(call) => return items.push(function_call(call)),
     };
@@ -136,7 +136,7 @@ fn part(part: &UserPart) -> Result<Part, EngineError> {
                 ImageSource::Inline { media_type, data } => super::data_url(media_type, data),
                 ImageSource::Url(url) => url.clone(),
             }),
-            // Chat Completions does not say which words there are.
+            // Chat Completions does not restrict the values.
             detail: detail.clone().filter(|detail| DETAILS.contains(&detail.as_str())),
             ..ImagePart::default()
         }),
@@ -194,16 +194,16 @@ fn text(request: &TextRequest) -> Result<Option<TextOptions>, EngineError> {
         engine::Verbosity::Medium => Verbosity::Medium,
         engine::Verbosity::High => Verbosity::High,
     });
-    let said = format.is_some() || verbosity.is_some();
-    Ok(said.then(|| TextOptions { format, verbosity, extra: Object::new() }))
+    let is_set = format.is_some() || verbosity.is_some();
+    Ok(is_set.then(|| TextOptions { format, verbosity, extra: Object::new() }))
 }
 
 fn reasoning(reasoning: &engine::Reasoning) -> Option<ReasoningOptions> {
     let summary = reasoning.summary.filter(|wanted| *wanted).map(|_| Summary::Auto);
     let effort = reasoning.effort.map(super::effort).map(Effort::from);
-    let said = effort.is_some() || summary.is_some();
-    said.then(|| ReasoningOptions { effort, summary, ..ReasoningOptions::default() })
+    let is_set = effort.is_some() || summary.is_some();
+    is_set.then(|| ReasoningOptions { effort, summary, ..ReasoningOptions::default() })
 }
 
-/// The words for how closely to look at a picture.
+/// The supported values of an image's `detail`.
 const DETAILS: [&str; 4] = ["auto", "low", "high", "original"];

@@ -1,9 +1,9 @@
-//! What an upstream says of its failure, in whichever shape.
+//! Parses error bodies of upstreams in all known formats.
 
 use engine::Rejection;
 use serde_json::Value;
 
-/// What an upstream says of its failure.
+/// The error that an upstream reports.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::outbound) struct Complaint {
     pub(super) code: Option<String>,
@@ -13,80 +13,80 @@ pub(in crate::outbound) struct Complaint {
 }
 
 impl Complaint {
-    /// Reads the body of an error, or an error event. What is no JSON says nothing.
+    /// Parses the body of an error response, or an error event. Returns an empty error if it is not JSON.
     pub(in crate::outbound) fn read(body: &[u8]) -> Self {
         serde_json::from_slice(body).map(|value| Self::of(&value)).unwrap_or_default()
     }
 
-    /// Reads an error: its object, that of a body around it, or its text alone.
+    /// Parses an error given as an object, as a body that contains the object, or as a string.
     pub(in crate::outbound) fn of(value: &Value) -> Self {
         match value {
             Value::String(message) => Self { message: Some(message.clone()), ..Self::default() },
-            // Some upstreams answer a list of one.
+            // Some upstreams send a list with one error.
             Value::Array(errors) => errors.first().map(Self::of).unwrap_or_default(),
             Value::Object(members) => match members.get("error") {
                 Some(error @ (Value::String(_) | Value::Object(_))) => Self::of(error),
                 _ => Self {
-                    code: word(value, "code"),
-                    kind: word(value, "type"),
-                    param: word(value, "param"),
-                    message: word(value, "message").or_else(|| detail(value)),
+                    code: scalar(value, "code"),
+                    kind: scalar(value, "type"),
+                    param: scalar(value, "param"),
+                    message: scalar(value, "message").or_else(|| detail(value)),
                 },
             },
             _ => Self::default(),
         }
     }
 
-    /// The status that the code names, else the type.
+    /// Returns the status that the code, else the type, stands for.
     pub(super) fn status(&self) -> Option<u16> {
-        [&self.code, &self.kind].into_iter().flatten().find_map(|word| status_of(word))
+        [&self.code, &self.kind].into_iter().flatten().find_map(|code| status_of(code))
     }
 
-    /// What is wrong with a request that was refused: told by the code, else by the message.
+    /// Returns the reason of a refusal, by the code, else by the message.
     pub(super) fn rejection(&self) -> Rejection {
-        let words = [&self.code, &self.kind, &self.message].map(|word| word.as_deref().unwrap_or("").to_lowercase());
-        let [code, kind, message] = &words;
-        let coded = |signs: &[&str]| signs.iter().any(|sign| code.contains(sign) || kind.contains(sign));
-        let said = |signs: &[&str]| signs.iter().any(|sign| message.contains(sign));
+        let texts = [&self.code, &self.kind, &self.message].map(|text| text.as_deref().unwrap_or("").to_lowercase());
+        let [code, kind, message] = &texts;
+        let has_code = |markers: &[&str]| markers.iter().any(|marker| code.contains(marker) || kind.contains(marker));
+        let has_message = |markers: &[&str]| markers.iter().any(|marker| message.contains(marker));
         match () {
-            () if coded(&["context_length", "context_window"]) => Rejection::ContextLength,
-            () if coded(&["content_policy", "content_filter", "moderation"]) => Rejection::ContentPolicy,
-            () if coded(&["too_large"]) => Rejection::TooLarge,
-            () if said(&LONG_PROMPT) => Rejection::ContextLength,
-            () if said(&AGAINST_POLICY) => Rejection::ContentPolicy,
+            () if has_code(&["context_length", "context_window"]) => Rejection::ContextLength,
+            () if has_code(&["content_policy", "content_filter", "moderation"]) => Rejection::ContentPolicy,
+            () if has_code(&["too_large"]) => Rejection::TooLarge,
+            () if has_message(&LONG_PROMPT) => Rejection::ContextLength,
+            () if has_message(&AGAINST_POLICY) => Rejection::ContentPolicy,
             () => Rejection::Invalid,
         }
     }
 }
 
-/// A member that is a word or a number.
-fn word(value: &Value, name: &str) -> Option<String> {
+/// Returns a member that is a string or a number, as text.
+fn scalar(value: &Value, name: &str) -> Option<String> {
     match value.get(name)? {
-        Value::String(word) => Some(word.clone()),
+        Value::String(text) => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),
         _ => None,
     }
 }
 
-/// The reason as some Python servers give it: text, or a list of places and reasons.
+/// Returns the reason in the format of FastAPI servers: a string, or a list of locations and messages.
 fn detail(value: &Value) -> Option<String> {
     match value.get("detail")? {
         Value::String(detail) => Some(detail.clone()),
-        Value::Array(details) => details.first().and_then(|detail| word(detail, "msg")),
+        Value::Array(details) => details.first().and_then(|detail| scalar(detail, "msg")),
         _ => None,
     }
 }
 
-fn status_of(word: &str) -> Option<u16> {
-    let word = word.to_ascii_lowercase();
-    if let Ok(status) = word.parse() {
+fn status_of(code: &str) -> Option<u16> {
+    let code = code.to_ascii_lowercase();
+    if let Ok(status) = code.parse() {
         return (400..600).contains(&status).then_some(status);
     }
-    let named = STATUSES.iter().find(|(sign, _)| word.contains(sign));
-    named.map(|(_, status)| *status)
+    let known = STATUSES.iter().find(|(marker, _)| code.contains(marker));
+    known.map(|(_, status)| *status)
 }
 
-/// What a code or a type has in it, and the status that it stands for. The first that fits counts.
+/// Substrings of codes and types, and the statuses that they stand for. The first match counts.
 const STATUSES: [(&str, u16); 19] = [
     ("rate_limit", 429),
     ("concurrency_limit", 429),
@@ -109,7 +109,7 @@ const STATUSES: [(&str, u16); 19] = [
     ("badrequest", 400),
 ];
 
-/// What upstreams say of a prompt that is too long.
+/// Phrases in messages about a prompt that is too long.
 const LONG_PROMPT: [&str; 6] = [
     "context length",
     "context window",
@@ -119,6 +119,6 @@ const LONG_PROMPT: [&str; 6] = [
     "maximum number of tokens",
 ];
 
-/// What upstreams say of a request that is against their rules.
+/// Phrases in messages about a request that violates a content policy.
 const AGAINST_POLICY: [&str; 5] =
     ["content policy", "content management policy", "content filter", "usage policies", "safety system"];

@@ -1,11 +1,11 @@
-//! What of an upstream's own words can be told on: nothing that is the operator's.
+//! Removes the operator's addresses, keys and accounts from messages of upstreams before they are forwarded.
 //!
-//! The text is judged word by word, and a word with anything in it that may be an address or a key is left out as a
-//! whole. A harmless word too few does less harm than a key too many.
+//! The text is checked word by word, and a word that may contain an address or a key is removed entirely: losing a
+//! harmless word is preferable to leaking a key.
 
-/// The text without addresses, host names, keys and control characters, as one line of at most 500 characters.
+/// Returns the text without addresses, host names, keys and control characters, as one line of at most 500 characters.
 ///
-/// That may be nothing.
+/// The result may be empty.
 #[must_use]
 pub(super) fn sanitised(text: &str) -> String {
     let visible: String = text.chars().filter(|c| !is_invisible(*c)).collect();
@@ -20,7 +20,7 @@ pub(super) fn sanitised(text: &str) -> String {
     kept.join(" ").chars().take(MAX_CHARS).collect()
 }
 
-/// Characters without a shape of their own, with which words can be hidden or turned around.
+/// Returns true for invisible characters, which can hide or reorder words.
 fn is_invisible(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
@@ -37,14 +37,14 @@ fn is_url(lower: &str) -> bool {
     lower.contains("://") || lower.contains("www.") || lower.contains('@')
 }
 
-/// Whether the next word is the value of a secret.
+/// Returns true if the next word is the value of a secret.
 fn announces_secret(lower: &str) -> bool {
     let name = lower.trim_end_matches(|c: char| !c.is_alphanumeric());
     let has_colon = lower[name.len()..].contains([':', '=']);
     name.ends_with("bearer") || (has_colon && SECRETS.iter().any(|secret| name.ends_with(secret)))
 }
 
-/// A masked key, or a secret with its name before it.
+/// Returns true for a masked key, or a secret preceded by its name.
 fn names_secret(lower: &str) -> bool {
     let is_value = |rest: &str| {
         let rest = rest.trim_start_matches(['"', '\'']);
@@ -75,15 +75,15 @@ fn is_ipv4(text: &str) -> bool {
     numbers.clone().count() >= 4 && numbers.clone().all(|number| number.parse::<u8>().is_ok())
 }
 
-/// A time of day has two colons, this has more or a gap.
+/// Distinguishes an address from a time of day, which has two colons, by more colons or a `::`.
 fn is_ipv6(atom: &str) -> bool {
     let is_hex = atom.bytes().all(|b| b.is_ascii_hexdigit() || b == b':' || b == b'.');
     let has_groups = atom.contains("::") || atom.matches(':').count() > 3;
     is_hex && has_groups && atom.contains(|c: char| c.is_ascii_hexdigit())
 }
 
-/// Whether it may be a host's name. The path of a field looks alike: it has a number or an underscore in it, or does
-/// not end like the name of a host.
+/// Returns true if `atom` may be a host name. The path of a field looks similar, but it contains a number or an
+/// underscore, or does not end in a top-level domain.
 fn is_host(atom: &str) -> bool {
     let atom = atom.trim_matches(['.', ':', '-', '_']);
     let (name, port) = atom.split_once(':').unwrap_or((atom, ""));
@@ -102,17 +102,17 @@ fn has_key_prefix(atom: &str) -> bool {
     KEY_PREFIXES.iter().any(|prefix| atom.len() > prefix.len() && atom.starts_with(prefix))
 }
 
-/// Whether it is a long run of characters that is no name: names are made of short words.
+/// Returns true for a long run of characters that is not an identifier: identifiers consist of short words.
 fn is_random(run: &str) -> bool {
     run.len() >= MIN_RUN && !is_lower_name(run) && !is_camel_name(run)
 }
 
-/// `max_completion_tokens`, `multi-turn-conversation`.
+/// Matches `max_completion_tokens`, `multi-turn-conversation`.
 fn is_lower_name(run: &str) -> bool {
     run.split(['_', '-', '/']).all(|word| word.len() < MIN_RUN && word.bytes().all(|b| b.is_ascii_lowercase()))
 }
 
-/// `additionalProperties`: words of three letters and more, each but the first with a capital.
+/// Matches `additionalProperties`: words of at least three letters, each but the first capitalized.
 fn is_camel_name(run: &str) -> bool {
     let mut since_capital = 3;
     let fits = run.bytes().all(|b| match b {
@@ -126,22 +126,22 @@ fn is_camel_name(run: &str) -> bool {
     fits && since_capital > 2
 }
 
-/// The most characters that are told.
+/// The maximum number of characters that are kept.
 const MAX_CHARS: usize = 500;
 
-/// The shortest run of characters that may be a key without looking like one.
+/// The minimum length of a run of characters that counts as a key without a known prefix.
 const MIN_RUN: usize = 20;
 
-/// How the keys and ids of operators begin.
+/// Prefixes of API keys and account ids.
 const KEY_PREFIXES: [&str; 19] = [
     "sk-", "sk_", "pk-", "pk_", "rk-", "rk_", "org-", "org_", "proj-", "proj_", "key-", "key_", "ghp_", "gho_", "hf_",
     "gsk_", "xai-", "akia", "aiza",
 ];
 
-/// The names of secrets.
+/// Names of secrets.
 const SECRETS: [&str; 7] = ["key", "token", "secret", "password", "authorization", "credential", "bearer"];
 
-/// How the names of hosts end that upstreams live on.
+/// Top-level domains and other suffixes of upstream host names.
 const TOP_LEVEL: [&str; 36] = [
     "ai",
     "app",
@@ -243,7 +243,7 @@ mod tests {
     }
 
     proptest! {
-        /// Secrets that are planted in the words of an upstream never survive.
+        /// Secrets that are planted in an upstream's message are always removed.
         #[test]
         fn p07_planted_canaries_never_survive(
             before in "([a-z]{1,8} |\u{e9}\n|[(\"'<,]){0,5}", canary in canary(), after in "([)\"'>,.;:!]{0,2}( [a-z]{1,8})*)?",

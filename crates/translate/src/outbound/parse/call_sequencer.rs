@@ -1,7 +1,7 @@
-//! One thing at a time: what comes interleaved is told in order.
+//! Serializes interleaved tool calls.
 //!
-//! In neutral words the arguments belong to the call that began last, so while a call is open nothing else can be
-//! told. What comes in the meantime is held back until the call has ended.
+//! In the neutral event model, arguments belong to the latest call, so while a call is open no other event can be
+//! emitted. Events that arrive in the meantime are held back until the call has ended.
 
 use std::collections::VecDeque;
 
@@ -11,131 +11,131 @@ use serde::de::IgnoredAny;
 use super::json::malformed;
 use crate::outbound::encode::call_id;
 
-/// Where a call stands: its index, and among calls of one index the order of their appearance.
+/// The position of a call: its index, and its order of appearance among calls with the same index.
 pub(super) type Key = (u32, u32);
 
-/// Tells what a model does, and every call in one piece.
+/// Emits events in order, with each call in one piece.
 ///
-/// While anything is held back a call is open, and has not ended.
+/// Events are held back only while a call is open.
 #[derive(Debug, Default)]
 pub(super) struct CallSequencer {
-    /// The id of the answer, as far as it is known.
+    /// The id of the answer; empty until it is known.
     answer: String,
     open: Option<Call>,
     held: VecDeque<Held>,
-    /// The calls among what is held back. There are few of them, and they are looked for with every piece.
+    /// The calls that are held back. A `Vec`, because there are few of them.
     waiting: Vec<Call>,
-    /// The calls that were told to their end: what comes of them later means nothing.
+    /// The calls that were emitted completely. Later data for them is ignored.
     ended: Vec<Key>,
-    called: bool,
+    has_calls: bool,
 }
 
 #[derive(Debug)]
 enum Held {
-    Said(TextEvent),
-    Called(Key),
+    Event(TextEvent),
+    Call(Key),
 }
 
 impl CallSequencer {
-    /// The answer has this id.
-    pub(super) fn is_of(&mut self, answer: &str) {
+    /// Sets the id of the answer, unless it is already known.
+    pub(super) fn set_answer_id(&mut self, answer: &str) {
         if self.answer.is_empty() {
             answer.clone_into(&mut self.answer);
         }
     }
 
-    /// Whether any call began.
-    pub(super) fn has_called(&self) -> bool {
-        self.called
+    /// Returns true if any call has started.
+    pub(super) fn has_calls(&self) -> bool {
+        self.has_calls
     }
 
-    /// Tells a piece of text, thoughts or a refusal.
-    pub(super) fn say(&mut self, event: TextEvent, out: &mut Vec<TextEvent>) {
-        if self.gives_way(out) {
+    /// Emits an event that is not part of a call: a piece of text, reasoning or a refusal.
+    pub(super) fn emit(&mut self, event: TextEvent, out: &mut Vec<TextEvent>) {
+        if self.release(out) {
             out.push(event);
         } else {
-            self.held.push_back(Held::Said(event));
+            self.held.push_back(Held::Event(event));
         }
     }
 
-    /// A call begins, or more is known of one that began.
+    /// Starts a call, or completes the id and name of a started call.
     pub(super) fn call(&mut self, key: Key, id: &str, name: &str, out: &mut Vec<TextEvent>) {
         if self.ended.contains(&key) {
             return;
         }
-        self.called = true;
+        self.has_calls = true;
         if let Some(call) = self.find(key) {
-            call.learn(id, name);
-            return self.tell(out);
+            call.set_missing(id, name);
+            return self.flush(out);
         }
         let call = Call { key, id: id.to_owned(), name: name.to_owned(), ..Call::default() };
-        if self.gives_way(out) {
+        if self.release(out) {
             self.open = Some(call);
-            return self.tell(out);
+            return self.flush(out);
         }
-        let later = |held: &Held| matches!(held, Held::Called(other) if *other > key);
-        let place = self.held.iter().position(later).unwrap_or(self.held.len());
-        self.held.insert(place, Held::Called(key));
+        let later = |held: &Held| matches!(held, Held::Call(other) if *other > key);
+        let position = self.held.iter().position(later).unwrap_or(self.held.len());
+        self.held.insert(position, Held::Call(key));
         self.waiting.push(call);
     }
 
-    /// More of the arguments of a call; of one that has ended it means nothing.
+    /// Appends to the arguments of a call. Ignored if the call has ended.
     pub(super) fn arguments(&mut self, key: Key, piece: &str, out: &mut Vec<TextEvent>) {
         if let Some(call) = self.find(key).filter(|call| !call.closed) {
             call.arguments.push_str(piece);
-            self.tell(out);
+            self.flush(out);
         }
     }
 
-    /// The whole of the arguments of a call, of which pieces may have come.
-    pub(super) fn whole_arguments(&mut self, key: Key, whole: &str, out: &mut Vec<TextEvent>) {
-        let rest = self.find(key).and_then(|call| whole.strip_prefix(call.arguments.as_str()));
+    /// Sets the complete arguments of a call, of which pieces may have been emitted.
+    pub(super) fn complete_arguments(&mut self, key: Key, complete: &str, out: &mut Vec<TextEvent>) {
+        let rest = self.find(key).and_then(|call| complete.strip_prefix(call.arguments.as_str()));
         if let Some(rest) = rest.map(str::to_owned) {
             self.arguments(key, &rest, out);
         }
     }
 
-    /// Whether a call has no arguments so far.
+    /// Returns true if a call has no arguments so far.
     pub(super) fn is_blank(&mut self, key: Key) -> bool {
         self.find(key).is_some_and(|call| call.is_blank())
     }
 
-    /// A call ends.
+    /// Ends a call.
     pub(super) fn close(&mut self, key: Key, out: &mut Vec<TextEvent>) {
         if let Some(call) = self.find(key) {
             call.closed = true;
         }
-        // The last one stays open: whether the model was cut off in it is known at the end.
+        // The last call stays open, because only the end of the stream shows whether it was truncated.
         while !self.held.is_empty() && self.open.as_ref().is_some_and(|call| call.closed) {
             self.advance(out);
         }
     }
 
-    /// The end of everything; `cut` when the model was cut off in what it did last.
+    /// Ends all calls. `truncated` means that the last output of the model was cut off.
     ///
     /// # Errors
-    /// When a call has no name, unless the model was cut off before it.
-    pub(super) fn end(&mut self, cut: bool, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
+    /// When a call has no name and was not truncated.
+    pub(super) fn end(&mut self, truncated: bool, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
         while let Some(call) = &mut self.open {
-            call.cut = cut && self.held.is_empty();
-            if call.name.is_empty() && !call.cut {
-                return Err(malformed("a call without a name"));
+            call.truncated = truncated && self.held.is_empty();
+            if call.name.is_empty() && !call.truncated {
+                return Err(malformed("a tool call without a name"));
             }
             self.advance(out);
         }
         Ok(())
     }
 
-    /// Whether something else than the open call can be told now.
-    fn gives_way(&mut self, out: &mut Vec<TextEvent>) -> bool {
-        // Once something is held back the call had its chance: to look at its arguments again and again is costly.
-        if self.held.is_empty() && self.open.as_ref().is_some_and(|call| call.closed || call.is_whole()) {
+    /// Ends the open call if it is complete. Returns true if no call is open, so that other events can be emitted.
+    fn release(&mut self, out: &mut Vec<TextEvent>) -> bool {
+        // Checked only while nothing is held back, because parsing the arguments for every event would be costly.
+        if self.held.is_empty() && self.open.as_ref().is_some_and(|call| call.closed || call.is_complete()) {
             self.advance(out);
         }
         self.open.is_none()
     }
 
-    /// Ends the open call and tells what was held back behind it, up to the next call.
+    /// Ends the open call and emits the events held back behind it, up to the next call.
     fn advance(&mut self, out: &mut Vec<TextEvent>) {
         if let Some(mut call) = self.open.take() {
             call.finish(&self.answer, out);
@@ -143,19 +143,20 @@ impl CallSequencer {
         }
         while let Some(held) = self.held.pop_front() {
             match held {
-                Held::Said(event) => out.push(event),
-                Held::Called(key) => {
-                    let place = self.waiting.iter().position(|call| call.key == key);
-                    self.open = place.map(|place| self.waiting.swap_remove(place));
-                    return self.tell(out);
+                Held::Event(event) => out.push(event),
+                Held::Call(key) => {
+                    let position = self.waiting.iter().position(|call| call.key == key);
+                    self.open = position.map(|position| self.waiting.swap_remove(position));
+                    return self.flush(out);
                 }
             }
         }
     }
 
-    fn tell(&mut self, out: &mut Vec<TextEvent>) {
+    /// Emits the new data of the open call.
+    fn flush(&mut self, out: &mut Vec<TextEvent>) {
         if let Some(call) = &mut self.open {
-            call.tell(&self.answer, out);
+            call.flush(&self.answer, out);
         }
     }
 
@@ -164,21 +165,21 @@ impl CallSequencer {
     }
 }
 
-/// A call that has not been told to its end.
+/// A call that has not been emitted completely.
 #[derive(Debug, Default)]
 struct Call {
     key: Key,
     id: String,
     name: String,
     arguments: String,
-    /// So many bytes of the arguments are told; nothing before the call itself is.
-    told: Option<usize>,
+    /// The number of bytes of the arguments that were emitted; `None` before the call itself.
+    emitted: Option<usize>,
     closed: bool,
-    cut: bool,
+    truncated: bool,
 }
 
 impl Call {
-    fn learn(&mut self, id: &str, name: &str) {
+    fn set_missing(&mut self, id: &str, name: &str) {
         for (known, new) in [(&mut self.id, id), (&mut self.name, name)] {
             if known.is_empty() {
                 new.clone_into(known);
@@ -186,41 +187,41 @@ impl Call {
         }
     }
 
-    /// Tells what is new, once the name is known.
-    fn tell(&mut self, answer: &str, out: &mut Vec<TextEvent>) {
+    /// Emits the new data, once the name is known.
+    fn flush(&mut self, answer: &str, out: &mut Vec<TextEvent>) {
         if self.name.is_empty() {
             return;
         }
-        if self.told.is_none() {
+        if self.emitted.is_none() {
             out.push(TextEvent::Call { id: self.id(answer), name: self.name.clone() });
         }
-        let new = &self.arguments[self.told.unwrap_or_default()..];
+        let new = &self.arguments[self.emitted.unwrap_or_default()..];
         if !new.is_empty() {
             out.push(TextEvent::Arguments(new.to_owned()));
         }
-        self.told = Some(self.arguments.len());
+        self.emitted = Some(self.arguments.len());
     }
 
-    /// Tells the rest. A function without parameters is called with an empty object.
+    /// Emits the rest. A call without arguments gets an empty object unless it was truncated.
     fn finish(&mut self, answer: &str, out: &mut Vec<TextEvent>) {
-        if self.is_blank() && !self.cut {
+        if self.is_blank() && !self.truncated {
             self.arguments.push_str("{}");
         }
-        self.tell(answer, out);
+        self.flush(answer, out);
     }
 
     fn is_blank(&self) -> bool {
         self.arguments.trim().is_empty()
     }
 
-    /// Whether the arguments are a whole object already, so that nothing can follow.
-    fn is_whole(&self) -> bool {
+    /// Returns true if the arguments already form a complete object, so that nothing can follow.
+    fn is_complete(&self) -> bool {
         let object = self.arguments.trim_start().starts_with('{') && self.arguments.trim_end().ends_with('}');
-        object && self.told.is_some() && serde_json::from_str::<IgnoredAny>(&self.arguments).is_ok()
+        object && self.emitted.is_some() && serde_json::from_str::<IgnoredAny>(&self.arguments).is_ok()
     }
 
-    /// The id by which the result will refer to the call. When the upstream gave none it is a hash of its place, and of
-    /// the answer's id: a conversation has many answers.
+    /// Returns the id by which the result will refer to the call. If the upstream sent none, it is a hash of the call's
+    /// position and the answer's id, since a conversation has many answers.
     fn id(&self, answer: &str) -> String {
         if self.id.is_empty() { call_id(&format!("{answer}.{}.{}", self.key.0, self.key.1)) } else { self.id.clone() }
     }

@@ -1,4 +1,4 @@
-//! Chat Completions as servers speak it (wire-reference §2.4, §2.5).
+//! Parses Chat Completions answers of upstreams, including common deviations from the protocol.
 
 use engine::{EngineError, Stop, TextEvent, Usage};
 use serde::Deserialize;
@@ -10,33 +10,33 @@ use super::{DONE, MAX_INDEX};
 
 wire::read_objects!(Chunk, Choice, Delta, Piece, Function, Counts, PromptDetails, CompletionDetails);
 
-/// Listens to a stream. A whole completion is a stream of one chunk.
+/// Parses a stream. A complete reply is parsed as a stream of one chunk.
 #[derive(Debug, Default)]
 pub(super) struct StreamParser {
-    order: CallSequencer,
-    calls: Vec<Known>,
+    sequencer: CallSequencer,
+    calls: Vec<KnownCall>,
     finish_reason: Option<String>,
     usage: Option<Usage>,
 }
 
-/// A call that was named in some piece.
+/// A call of which at least one piece was received.
 #[derive(Debug)]
-struct Known {
+struct KnownCall {
     index: Option<u32>,
     id: String,
     key: Key,
 }
 
-/// Reads a whole completion.
+/// Parses a complete reply.
 pub(super) fn reply(body: &[u8]) -> Result<Vec<TextEvent>, EngineError> {
-    let (mut ear, mut out) = (StreamParser::default(), Vec::new());
+    let (mut parser, mut out) = (StreamParser::default(), Vec::new());
     let mut completion: Chunk = read(body)?;
     for choice in completion.choices.iter_mut().flatten() {
         choice.number_calls();
     }
-    ear.chunk(completion, &mut out)?;
-    match ear.finish_reason {
-        Some(_) => ear.end(&mut out).map(|()| out),
+    parser.chunk(completion, &mut out)?;
+    match parser.finish_reason {
+        Some(_) => parser.end(&mut out).map(|()| out),
         None => Err(malformed("a completion without a finish reason")),
     }
 }
@@ -62,11 +62,11 @@ impl StreamParser {
         if chunk.choices.is_none() && chunk.usage.is_none() {
             return Err(malformed("a chunk without 'choices'"));
         }
-        self.order.is_of(chunk.id.as_deref().unwrap_or_default());
-        // Usage may come with any chunk, and the last one counts.
+        self.sequencer.set_answer_id(chunk.id.as_deref().unwrap_or_default());
+        // Any chunk may carry the usage; the last one counts.
         self.usage = chunk.usage.and_then(Counts::neutral).or(self.usage);
         for choice in chunk.choices.into_iter().flatten() {
-            // One answer was asked for.
+            // Only one choice was requested; others are ignored.
             if bounded(choice.index.unwrap_or_default())? == 0 && self.finish_reason.is_none() {
                 self.choice(choice, out)?;
             }
@@ -80,72 +80,73 @@ impl StreamParser {
         }
         let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) else { return Ok(()) };
         check_finish(&reason)?;
-        self.order.end(is_cut(&self.stop(&reason)), out)?;
+        self.sequencer.end(is_truncated(&self.stop(&reason)), out)?;
         self.finish_reason = Some(reason);
         Ok(())
     }
 
     fn delta(&mut self, delta: Delta, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
-        let said = [
+        let events = [
             delta.reasoning_content.filter(|text| !text.is_empty()).or(delta.reasoning).map(TextEvent::Reasoning),
             delta.content.map(TextEvent::Text),
             delta.refusal.map(TextEvent::Refusal),
         ];
-        for event in said.into_iter().flatten().filter(|event| !is_empty(event)) {
-            self.order.say(event, out);
+        for event in events.into_iter().flatten().filter(|event| !is_empty(event)) {
+            self.sequencer.emit(event, out);
         }
         let pieces = delta.tool_calls.unwrap_or_default();
-        let alone = pieces.len() == 1;
+        let only = pieces.len() == 1;
         for (position, piece) in pieces.into_iter().enumerate() {
-            self.piece(piece, position, alone, out)?;
+            self.piece(piece, position, only, out)?;
         }
         Ok(())
     }
 
-    /// Takes a piece of a call, the only one of its chunk or the one at that position.
+    /// Handles a piece of a call. `position` is its position in the chunk, and `only` is true if it is the chunk's only
+    /// piece.
     fn piece(
         &mut self,
         piece: Piece,
         position: usize,
-        alone: bool,
+        only: bool,
         out: &mut Vec<TextEvent>,
     ) -> Result<(), EngineError> {
         let index = piece.index.map(bounded).transpose()?;
         let id = piece.id.unwrap_or_default();
         let Function { name, arguments: text } = piece.function.unwrap_or_default();
         let name = name.unwrap_or_default();
-        let known = self.known(index, &id, !name.is_empty(), position, alone);
+        let known = self.find_call(index, &id, !name.is_empty(), position, only);
         let key = match known {
             Some(at) => self.calls[at].key,
-            None => self.remember(index, &id)?,
+            None => self.add_call(index, &id)?,
         };
-        self.order.call(key, &id, &name, out);
+        self.sequencer.call(key, &id, &name, out);
         let text = text.as_ref().map(arguments).transpose()?.unwrap_or_default();
-        self.order.arguments(key, &text, out);
+        self.sequencer.arguments(key, &text, out);
         Ok(())
     }
 
-    /// Which of the known calls a piece belongs to: told by the index, else by the id, else by the position.
-    fn known(&self, index: Option<u32>, id: &str, is_named: bool, position: usize, alone: bool) -> Option<usize> {
-        let same = |known: &Known| known.id == id;
+    /// Finds the known call that a piece belongs to, by the index, else by the id, else by the position.
+    fn find_call(&self, index: Option<u32>, id: &str, is_named: bool, position: usize, only: bool) -> Option<usize> {
+        let same = |known: &KnownCall| known.id == id;
         if index.is_some() {
-            let numbered = |known: &Known| known.index == index;
+            let numbered = |known: &KnownCall| known.index == index;
             let exactly = self.calls.iter().rposition(|known| numbered(known) && same(known));
-            // Some servers number every call 0: another id with a name is another call.
+            // Some servers number every call 0, so a new id together with a name starts another call.
             let is_other = is_named && !id.is_empty();
             return exactly.or_else(|| self.calls.iter().rposition(numbered).filter(|_| !is_other));
         }
         if !id.is_empty() {
             return self.calls.iter().rposition(same);
         }
-        let at = if alone { self.calls.len().checked_sub(1)? } else { position };
+        let at = if only { self.calls.len().checked_sub(1)? } else { position };
         (!is_named && at < self.calls.len()).then_some(at)
     }
 
-    fn remember(&mut self, index: Option<u32>, id: &str) -> Result<Key, EngineError> {
+    fn add_call(&mut self, index: Option<u32>, id: &str) -> Result<Key, EngineError> {
         let slot = bounded(self.calls.len() as u64)?;
         let key = (index.unwrap_or(slot), slot);
-        self.calls.push(Known { index, id: id.to_owned(), key });
+        self.calls.push(KnownCall { index, id: id.to_owned(), key });
         Ok(key)
     }
 
@@ -154,23 +155,23 @@ impl StreamParser {
             "length" | "max_tokens" => Stop::MaxTokens,
             "content_filter" => Stop::Refused,
             "tool_calls" | "function_call" => Stop::ToolCalls,
-            _ if self.order.has_called() => Stop::ToolCalls,
+            _ if self.sequencer.has_calls() => Stop::ToolCalls,
             _ => Stop::End,
         }
     }
 }
 
-/// Refuses the finish reasons by which servers say that the model did not finish at all.
+/// Rejects finish reasons that report a failure of the model.
 pub(crate) fn check_finish(reason: &str) -> Result<(), EngineError> {
     match reason {
         "error" | "abort" | "insufficient_system_resource" => {
-            Err(EngineError::Upstream(format!("the model ended with '{reason}'")))
+            Err(EngineError::Upstream(format!("the model failed with finish reason '{reason}'")))
         }
         _ => Ok(()),
     }
 }
 
-fn is_cut(stop: &Stop) -> bool {
+fn is_truncated(stop: &Stop) -> bool {
     matches!(stop, Stop::MaxTokens | Stop::Refused)
 }
 
@@ -183,7 +184,7 @@ fn chunk(data: &[u8]) -> Result<Chunk, EngineError> {
     read(data)
 }
 
-/// A chunk of a stream, or a whole completion.
+/// A chunk of a stream, or a complete reply.
 #[derive(Deserialize)]
 #[serde(remote = "Self")]
 struct Chunk {
@@ -204,7 +205,7 @@ struct Choice {
 }
 
 impl Choice {
-    /// In a whole completion every entry is a call of its own.
+    /// Assigns indices to the calls of a complete reply, in which every entry is a separate call.
     fn number_calls(&mut self) {
         let calls = self.delta.iter_mut().flat_map(|message| message.tool_calls.iter_mut().flatten());
         calls.zip(0..=MAX_INDEX + 1).for_each(|(call, position)| call.index = Some(position));

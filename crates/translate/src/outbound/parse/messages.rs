@@ -1,4 +1,4 @@
-//! Messages as servers speak it (wire-reference §3.3, §3.4).
+//! Parses Messages answers of upstreams (<https://docs.anthropic.com/en/docs/build-with-claude/streaming>).
 
 use engine::{EngineError, Stop, TextEvent, Usage};
 use serde::Deserialize;
@@ -22,10 +22,10 @@ wire::read_objects!(
     OutputDetails
 );
 
-/// Listens to a stream.
+/// Parses a stream.
 #[derive(Debug, Default)]
 pub(super) struct StreamParser {
-    order: CallSequencer,
+    sequencer: CallSequencer,
     calls: Vec<Call>,
     counts: Counts,
     stop_reason: Option<String>,
@@ -36,25 +36,25 @@ pub(super) struct StreamParser {
 struct Call {
     index: u32,
     key: Key,
-    /// The input that it told when it began, for when nothing follows.
+    /// The input in the block's start event, used if no deltas follow.
     input: String,
 }
 
-/// Reads a whole message.
+/// Parses a complete message.
 pub(super) fn reply(body: &[u8]) -> Result<Vec<TextEvent>, EngineError> {
-    let (mut ear, mut out) = (StreamParser::default(), Vec::new());
+    let (mut parser, mut out) = (StreamParser::default(), Vec::new());
     let message: Message = read(body)?;
     if message.kind != "message" {
-        return Err(malformed("a reply that is no message"));
+        return Err(malformed("the reply is not a message"));
     }
     for (index, block) in needed(message.content, "message", "content")?.into_iter().enumerate() {
-        ear.begin(index as u64, block, &mut out)?;
-        ear.close(index as u64, &mut out)?;
+        parser.start_block(index as u64, block, &mut out)?;
+        parser.close(index as u64, &mut out)?;
     }
-    ear.counts.correct(message.usage);
-    ear.stop_reason = Some(needed(message.stop_reason, "message", "stop_reason")?);
-    ear.stop_sequence = message.stop_sequence;
-    ear.finish(&mut out).map(|()| out)
+    parser.counts.update(message.usage);
+    parser.stop_reason = Some(needed(message.stop_reason, "message", "stop_reason")?);
+    parser.stop_sequence = message.stop_sequence;
+    parser.finish(&mut out).map(|()| out)
 }
 
 impl StreamParser {
@@ -63,13 +63,13 @@ impl StreamParser {
         match kind.as_str() {
             "message_start" => {
                 let start: Start = read(data)?;
-                self.counts.correct(start.message.usage);
+                self.counts.update(start.message.usage);
             }
-            // The answer has ended; what else there is of it is no part of it.
+            // Content after the stop reason is ignored.
             "content_block_start" | "content_block_delta" if self.stop_reason.is_some() => {}
             "content_block_start" => {
                 let start: BlockStart = read(data)?;
-                self.begin(start.index, start.content_block, out)?;
+                self.start_block(start.index, start.content_block, out)?;
             }
             "content_block_delta" => {
                 let delta: BlockDelta = read(data)?;
@@ -81,7 +81,7 @@ impl StreamParser {
             }
             "message_delta" => {
                 let ending: Ending = read(data)?;
-                self.counts.correct(ending.usage);
+                self.counts.update(ending.usage);
                 self.stop_reason = ending.delta.stop_reason.or(self.stop_reason.take());
                 self.stop_sequence = ending.delta.stop_sequence.or(self.stop_sequence.take());
             }
@@ -94,13 +94,13 @@ impl StreamParser {
         Ok(())
     }
 
-    fn begin(&mut self, index: u64, block: Block, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
+    fn start_block(&mut self, index: u64, block: Block, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
         let index = bounded(index)?;
         match block.kind.as_str() {
-            "text" => self.say(TextEvent::Text, block.text, out),
+            "text" => self.emit(TextEvent::Text, block.text, out),
             "thinking" => {
-                self.say(TextEvent::Reasoning, block.thinking, out);
-                self.say(TextEvent::ReasoningSignature, block.signature, out);
+                self.emit(TextEvent::Reasoning, block.thinking, out);
+                self.emit(TextEvent::ReasoningSignature, block.signature, out);
             }
             "tool_use" => {
                 let id = needed(block.id, "tool_use", "id")?;
@@ -108,10 +108,10 @@ impl StreamParser {
                 let input = block.input.filter(|input| !input.is_null()).map(|input| input.text().to_owned());
                 let key = (index, bounded(self.calls.len() as u64)?);
                 self.calls.push(Call { index, key, input: input.unwrap_or_default() });
-                self.order.call(key, &id, &name, out);
+                self.sequencer.call(key, &id, &name, out);
             }
-            "redacted_thinking" => self.say(TextEvent::RedactedReasoning, block.data, out),
-            // What a server's own tools do.
+            "redacted_thinking" => self.emit(TextEvent::RedactedReasoning, block.data, out),
+            // Blocks of the server's hosted tools.
             _ => {}
         }
         Ok(())
@@ -121,17 +121,17 @@ impl StreamParser {
         let index = bounded(index)?;
         let kind = delta.kind.as_str();
         match kind {
-            "text_delta" => self.say(TextEvent::Text, Some(needed(delta.text, kind, "text")?), out),
-            "thinking_delta" => self.say(TextEvent::Reasoning, Some(needed(delta.thinking, kind, "thinking")?), out),
+            "text_delta" => self.emit(TextEvent::Text, Some(needed(delta.text, kind, "text")?), out),
+            "thinking_delta" => self.emit(TextEvent::Reasoning, Some(needed(delta.thinking, kind, "thinking")?), out),
             "signature_delta" => {
-                let seal = needed(delta.signature, kind, "signature")?;
-                self.say(TextEvent::ReasoningSignature, Some(seal), out);
+                let signature = needed(delta.signature, kind, "signature")?;
+                self.emit(TextEvent::ReasoningSignature, Some(signature), out);
             }
             "input_json_delta" => {
                 let piece = needed(delta.partial_json, kind, "partial_json")?;
                 if let Some(call) = self.call(index) {
                     let key = call.key;
-                    self.order.arguments(key, &piece, out);
+                    self.sequencer.arguments(key, &piece, out);
                 }
             }
             _ => {}
@@ -142,10 +142,10 @@ impl StreamParser {
     fn close(&mut self, index: u64, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
         let Some(call) = self.call(bounded(index)?) else { return Ok(()) };
         let (key, input) = (call.key, std::mem::take(&mut call.input));
-        if self.order.is_blank(key) && !is_empty_object(&input) {
-            self.order.arguments(key, &input, out);
+        if self.sequencer.is_blank(key) && !is_empty_object(&input) {
+            self.sequencer.arguments(key, &input, out);
         }
-        self.order.close(key, out);
+        self.sequencer.close(key, out);
         Ok(())
     }
 
@@ -153,15 +153,15 @@ impl StreamParser {
         self.calls.iter_mut().rfind(|call| call.index == index)
     }
 
-    fn say(&mut self, event: fn(String) -> TextEvent, text: Option<String>, out: &mut Vec<TextEvent>) {
+    fn emit(&mut self, event: fn(String) -> TextEvent, text: Option<String>, out: &mut Vec<TextEvent>) {
         if let Some(text) = text.filter(|text| !text.is_empty()) {
-            self.order.say(event(text), out);
+            self.sequencer.emit(event(text), out);
         }
     }
 
     fn finish(&mut self, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
         let stop = self.stop();
-        self.order.end(matches!(stop, Stop::MaxTokens | Stop::ContextFull | Stop::Refused), out)?;
+        self.sequencer.end(matches!(stop, Stop::MaxTokens | Stop::ContextFull | Stop::Refused), out)?;
         out.push(TextEvent::Finished { stop, usage: self.counts.neutral() });
         Ok(())
     }
@@ -174,15 +174,15 @@ impl StreamParser {
             (Some("tool_use"), _) => Stop::ToolCalls,
             (Some("refusal"), _) => Stop::Refused,
             (Some("pause_turn"), _) => Stop::Paused,
-            _ if self.order.has_called() => Stop::ToolCalls,
+            _ if self.sequencer.has_calls() => Stop::ToolCalls,
             _ => Stop::End,
         }
     }
 }
 
 fn is_empty_object(input: &str) -> bool {
-    let inside = input.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
-    inside.is_some_and(|inside| inside.trim().is_empty())
+    let members = input.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+    members.is_some_and(|members| members.trim().is_empty())
 }
 
 #[derive(Deserialize)]
@@ -303,8 +303,8 @@ struct OutputDetails {
 }
 
 impl Counts {
-    /// Takes later counts in the place of earlier ones: each is the total so far.
-    fn correct(&mut self, later: Option<Self>) {
+    /// Replaces counts with later ones: each is cumulative.
+    fn update(&mut self, later: Option<Self>) {
         let Some(later) = later else { return };
         self.input_tokens = later.input_tokens.or(self.input_tokens);
         self.cache_creation_input_tokens = later.cache_creation_input_tokens.or(self.cache_creation_input_tokens);
@@ -317,7 +317,7 @@ impl Counts {
         self.input_tokens.or(self.output_tokens)?;
         let cache_read = self.cache_read_input_tokens.unwrap_or_default();
         let cache_write = self.cache_creation_input_tokens.unwrap_or_default();
-        // In this protocol the cached parts of the prompt are counted beside it.
+        // In this protocol `input_tokens` excludes the cached tokens.
         let input = self.input_tokens.unwrap_or_default().saturating_add(cache_read).saturating_add(cache_write);
         let details = self.output_tokens_details.as_ref();
         let reasoning = details.and_then(|details| details.thinking_tokens).unwrap_or_default();

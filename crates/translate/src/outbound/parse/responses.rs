@@ -1,4 +1,4 @@
-//! Responses as servers speak it (wire-reference §1.9, §9.5).
+//! Parses Responses answers of upstreams (<https://platform.openai.com/docs/api-reference/responses-streaming>).
 
 mod item;
 
@@ -6,29 +6,29 @@ use engine::{EngineError, Stop, TextEvent, Usage};
 use serde::Deserialize;
 use serde_json::Value;
 
-use self::item::{Item, Items, Kind, Place};
+use self::item::{Item, Items, Kind, PartIndex};
 use super::call_sequencer::CallSequencer;
 use super::json::{ErrorMarkers, count, lenient, malformed, needed, read};
 use crate::outbound::failure::Complaint;
 
-wire::read_objects!(Terminal, Whole, Piece, Response, Incomplete, Counts, InputDetails, OutputDetails);
+wire::read_objects!(Terminal, ItemEvent, PartEvent, Response, Incomplete, Counts, InputDetails, OutputDetails);
 
-/// Listens to a stream.
+/// Parses a stream.
 #[derive(Debug, Default)]
 pub(super) struct StreamParser {
-    order: CallSequencer,
+    sequencer: CallSequencer,
     items: Items,
 }
 
-/// Reads a whole response.
+/// Parses a complete response.
 pub(super) fn reply(body: &[u8]) -> Result<Vec<TextEvent>, EngineError> {
-    let (mut ear, mut out) = (StreamParser::default(), Vec::new());
+    let (mut parser, mut out) = (StreamParser::default(), Vec::new());
     let response: Response = read(body)?;
     if response.output.is_none() {
         return Err(malformed("a response without 'output'"));
     }
     match response.status.as_deref() {
-        Some("completed" | "incomplete") => ear.finish(response, &mut out).map(|()| out),
+        Some("completed" | "incomplete") => parser.finish(response, &mut out).map(|()| out),
         Some("failed") => Err(response.failure()),
         _ => Err(EngineError::Truncated("the response is not finished".to_owned())),
     }
@@ -41,7 +41,7 @@ impl StreamParser {
         match kind {
             "completed" | "incomplete" => {
                 let response = needed(read::<Terminal>(data)?.response, kind, "response")?;
-                // The type of the event decides, unless there is word of a failure: success is not made up.
+                // The event's type decides, unless the response reports a failure, which must not become a success.
                 let has_failed = matches!(response.status.as_deref(), Some("failed" | "cancelled"));
                 if has_failed || response.error.is_some() {
                     return Err(response.failure());
@@ -50,10 +50,10 @@ impl StreamParser {
             }
             "failed" => Err(read::<Terminal>(data)?.response.unwrap_or_default().failure()),
             "output_item.added" | "output_item.done" => {
-                let Whole { output_index, item } = read(data)?;
+                let ItemEvent { output_index, item } = read(data)?;
                 self.item(output_index, &item, kind == "output_item.done", out)
             }
-            _ => match Kind::of(kind) {
+            _ => match Kind::from_event(kind) {
                 Some((kind, true)) => self.done(kind, read(data)?, out),
                 Some((kind, false)) => self.delta(kind, read(data)?, out),
                 None => Ok(()),
@@ -61,18 +61,18 @@ impl StreamParser {
         }
     }
 
-    fn delta(&mut self, kind: Kind, piece: Piece, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
-        let part = piece.part();
-        let text = needed(piece.delta, kind.name(), "delta")?;
-        let known = self.items.at(piece.output_index, piece.item_id.as_deref())?;
-        known.piece(kind, part, &text, &mut self.order, out)
+    fn delta(&mut self, kind: Kind, event: PartEvent, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
+        let part = event.part();
+        let text = needed(event.delta, kind.name(), "delta")?;
+        let item = self.items.get_or_add(event.output_index, event.item_id.as_deref())?;
+        item.push_delta(kind, part, &text, &mut self.sequencer, out)
     }
 
-    fn done(&mut self, kind: Kind, piece: Piece, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
-        let part = piece.part();
-        let whole = needed(piece.text.or(piece.refusal).or(piece.arguments), kind.name(), kind.whole())?;
-        let known = self.items.at(piece.output_index, piece.item_id.as_deref())?;
-        known.whole(kind, part, &whole, &mut self.order, out)
+    fn done(&mut self, kind: Kind, event: PartEvent, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
+        let part = event.part();
+        let complete = needed(event.text.or(event.refusal).or(event.arguments), kind.name(), kind.complete_member())?;
+        let item = self.items.get_or_add(event.output_index, event.item_id.as_deref())?;
+        item.complete(kind, part, &complete, &mut self.sequencer, out)
     }
 
     fn item(
@@ -82,24 +82,24 @@ impl StreamParser {
         is_done: bool,
         out: &mut Vec<TextEvent>,
     ) -> Result<(), EngineError> {
-        let known = match is_done {
-            true => self.items.at(index, item.id.as_deref())?,
-            false => self.items.add(index, item.id.as_deref())?,
+        let state = match is_done {
+            true => self.items.get_or_add(index, item.id.as_deref())?,
+            false => self.items.start(index, item.id.as_deref())?,
         };
-        item.tell(known, is_done, &mut self.order, out)
+        item.emit(state, is_done, &mut self.sequencer, out)
     }
 
     fn finish(&mut self, response: Response, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
-        // Some servers tell an item, or the rest of one, here alone.
+        // Some servers send an item, or the rest of one, only here.
         let output = response.output.as_deref().unwrap_or_default();
-        for (place, item) in output.iter().enumerate() {
-            item.tell(self.items.within(output, place)?, true, &mut self.order, out)?;
+        for (index, item) in output.iter().enumerate() {
+            item.emit(self.items.matching(output, index)?, true, &mut self.sequencer, out)?;
         }
-        let cut = response.cut();
-        self.order.end(cut.is_some(), out)?;
-        let natural = if self.order.has_called() { Stop::ToolCalls } else { Stop::End };
+        let truncated = response.truncated();
+        self.sequencer.end(truncated.is_some(), out)?;
+        let natural = if self.sequencer.has_calls() { Stop::ToolCalls } else { Stop::End };
         let usage = response.usage.and_then(Counts::neutral);
-        out.push(TextEvent::Finished { stop: cut.unwrap_or(natural), usage });
+        out.push(TextEvent::Finished { stop: truncated.unwrap_or(natural), usage });
         Ok(())
     }
 }
@@ -112,14 +112,14 @@ struct Terminal {
 
 #[derive(Deserialize)]
 #[serde(remote = "Self")]
-struct Whole {
+struct ItemEvent {
     output_index: Option<u64>,
     item: Item,
 }
 
 #[derive(Deserialize)]
 #[serde(remote = "Self")]
-struct Piece {
+struct PartEvent {
     output_index: Option<u64>,
     item_id: Option<String>,
     content_index: Option<u64>,
@@ -130,8 +130,8 @@ struct Piece {
     arguments: Option<String>,
 }
 
-impl Piece {
-    fn part(&self) -> Place {
+impl PartEvent {
+    fn part(&self) -> PartIndex {
         self.content_index.or(self.summary_index).unwrap_or_default()
     }
 }
@@ -159,8 +159,8 @@ impl Response {
         self.error.as_ref().map(Complaint::of).unwrap_or_default().in_success()
     }
 
-    /// How the model was cut off, if it was.
-    fn cut(&self) -> Option<Stop> {
+    /// Returns the reason for which the output was truncated, if it was.
+    fn truncated(&self) -> Option<Stop> {
         let reason = self.incomplete_details.as_ref().and_then(|details| details.reason.as_deref());
         match reason {
             Some("content_filter") => Some(Stop::Refused),

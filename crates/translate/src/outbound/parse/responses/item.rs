@@ -1,4 +1,4 @@
-//! The items of a response: what was told of each, and what an item says when it comes whole.
+//! The items of a response: the emitted part of each, and the parsing of complete items.
 
 use engine::{EngineError, TextEvent};
 use serde::Deserialize;
@@ -9,28 +9,28 @@ use super::super::json::{arguments, bounded, lenient, needed};
 
 wire::read_objects!(Item, Content);
 
-/// Where a part stands in its item.
-pub(super) type Place = u64;
+/// The index of a part in its item.
+pub(super) type PartIndex = u64;
 
-/// What a piece is a piece of.
+/// The kind of content of a part.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Kind {
     Text,
     Refusal,
     Summary,
-    Thoughts,
+    Reasoning,
     Arguments,
 }
 
 impl Kind {
-    /// What an event of this type has a piece of, and whether it has the whole.
-    pub(super) fn of(event: &str) -> Option<(Self, bool)> {
-        let (of, step) = event.rsplit_once('.')?;
-        let kind = match of {
+    /// Returns the kind of content in an event of this type, and true if the event carries it completely.
+    pub(super) fn from_event(event: &str) -> Option<(Self, bool)> {
+        let (name, step) = event.rsplit_once('.')?;
+        let kind = match name {
             "output_text" => Self::Text,
             "refusal" => Self::Refusal,
             "reasoning_summary_text" => Self::Summary,
-            "reasoning_text" | "reasoning" => Self::Thoughts,
+            "reasoning_text" | "reasoning" => Self::Reasoning,
             "function_call_arguments" => Self::Arguments,
             _ => return None,
         };
@@ -41,31 +41,31 @@ impl Kind {
         }
     }
 
-    /// The name under which events tell of it.
+    /// Returns the name of the kind in event types.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Text => "output_text",
             Self::Refusal => "refusal",
             Self::Summary => "reasoning_summary_text",
-            Self::Thoughts => "reasoning_text",
+            Self::Reasoning => "reasoning_text",
             Self::Arguments => "function_call_arguments",
         }
     }
 
-    /// The member that has the whole of it.
-    pub(super) fn whole(self) -> &'static str {
+    /// Returns the member that holds the complete content.
+    pub(super) fn complete_member(self) -> &'static str {
         match self {
-            Self::Text | Self::Summary | Self::Thoughts => "text",
+            Self::Text | Self::Summary | Self::Reasoning => "text",
             Self::Refusal => "refusal",
             Self::Arguments => "arguments",
         }
     }
 
-    /// The kind of item that has it.
+    /// Returns the type of the items with this content.
     fn item(self) -> &'static str {
         match self {
             Self::Text | Self::Refusal => "message",
-            Self::Summary | Self::Thoughts => "reasoning",
+            Self::Summary | Self::Reasoning => "reasoning",
             Self::Arguments => "function_call",
         }
     }
@@ -75,19 +75,19 @@ impl Kind {
         match self {
             Self::Text => TextEvent::Text(text),
             Self::Refusal => TextEvent::Refusal(text),
-            Self::Summary | Self::Thoughts => TextEvent::Reasoning(text),
+            Self::Summary | Self::Reasoning => TextEvent::Reasoning(text),
             Self::Arguments => TextEvent::Arguments(text),
         }
     }
 }
 
-/// The items that began.
+/// The items that have started.
 #[derive(Debug, Default)]
-pub(super) struct Items(Vec<Known>);
+pub(super) struct Items(Vec<ItemState>);
 
-/// What was told of an item.
+/// The state of an item: the content that was emitted.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct ItemState {
     key: Key,
     id: Option<String>,
     /// Empty until it is known.
@@ -99,142 +99,143 @@ pub(super) struct Known {
 #[derive(Debug)]
 struct Part {
     kind: Kind,
-    place: Place,
-    told: String,
+    index: PartIndex,
+    text: String,
 }
 
 impl Items {
-    /// The item that an event tells of: by the index, else by the id, else the last.
-    pub(super) fn at(&mut self, index: Option<u64>, id: Option<&str>) -> Result<&mut Known, EngineError> {
-        let place = match (index.map(bounded).transpose()?, id) {
+    /// Returns the item that an event belongs to, by the index, else by the id, else the last. Starts it if it is
+    /// unknown.
+    pub(super) fn get_or_add(&mut self, index: Option<u64>, id: Option<&str>) -> Result<&mut ItemState, EngineError> {
+        let position = match (index.map(bounded).transpose()?, id) {
             (Some(index), _) => self.0.iter().rposition(|item| item.key.0 == index),
             (None, Some(id)) => self.0.iter().rposition(|item| item.id.as_deref() == Some(id)),
             (None, None) => self.0.len().checked_sub(1),
         };
-        match place {
-            Some(place) => Ok(&mut self.0[place]),
-            None => self.add(index, id),
+        match position {
+            Some(position) => Ok(&mut self.0[position]),
+            None => self.start(index, id),
         }
     }
 
-    /// The item that begins. Some servers give every item the same index.
-    pub(super) fn add(&mut self, index: Option<u64>, id: Option<&str>) -> Result<&mut Known, EngineError> {
+    /// Starts an item. An item with the same index may be another one, because some servers give all items one index.
+    pub(super) fn start(&mut self, index: Option<u64>, id: Option<&str>) -> Result<&mut ItemState, EngineError> {
         let slot = bounded(self.0.len() as u64)?;
         let index = index.map(bounded).transpose()?.unwrap_or(slot);
-        let begun = self.0.iter().rposition(|item| item.key.0 == index && item.may_be(id));
-        Ok(match begun {
-            Some(place) => &mut self.0[place],
+        let started = self.0.iter().rposition(|item| item.key.0 == index && item.may_match(id));
+        Ok(match started {
+            Some(position) => &mut self.0[position],
             None => self.push((index, slot), id),
         })
     }
 
-    /// An item at its place in the whole output, where it may stand under another id than in its stream: by the id,
-    /// else the one that is as far along among those of its kind.
-    pub(super) fn within(&mut self, output: &[Item], place: usize) -> Result<&mut Known, EngineError> {
-        let item = &output[place];
+    /// Returns the state of an item of the complete output, where it may have another id than in the stream: by the id,
+    /// else by its position among the items of its kind.
+    pub(super) fn matching(&mut self, output: &[Item], index: usize) -> Result<&mut ItemState, EngineError> {
+        let item = &output[index];
         let by_id = self.0.iter().position(|known| item.id.is_some() && known.id == item.id);
-        let before = output[..place].iter().filter(|other| other.kind == item.kind).count();
+        let before = output[..index].iter().filter(|other| other.kind == item.kind).count();
         let mut alike = self.0.iter().enumerate().filter(|(_, known)| known.kind == item.kind);
-        match by_id.or_else(|| alike.nth(before).map(|(place, _)| place)) {
-            Some(place) => Ok(&mut self.0[place]),
+        match by_id.or_else(|| alike.nth(before).map(|(position, _)| position)) {
+            Some(position) => Ok(&mut self.0[position]),
             None => {
-                let key = (bounded(place as u64)?, bounded(self.0.len() as u64)?);
+                let key = (bounded(index as u64)?, bounded(self.0.len() as u64)?);
                 Ok(self.push(key, item.id.as_deref()))
             }
         }
     }
 
-    fn push(&mut self, key: Key, id: Option<&str>) -> &mut Known {
+    fn push(&mut self, key: Key, id: Option<&str>) -> &mut ItemState {
         let id = id.map(str::to_owned);
-        self.0.push_mut(Known { key, id, kind: String::new(), parts: Vec::new(), is_done: false })
+        self.0.push_mut(ItemState { key, id, kind: String::new(), parts: Vec::new(), is_done: false })
     }
 }
 
-impl Known {
-    /// More of a part.
-    pub(super) fn piece(
+impl ItemState {
+    /// Appends text to a part and emits it.
+    pub(super) fn push_delta(
         &mut self,
         kind: Kind,
-        place: Place,
+        index: PartIndex,
         text: &str,
-        order: &mut CallSequencer,
+        sequencer: &mut CallSequencer,
         out: &mut Vec<TextEvent>,
     ) -> Result<(), EngineError> {
         if text.is_empty() || self.is_done {
             return Ok(());
         }
-        self.is_of(kind.item());
+        self.set_kind(kind.item());
         if kind == Kind::Arguments {
-            // The name may still come.
-            order.call(self.key, "", "", out);
-            order.arguments(self.key, text, out);
+            // The name may arrive later.
+            sequencer.call(self.key, "", "", out);
+            sequencer.arguments(self.key, text, out);
             return Ok(());
         }
-        let is_next_paragraph = kind == Kind::Summary && !self.parts.is_empty() && self.told(kind, place).is_empty();
+        let is_next_paragraph = kind == Kind::Summary && !self.parts.is_empty() && self.emitted(kind, index).is_empty();
         if is_next_paragraph {
-            order.say(TextEvent::Reasoning(PARAGRAPH.to_owned()), out);
+            sequencer.emit(TextEvent::Reasoning(PARAGRAPH.to_owned()), out);
         }
-        self.part(kind, place)?.told.push_str(text);
-        order.say(kind.event(text), out);
+        self.part(kind, index)?.text.push_str(text);
+        sequencer.emit(kind.event(text), out);
         Ok(())
     }
 
-    /// The whole of a part, of which pieces may have come: what they lack is told.
-    pub(super) fn whole(
+    /// Completes a part, and emits the text that was not received as deltas.
+    pub(super) fn complete(
         &mut self,
         kind: Kind,
-        place: Place,
-        whole: &str,
-        order: &mut CallSequencer,
+        index: PartIndex,
+        complete: &str,
+        sequencer: &mut CallSequencer,
         out: &mut Vec<TextEvent>,
     ) -> Result<(), EngineError> {
         if kind == Kind::Arguments {
             if !self.is_done {
-                order.whole_arguments(self.key, whole, out);
+                sequencer.complete_arguments(self.key, complete, out);
             }
             return Ok(());
         }
-        match whole.strip_prefix(self.told(kind, place)) {
-            Some(rest) => self.piece(kind, place, rest, order, out),
+        match complete.strip_prefix(self.emitted(kind, index)) {
+            Some(rest) => self.push_delta(kind, index, rest, sequencer, out),
             None => Ok(()),
         }
     }
 
-    fn told(&self, kind: Kind, place: Place) -> &str {
-        let part = self.parts.iter().find(|part| part.kind == kind && part.place == place);
-        part.map_or("", |part| part.told.as_str())
+    fn emitted(&self, kind: Kind, index: PartIndex) -> &str {
+        let part = self.parts.iter().find(|part| part.kind == kind && part.index == index);
+        part.map_or("", |part| part.text.as_str())
     }
 
-    fn part(&mut self, kind: Kind, place: Place) -> Result<&mut Part, EngineError> {
-        let known = self.parts.iter().position(|part| part.kind == kind && part.place == place);
+    fn part(&mut self, kind: Kind, index: PartIndex) -> Result<&mut Part, EngineError> {
+        let known = self.parts.iter().position(|part| part.kind == kind && part.index == index);
         if known.is_none() {
             bounded(self.parts.len() as u64)?;
-            self.parts.push(Part { kind, place, told: String::new() });
+            self.parts.push(Part { kind, index, text: String::new() });
         }
         let at = known.unwrap_or(self.parts.len() - 1);
         Ok(&mut self.parts[at])
     }
 
-    fn is_of(&mut self, kind: &str) {
+    fn set_kind(&mut self, kind: &str) {
         if self.kind.is_empty() {
             kind.clone_into(&mut self.kind);
         }
     }
 
-    fn end(&mut self, order: &mut CallSequencer, out: &mut Vec<TextEvent>) {
-        order.close(self.key, out);
+    fn end(&mut self, sequencer: &mut CallSequencer, out: &mut Vec<TextEvent>) {
+        sequencer.close(self.key, out);
         self.is_done = true;
         self.parts = Vec::new();
     }
 
-    /// Whether an item that begins with this id is this one, of which something was told before.
-    fn may_be(&self, id: Option<&str>) -> bool {
+    /// Returns true if a starting item with this id may be this one, of which content was emitted before.
+    fn may_match(&self, id: Option<&str>) -> bool {
         let is_other = |known: &str| id.is_some_and(|id| id != known);
         !self.is_done && !self.id.as_deref().is_some_and(is_other)
     }
 }
 
-/// An item as an upstream tells it.
+/// An item in an upstream's event.
 #[derive(Deserialize)]
 #[serde(remote = "Self")]
 pub(super) struct Item {
@@ -253,7 +254,7 @@ pub(super) struct Item {
     summary: Option<Vec<Content>>,
 }
 
-/// A part of an item as an upstream tells it.
+/// A part of an item in an upstream's event.
 #[derive(Deserialize)]
 #[serde(remote = "Self")]
 struct Content {
@@ -264,66 +265,71 @@ struct Content {
 }
 
 impl Item {
-    /// Tells what was not told of the item, and ends it when it is done.
-    pub(super) fn tell(
+    /// Emits the content that was not emitted yet, and ends the item if it is done.
+    pub(super) fn emit(
         &self,
-        known: &mut Known,
+        known: &mut ItemState,
         is_done: bool,
-        order: &mut CallSequencer,
+        sequencer: &mut CallSequencer,
         out: &mut Vec<TextEvent>,
     ) -> Result<(), EngineError> {
-        known.is_of(&self.kind);
+        known.set_kind(&self.kind);
         match self.kind.as_str() {
-            "function_call" if !known.is_done => self.call(known, order, out)?,
+            "function_call" if !known.is_done => self.call(known, sequencer, out)?,
             "function_call" | "message" | "reasoning" => {}
-            // What a server's own tools do.
+            // Items of the server's hosted tools.
             _ => return Ok(()),
         }
         if is_done {
-            self.tell_rest(known, order, out)?;
-            known.end(order, out);
+            self.emit_rest(known, sequencer, out)?;
+            known.end(sequencer, out);
         }
         Ok(())
     }
 
-    fn call(&self, known: &Known, order: &mut CallSequencer, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
+    fn call(
+        &self,
+        known: &ItemState,
+        sequencer: &mut CallSequencer,
+        out: &mut Vec<TextEvent>,
+    ) -> Result<(), EngineError> {
         let name = needed(self.name.as_deref(), &self.kind, "name")?;
         let id = needed(self.call_id.as_deref().or(self.id.as_deref()), &self.kind, "call_id")?;
-        order.call(known.key, id, name, out);
+        sequencer.call(known.key, id, name, out);
         Ok(())
     }
 
-    fn tell_rest(
+    fn emit_rest(
         &self,
-        known: &mut Known,
-        order: &mut CallSequencer,
+        known: &mut ItemState,
+        sequencer: &mut CallSequencer,
         out: &mut Vec<TextEvent>,
     ) -> Result<(), EngineError> {
         let summary = self.summary.iter().flatten().zip(0..);
-        for (part, place) in summary.chain(self.content.iter().flatten().zip(0..)) {
-            if let Some((kind, text)) = part.whole() {
-                known.whole(kind, place, text, order, out)?;
+        for (part, index) in summary.chain(self.content.iter().flatten().zip(0..)) {
+            if let Some((kind, text)) = part.content() {
+                known.complete(kind, index, text, sequencer, out)?;
             }
         }
         match &self.arguments {
-            Some(whole) => known.whole(Kind::Arguments, 0, &arguments(whole)?, order, out),
+            Some(complete) => known.complete(Kind::Arguments, 0, &arguments(complete)?, sequencer, out),
             None => Ok(()),
         }
     }
 }
 
 impl Content {
-    fn whole(&self) -> Option<(Kind, &str)> {
+    fn content(&self) -> Option<(Kind, &str)> {
         let (kind, text) = match self.kind.as_str() {
             "output_text" | "text" => (Kind::Text, &self.text),
             "refusal" => (Kind::Refusal, &self.refusal),
             "summary_text" => (Kind::Summary, &self.text),
-            "reasoning_text" => (Kind::Thoughts, &self.text),
+            "reasoning_text" => (Kind::Reasoning, &self.text),
             _ => return None,
         };
         Some((kind, text.as_deref()?))
     }
 }
 
-/// What stands between the parts of a summary, which are paragraphs.
+/// The separator of the parts of a summary, which are paragraphs.
 const PARAGRAPH: &str = "\n\n";
