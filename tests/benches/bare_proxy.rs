@@ -1,7 +1,7 @@
-//! The least that a proxy on hyper can do: each request goes to the one upstream, each answer comes back, and both
-//! bodies are passed through as they come. What the gateway costs is told against this.
+//! The least work that a proxy on hyper can do: each request is forwarded to the only upstream, each response is
+//! returned, and both bodies are streamed through. The cost of the gateway is compared with it.
 //!
-//! `bare_proxy ADDRESS` passes everything on to `ADDRESS` and prints where it listens.
+//! `bare_proxy ADDRESS` forwards everything to `ADDRESS` and prints its own address.
 
 use std::net::SocketAddr;
 
@@ -38,7 +38,7 @@ async fn main() -> std::io::Result<()> {
 
 async fn serve(socket: TcpStream, upstream: Upstream, authority: Authority) {
     let service = service_fn(move |request| pass(request, upstream.clone(), authority.clone()));
-    // An error here is a client or an upstream that went away.
+    // An error here is a client or an upstream that disconnected.
     let _ = http1::Builder::new().serve_connection(TokioIo::new(socket), service).await;
 }
 
@@ -51,7 +51,7 @@ async fn pass(
     parts.scheme = Some(Scheme::HTTP);
     parts.authority = Some(authority);
     *request.uri_mut() = Uri::from_parts(parts).unwrap_or_default();
-    // Those belong to the connection, not to the request.
+    // Hop-by-hop headers belong to the connection, not to the request.
     request.headers_mut().remove(CONNECTION);
     request.headers_mut().remove(HOST);
     let mut response = upstream.request(request).await?;

@@ -1,4 +1,4 @@
-//! A program under callgrind, whose instructions are counted for a while.
+//! Runs a program under callgrind and counts its instructions over a period.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ pub(crate) struct Counted {
     folder: Folder,
 }
 
-/// What a unit of work, such as a request, cost.
+/// The cost of a unit of work, such as a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Count {
     /// Instructions in user space.
@@ -37,7 +37,7 @@ impl Counted {
         Ok(Self { subject, folder })
     }
 
-    /// Counts from now on.
+    /// Starts counting.
     pub(crate) fn begin(&self) -> Outcome {
         self.control(&["instrumentation", "on"])?;
         self.control(&["zero"])
@@ -65,14 +65,14 @@ impl Counted {
     }
 }
 
-/// The command under callgrind, which counts nothing until it is told to.
+/// The command under callgrind, which counts nothing until it is switched on.
 fn wrapped(command: &Command, folder: &Folder) -> Command {
     let mut valgrind = Command::new("valgrind");
     valgrind.args(["--tool=callgrind", "--instr-atstart=no", "--dump-instr=yes", "--quiet"]);
     valgrind.args(["--compress-pos=no", "--compress-strings=no"]);
     valgrind.arg(format!("--callgrind-out-file={}", folder.0.join("out").display()));
     valgrind.arg(command.get_program()).args(command.get_args());
-    // With one worker the work does not depend on who is awake.
+    // With a single worker the work does not depend on which threads are awake.
     valgrind.env("TOKIO_WORKER_THREADS", "1").stderr(Stdio::null());
     valgrind
 }
@@ -92,7 +92,7 @@ fn parse(text: &str) -> Outcome<Count> {
             let cost: Option<u64> = words.nth(1).and_then(|word| word.parse().ok());
             let (Some(address), Some(cost)) = (address, cost) else { return Err(format!("callgrind: {line:?}")) };
             lines.insert((object, address / LINE));
-            // The line below a call has the cost of what was called, which stands elsewhere too.
+            // The line after a call has the inclusive cost of the callee, which is listed elsewhere too.
             instructions += if is_call { 0 } else { cost };
             is_call = false;
         }
@@ -103,7 +103,7 @@ fn parse(text: &str) -> Outcome<Count> {
     }
 }
 
-/// A folder of its own for the profiles, gone when it is dropped.
+/// A temporary folder for the profiles, removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -113,7 +113,7 @@ impl Folder {
         Ok(Self(path))
     }
 
-    /// The profile that was written last: they are numbered.
+    /// The newest profile: they are numbered.
     fn newest(&self) -> Outcome<PathBuf> {
         let failed = |error: std::io::Error| format!("{}: {error}", self.0.display());
         let entries = std::fs::read_dir(&self.0).map_err(failed)?.flatten().map(|entry| entry.path());
@@ -125,7 +125,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // The system clears it away otherwise.
+        // The system removes it otherwise.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

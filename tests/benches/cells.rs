@@ -1,31 +1,31 @@
-//! What is measured, cell by cell. In each, bare proxy and gateway take turns, so that what else the machine does
-//! meets both.
+//! The measurements, cell by cell. In each, bare proxy and gateway take turns, so that other load of the machine
+//! affects both.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::Outcome;
-use crate::load::{bounded, closed_loop, first_events, fixed_rate, open_streams, percentile, told};
+use crate::load::{bounded, closed_loop, first_events, fixed_rate, open_streams, percentile, to_message};
 use crate::question::Question;
 use crate::report::Line;
 use crate::subject::{Programs, Subject};
 use crate::upstream::Upstream;
 
-/// How much is measured.
+/// The extent of a measurement.
 #[derive(Clone, Copy)]
 pub(crate) struct Amount {
-    /// How often the two take turns.
+    /// The number of turns of each.
     pub(crate) rounds: usize,
-    /// How long each turn is.
+    /// The duration of each turn.
     pub(crate) span: Duration,
-    /// How many open streams are weighed.
+    /// The numbers of open streams whose memory is measured.
     pub(crate) open: &'static [usize],
-    /// How many streams are left, and opened for their first event, in each turn.
+    /// The number of streams that are cancelled, and that are opened for their first event, in each turn.
     pub(crate) streams: usize,
 }
 
-/// Both, and the way around them.
+/// The bare proxy and the gateway, and their environment.
 pub(crate) struct Bench {
     programs: Programs,
     direct: Subject,
@@ -34,7 +34,7 @@ pub(crate) struct Bench {
     amount: Amount,
 }
 
-/// Everything that can be measured, by the name that chooses it.
+/// All measurements, by the name that selects them.
 pub(crate) const CELLS: [&str; 6] = ["requests", "latency", "streams", "memory", "pictures", "cancel"];
 
 impl Bench {
@@ -74,7 +74,7 @@ impl Bench {
         Ok(lines)
     }
 
-    /// What each adds to the time of a request that goes to the upstream directly.
+    /// The time that each adds to a request that is sent to the upstream directly.
     async fn latency(&self) -> Outcome<Vec<Line>> {
         let mut rounds = [Vec::new(), Vec::new()];
         for _ in 0..self.amount.rounds {
@@ -95,7 +95,7 @@ impl Bench {
         ])
     }
 
-    /// Streams of events that come as fast as they are taken.
+    /// Streams of events at the rate at which they are read.
     async fn streams(&self) -> Outcome<Vec<Line>> {
         let mut lines = Vec::new();
         for (name, question) in [
@@ -118,7 +118,7 @@ impl Bench {
         Ok(lines)
     }
 
-    /// What an open stream that says nothing takes, of processes that did nothing before.
+    /// The memory of an open idle stream, in freshly started processes.
     async fn memory(&self) -> Outcome<Vec<Line>> {
         let mut lines = Vec::new();
         for &count in self.amount.open {
@@ -139,7 +139,7 @@ impl Bench {
         self.compare(metrics, measure).await
     }
 
-    /// From the moment that a client is gone to the moment that the upstream knows it.
+    /// The time from a client's disconnect until the upstream notices it.
     async fn cancel(&self, upstream: &mut Upstream) -> Outcome<Vec<Line>> {
         let mut rounds = [Vec::new(), Vec::new()];
         for _ in 0..self.amount.rounds {
@@ -177,9 +177,9 @@ impl Bench {
     }
 }
 
-/// KiB for each of so many open streams.
+/// Memory in KiB for each of so many open streams.
 async fn weigh(subject: &Subject, count: usize) -> Outcome<f64> {
-    // What the first ones bring along is the process's, not theirs.
+    // The memory that the first streams allocate belongs to the process, not to them.
     drop(open_streams(subject, 64).await?);
     let before = subject.memory()?;
     let open = open_streams(subject, count).await?;
@@ -187,23 +187,24 @@ async fn weigh(subject: &Subject, count: usize) -> Outcome<f64> {
     Ok(grown / 1024.0 / open.len() as f64)
 }
 
-/// Opens a stream and leaves it, time after time; tells when the upstream knew, in order of time taken.
+/// Opens a stream and disconnects, repeatedly; returns the times until the upstream noticed, sorted.
 async fn left(subject: &Subject, upstream: &mut Upstream, count: usize) -> Outcome<Vec<Duration>> {
     let mut times = Vec::new();
-    // Those that other cells have left.
+    // Drains the streams that other cells have abandoned.
     tokio::time::sleep(Duration::from_millis(100)).await;
     while upstream.left.try_recv().is_ok() {}
     for _ in 0..count {
         let open = open_streams(subject, 1).await?;
         let gone = Instant::now();
         drop(open);
-        let known = bounded(PATIENCE, upstream.left.recv()).await?.ok_or_else(|| told("the upstream has ended"))?;
+        let known =
+            bounded(PATIENCE, upstream.left.recv()).await?.ok_or_else(|| to_message("the upstream has ended"))?;
         times.push(known.duration_since(gone));
     }
     times.sort_unstable();
     Ok(times)
 }
 
-/// Between two requests where time is taken.
+/// The interval of requests whose latency is measured.
 const EVERY: Duration = Duration::from_millis(2);
 const PATIENCE: Duration = Duration::from_secs(10);

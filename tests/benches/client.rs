@@ -1,4 +1,4 @@
-//! A connection that asks and reads with as little work as can be: what it costs is not what is measured.
+//! An HTTP/1.1 client that does as little work as possible, so that its own cost does not affect the measurement.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,32 +9,32 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::Instant;
 
-/// A connection that is used again for each question.
+/// A connection that is reused for each request.
 pub(crate) struct Connection {
     socket: TcpStream,
     buffer: Vec<u8>,
 }
 
-/// An answer that was read whole.
+/// A response that was read completely.
 pub(crate) struct Answer {
     /// Its status.
     pub(crate) status: u16,
-    /// How long its body is.
+    /// The length of its body.
     pub(crate) length: usize,
-    /// Whether it says that the connection ends with it.
+    /// True if it announces the end of the connection.
     pub(crate) closes: bool,
 }
 
 /// A stream that was read to its end.
 pub(crate) struct Streamed {
-    /// From the question to the first event.
+    /// From the request to the first event.
     pub(crate) first: Duration,
     /// How many events there were.
     pub(crate) events: usize,
 }
 
 impl Connection {
-    /// Opens one.
+    /// Opens a connection.
     pub(crate) async fn open(address: SocketAddr) -> io::Result<Self> {
         #[allow(clippy::disallowed_methods, reason = "the server under test is dialled, on loopback")]
         let socket = TcpStream::connect(address).await?;
@@ -42,7 +42,7 @@ impl Connection {
         Ok(Self { socket, buffer: Vec::new() })
     }
 
-    /// Opens one whose receive buffer is as small as the system allows.
+    /// Opens a connection whose receive buffer is as small as the system allows.
     pub(crate) async fn narrow(address: SocketAddr) -> io::Result<Self> {
         let socket = TcpSocket::new_v4()?;
         socket.set_recv_buffer_size(1)?;
@@ -51,13 +51,13 @@ impl Connection {
         Ok(Self { socket, buffer: Vec::new() })
     }
 
-    /// Asks and reads the whole reply; tells how long its body is.
+    /// Sends a request and reads the complete reply; returns the length of its body.
     pub(crate) async fn ask(&mut self, request: &[u8]) -> io::Result<usize> {
         let answer = self.answer(request).await?;
         if answer.status == 200 { Ok(answer.length) } else { Err(broken(&format!("status {}", answer.status))) }
     }
 
-    /// Asks and reads the whole answer, whatever it is.
+    /// Sends a request and reads the complete response, whatever its status.
     pub(crate) async fn answer(&mut self, request: &[u8]) -> io::Result<Answer> {
         self.buffer.resize(BUFFER, 0);
         self.socket.write_all(request).await?;
@@ -72,24 +72,24 @@ impl Connection {
         Ok(Answer { status, length, closes })
     }
 
-    /// Asks, and reads nothing.
+    /// Sends a request, and reads nothing.
     pub(crate) async fn ask_only(&mut self, request: &[u8]) -> io::Result<()> {
         self.socket.write_all(request).await
     }
 
-    /// Everything up to the end of the connection, which is an error when it is no proper one.
+    /// Reads everything up to the end of the connection; returns an error if that is not a proper one.
     pub(crate) async fn rest(&mut self) -> io::Result<Vec<u8>> {
         let mut rest = Vec::new();
         self.socket.read_to_end(&mut rest).await?;
         Ok(rest)
     }
 
-    /// Asks and reads the stream to its end.
+    /// Sends a request and reads the stream to its end.
     pub(crate) async fn stream(&mut self, request: &[u8]) -> io::Result<Streamed> {
         let asked = Instant::now();
         let mut events = self.begin(request).await?;
         let mut streamed = Streamed { first: asked.elapsed(), events: 0 };
-        // What was read is after `KEPT` bytes of what was read before, so that nothing is cut apart.
+        // New data is read behind the last `KEPT` bytes of the data before, so that no token is split.
         while !events.ended {
             streamed.events += events.count;
             let read = some(self.socket.read(&mut self.buffer[KEPT..]).await?)?;
@@ -100,7 +100,7 @@ impl Connection {
         Ok(streamed)
     }
 
-    /// Asks and reads as far as the first event.
+    /// Sends a request and reads up to the first event.
     pub(crate) async fn open_stream(&mut self, request: &[u8]) -> io::Result<()> {
         self.begin(request).await?;
         self.buffer = Vec::new();
@@ -124,7 +124,7 @@ impl Connection {
         }
     }
 
-    /// Reads the head of an answer; tells where it ends, and how much was read.
+    /// Reads the head of a response; returns its length, and how much was read.
     async fn head(&mut self) -> io::Result<(usize, usize)> {
         let mut read = 0;
         loop {
@@ -136,7 +136,7 @@ impl Connection {
     }
 }
 
-/// What of a stream is in some bytes, of which the first [`KEPT`] were seen before.
+/// Counts the events in some bytes, of which the first [`KEPT`] were seen before.
 struct Events {
     count: usize,
     ended: bool,

@@ -1,4 +1,4 @@
-//! The committed figures of `INSTRUCTIONS.toml`, and what a measurement may differ from them.
+//! The committed figures of `INSTRUCTIONS.toml`, and how much a measurement may differ from them.
 
 use std::fmt;
 use std::path::Path;
@@ -19,7 +19,7 @@ pub(crate) struct Measured {
 #[derive(Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Figures {
-    /// Why they are what they are: what the last change of them was for.
+    /// The reason of the last change of the figures.
     reason: String,
     request: Figure,
     event: Figure,
@@ -53,10 +53,9 @@ impl Figures {
         format!("{HEAD}{}", toml::to_string(self).unwrap_or_default())
     }
 
-    /// Holds a measurement against the figures.
+    /// Compares a measurement with the figures.
     ///
-    /// # Errors
-    /// When something costs more than [`MOST`] percent above its figure.
+    /// # Errors If something costs more than [`MOST`] percent above its figure.
     pub(crate) fn hold(&self, measured: &Measured) -> Outcome {
         let mut found = Vec::new();
         for ((unit, figure), count) in [("request", self.request), ("event", self.event)].iter().zip(measured.gateway) {
@@ -91,7 +90,7 @@ impl fmt::Display for Measured {
     }
 }
 
-/// So many percent above its figure something may cost.
+/// The percentage above its figure that a cost may reach.
 const MOST: u64 = 3;
 const ADVICE: &str =
     "make it cheaper, or raise the figure by `cargo xtask bench instructions --write 'why'` in the same commit";

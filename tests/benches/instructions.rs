@@ -1,7 +1,7 @@
-//! Counts the instructions that a relayed request and a relayed event cost the gateway, and a bare proxy beside it, under
+//! Counts the instructions that a relayed request and a relayed event cost the gateway, and a bare proxy, under
 //! callgrind. Run by `cargo xtask bench instructions`.
 //!
-//! The figures hardly depend on what else the machine does, so they can be held against committed ones.
+//! The figures hardly depend on the load of the machine, so that they can be compared with committed ones.
 
 mod callgrind;
 #[allow(dead_code, reason = "the other programs use the rest")]
@@ -27,7 +27,7 @@ use crate::question::Question;
 use crate::subject::{ROOM, beside};
 use crate::upstream::Upstream;
 
-/// The result of something that can fail with a message for a person.
+/// A result whose error is a complete message for a person.
 type Outcome<T = ()> = Result<T, String>;
 
 /// Counts the instructions of a relayed request and event.
@@ -81,7 +81,7 @@ async fn measure(counted: Counted) -> Outcome<[Count; 2]> {
     Ok([request, event])
 }
 
-/// Asks so often on one connection, and returns how many replies or events came.
+/// Sends so many requests on one connection, and returns how many replies or events were received.
 async fn ask(counted: &Counted, question: Question, times: usize) -> Outcome<usize> {
     let failed = |error: io::Error| format!("the subject does not answer: {error}");
     let mut connection = Connection::open(counted.subject.address).await.map_err(failed)?;

@@ -1,4 +1,4 @@
-//! Ways of asking, each bounded in time.
+//! Load generators, each bounded in time.
 
 use std::future::Future;
 use std::time::Duration;
@@ -12,39 +12,39 @@ use crate::client::Connection;
 use crate::question::Question;
 use crate::subject::Subject;
 
-/// What came of asking for a while.
+/// The result of a period of load.
 #[derive(Default)]
 pub(crate) struct Done {
-    /// The answers.
+    /// The number of responses.
     pub(crate) answers: usize,
-    /// The bytes of whole replies, or the events of streams.
+    /// The bytes of complete replies, or the events of streams.
     pub(crate) units: usize,
-    /// How long it took.
+    /// The duration.
     pub(crate) took: Duration,
-    /// The processor time that it took the one who was asked.
+    /// The CPU time of the measured process.
     pub(crate) processor: Duration,
 }
 
 impl Done {
-    /// So many of something in a second.
+    /// Converts a count to a rate per second.
     pub(crate) fn per_second(&self, count: usize) -> f64 {
         count as f64 / self.took.as_secs_f64()
     }
 
-    /// Microseconds of processor time for each of so many.
+    /// Microseconds of CPU time for each of so many.
     pub(crate) fn micros_each(&self, count: usize) -> f64 {
         self.processor.as_secs_f64() * 1e6 / count.max(1) as f64
     }
 }
 
-/// Asks over and over on so many connections at once, each as soon as it has its answer.
+/// Sends requests repeatedly on so many connections at once, each as soon as it has its response.
 pub(crate) async fn closed_loop(
     subject: &Subject,
     question: Question,
     connections: usize,
     span: Duration,
 ) -> Outcome<Done> {
-    // Threads, pools and caches come to rest before anything is counted.
+    // Threads, pools and caches reach a steady state before anything is counted.
     run(subject, question, connections, WARM_UP).await?;
     let before = subject.processor()?;
     let mut done = run(subject, question, connections, span).await?;
@@ -72,7 +72,7 @@ async fn run(subject: &Subject, question: Question, connections: usize, span: Du
     }
     let mut done = Done::default();
     while let Some(joined) = bounded(span + GRACE, tasks.join_next()).await? {
-        let (answers, units) = joined.map_err(told)?.map_err(told)?;
+        let (answers, units) = joined.map_err(to_message)?.map_err(to_message)?;
         done.answers += answers;
         done.units += units;
     }
@@ -80,7 +80,7 @@ async fn run(subject: &Subject, question: Question, connections: usize, span: Du
     Ok(done)
 }
 
-/// Asks at a fixed rate, whatever the answers take; tells how long each took, in order of time taken.
+/// Sends requests at a fixed rate, however long responses take; returns the latencies, sorted.
 pub(crate) async fn fixed_rate(subject: &Subject, every: Duration, span: Duration) -> Outcome<Vec<Duration>> {
     let asked = open_loop(subject, Question::Small, every, MissedTickBehavior::Skip, span).await?;
     let mut times =
@@ -89,26 +89,26 @@ pub(crate) async fn fixed_rate(subject: &Subject, every: Duration, span: Duratio
     Ok(times)
 }
 
-/// What came of one question.
+/// The result of one request.
 pub(crate) struct Asked {
-    /// The status, or why there is none.
+    /// The status, or the error.
     pub(crate) status: std::io::Result<u16>,
-    /// How long it took.
+    /// The latency.
     pub(crate) took: Duration,
 }
 
 impl Asked {
-    /// An error where there was another answer than the one asked for, or none.
+    /// Returns an error unless the response is the expected one.
     pub(crate) fn answered(&self) -> Outcome {
         match &self.status {
             Ok(200) => Ok(()),
             Ok(status) => Err(format!("status {status}")),
-            Err(error) => Err(told(error)),
+            Err(error) => Err(to_message(error)),
         }
     }
 }
 
-/// Asks at a fixed rate, whatever the answers are and take.
+/// Sends requests at a fixed rate, whatever the responses are and however long they take.
 pub(crate) async fn open_loop(
     subject: &Subject,
     question: Question,
@@ -126,7 +126,7 @@ pub(crate) async fn open_loop(
     while started.elapsed() < span {
         ticks.tick().await;
         while let Some(joined) = tasks.try_join_next() {
-            let (connection, asked): (Connection, Asked) = joined.map_err(told)?;
+            let (connection, asked): (Connection, Asked) = joined.map_err(to_message)?;
             if asked.status.is_ok() {
                 idle.push(connection);
             }
@@ -134,12 +134,12 @@ pub(crate) async fn open_loop(
         }
         let connection = match idle.pop() {
             Some(connection) => connection,
-            None => Connection::open(subject.address).await.map_err(told)?,
+            None => Connection::open(subject.address).await.map_err(to_message)?,
         };
         tasks.spawn(timed(connection, request.clone()));
     }
     while let Some(joined) = bounded(GRACE, tasks.join_next()).await? {
-        all.push(joined.map_err(told)?.1);
+        all.push(joined.map_err(to_message)?.1);
     }
     Ok(all)
 }
@@ -150,19 +150,19 @@ async fn timed(mut connection: Connection, request: Bytes) -> (Connection, Asked
     (connection, Asked { status, took: asked.elapsed() })
 }
 
-/// Streams one after another; tells how long the first event of each took, in order of time taken.
+/// Opens streams one after another; returns the times to their first events, sorted.
 pub(crate) async fn first_events(subject: &Subject, question: Question, count: usize) -> Outcome<Vec<Duration>> {
     let request = subject.request(question);
-    let mut connection = Connection::open(subject.address).await.map_err(told)?;
+    let mut connection = Connection::open(subject.address).await.map_err(to_message)?;
     let mut times = Vec::new();
     for _ in 0..count {
-        times.push(bounded(GRACE, connection.stream(&request)).await?.map_err(told)?.first);
+        times.push(bounded(GRACE, connection.stream(&request)).await?.map_err(to_message)?.first);
     }
     times.sort_unstable();
     Ok(times)
 }
 
-/// Opens so many streams of which only the first event comes.
+/// Opens so many streams that send only their first event.
 pub(crate) async fn open_streams(subject: &Subject, count: usize) -> Outcome<Vec<Connection>> {
     let request = subject.request(Question::Idle);
     let mut open = Vec::new();
@@ -183,7 +183,7 @@ pub(crate) async fn open_streams(subject: &Subject, count: usize) -> Outcome<Vec
     Ok(open)
 }
 
-/// Waits, but not for ever.
+/// Waits for `work`, for a limited time.
 pub(crate) async fn bounded<T>(span: Duration, work: impl Future<Output = T>) -> Outcome<T> {
     timeout(span, work).await.map_err(|_| format!("nothing came for {} s", span.as_secs()))
 }
@@ -195,10 +195,10 @@ pub(crate) fn percentile(sorted: &[Duration], share: f64) -> f64 {
 }
 
 fn result<T>(joined: Result<std::io::Result<T>, tokio::task::JoinError>) -> Outcome<T> {
-    joined.map_err(told)?.map_err(told)
+    joined.map_err(to_message)?.map_err(to_message)
 }
 
-pub(crate) fn told(error: impl std::fmt::Display) -> String {
+pub(crate) fn to_message(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 

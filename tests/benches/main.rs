@@ -1,4 +1,4 @@
-//! The gateway in front of an upstream, against a bare proxy in its place. Run by `cargo xtask bench`.
+//! Benchmarks the gateway in front of an upstream, against a bare proxy. Run by `cargo xtask bench`.
 
 mod cells;
 #[allow(dead_code, reason = "the soak uses the rest")]
@@ -22,7 +22,7 @@ use crate::report::{Line, table};
 use crate::subject::{Programs, beside};
 use crate::upstream::Upstream;
 
-/// What something comes to: its error is a whole message for a person.
+/// A result whose error is a complete message for a person.
 type Outcome<T = ()> = Result<T, String>;
 
 /// Measures the gateway against a bare proxy.
@@ -34,13 +34,13 @@ struct Arguments {
     /// Write the table to this file too.
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
-    /// What is measured; everything without it.
+    /// The cells to measure; all of them by default.
     cells: Vec<String>,
 }
 
 fn main() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    match runtime.map_err(load::told).and_then(|runtime| runtime.block_on(run(Arguments::parse()))) {
+    match runtime.map_err(load::to_message).and_then(|runtime| runtime.block_on(run(Arguments::parse()))) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("bench: {error}");
@@ -50,8 +50,8 @@ fn main() -> ExitCode {
 }
 
 async fn run(arguments: Arguments) -> Outcome {
-    let mut upstream = Upstream::start().await.map_err(load::told)?;
-    let own = std::env::current_exe().map_err(load::told)?;
+    let mut upstream = Upstream::start().await.map_err(load::to_message)?;
+    let own = std::env::current_exe().map_err(load::to_message)?;
     let programs =
         Programs { gateway: beside(&own, "sluicegate"), bare: beside(&own, "bare_proxy"), upstream: upstream.address };
     let amount = if arguments.quick { QUICK } else { FULL };

@@ -1,41 +1,41 @@
-//! What is asked, of whom: the same thing by the gateway's names and by the upstream's.
+//! The requests of the benches, with the gateway's model names and paths or with the upstream's.
 
 use std::net::SocketAddr;
 
 use bytes::Bytes;
 
-/// What is asked for.
+/// A kind of request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Question {
-    /// A small chat completion, whole.
+    /// A small chat completion, not streamed.
     Small,
     /// A stream of chat events.
     Chat,
     /// A stream of Responses events.
     Responses,
-    /// A stream of Responses events, from an upstream that speaks Chat. Without a gateway: [`Question::Chat`].
+    /// A stream of Responses events, from an upstream with the Chat protocol. Without a gateway: [`Question::Chat`].
     Translated,
-    /// A stream of which only the first event comes.
+    /// A stream that sends only its first event.
     Idle,
     /// A large picture.
     Picture,
-    /// As [`Question::Small`], of an upstream that takes a fixed time.
+    /// As [`Question::Small`], from an upstream that takes a fixed time.
     Service,
-    /// A stream without end, as fast as it is taken.
+    /// An endless stream, at the rate at which it is read.
     Endless,
 }
 
-/// Whose names are used.
+/// The names that a request uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Names {
     /// The upstream's, for it and the bare proxy.
     Upstream,
-    /// The gateway's: it knows every model by another name.
+    /// The gateway's: it has another name for every model.
     Gateway,
 }
 
 impl Question {
-    /// The request as it goes over the wire to `host`.
+    /// The request as it is sent to `host`.
     pub(crate) fn request(self, names: Names, host: SocketAddr) -> Bytes {
         let question = if names == Names::Upstream && self == Self::Translated { Self::Chat } else { self };
         let (path, model, rest) = question.parts();
@@ -78,7 +78,8 @@ impl Question {
     }
 }
 
-/// A gateway that knows the upstream at `address`, with everything on that an operator has on and these limits.
+/// A gateway with the upstream at `address`, with all the features that a production deployment enables, and these
+/// limits.
 pub(crate) fn configuration(address: SocketAddr, limits: &str) -> String {
     let mut config = format!(
         "listen = [\"127.0.0.1:0\"]\nadmin = \"127.0.0.1:0\"\n\
@@ -109,7 +110,7 @@ pub(crate) fn configuration(address: SocketAddr, limits: &str) -> String {
     config
 }
 
-/// The upstream's models, by what they do.
+/// The upstream's models, named after their behaviour.
 pub(crate) const SMALL: &str = "small";
 pub(crate) const CHAT: &str = "chat-stream";
 pub(crate) const RESPONSES: &str = "responses-stream";
@@ -117,10 +118,10 @@ pub(crate) const IDLE: &str = "idle-stream";
 pub(crate) const PICTURE: &str = "picture";
 pub(crate) const SERVICE: &str = "service";
 pub(crate) const ENDLESS: &str = "endless";
-/// A small model that is answered only under [`OTHER_PATH`], where no other is.
+/// A small model that the upstream serves under [`OTHER_PATH`] only, where it serves no other.
 pub(crate) const OTHER: &str = "other";
 pub(crate) const OTHER_PATH: &str = "/other/v1";
 
-/// The key that the gateway knows by its hash.
+/// The key whose hash the gateway has.
 const KEY: &str = "sg_bench_key_00000000000000000000000";
 const KEY_HASH: &str = "022aea616ced6070aa587983a82105ea3981078b4eb31d583a25b56221163fae";

@@ -1,10 +1,10 @@
-//! What was measured, as a table.
+//! The results as a table.
 
 use std::fmt::Write as _;
 
-/// One line: something that both do, and how the gateway compares.
+/// A row: one measurement of both, and their ratio.
 pub(crate) struct Line {
-    /// What is measured, with its unit.
+    /// The measurement, with its unit.
     pub(crate) what: String,
     /// Medians over the rounds.
     pub(crate) bare: f64,
@@ -12,12 +12,12 @@ pub(crate) struct Line {
     pub(crate) gateway: f64,
     /// The median of the ratios of each round, gateway to bare.
     pub(crate) ratio: f64,
-    /// What is aimed at.
+    /// The goal.
     pub(crate) goal: &'static str,
 }
 
 impl Line {
-    /// The line of some rounds, each the bare proxy's number and the gateway's.
+    /// The row of some rounds, each the bare proxy's number and the gateway's.
     pub(crate) fn new(what: String, goal: &'static str, rounds: &[(f64, f64)]) -> Self {
         Self {
             what,
@@ -29,7 +29,7 @@ impl Line {
     }
 }
 
-/// The lines as a table that reads well in a terminal too.
+/// The rows as a table that is legible in a terminal, too.
 pub(crate) fn table(lines: &[Line]) -> String {
     let width = lines.iter().map(|line| line.what.chars().count()).max().unwrap_or(0);
     let mut out = String::new();

@@ -1,8 +1,8 @@
-//! Decoding speed beside other crates, over the same bytes: `cargo xtask bench`.
+//! Decoding speed compared with other crates, over the same bytes: `cargo xtask bench`.
 //!
-//! The others are adapters of async streams. They are driven over a stream that is always ready, so that nothing is
-//! measured but decoding. They hand out each event's data as a `String`. This crate is measured twice: handing out
-//! bytes, as a JSON parser takes them, which checks their UTF-8 itself; and as text, checked.
+//! The others are adapters of async streams. They are driven over a stream that is always ready, so that only
+//! decoding is measured. They return each event's data as a `String`. This crate is measured twice: returning bytes,
+//! for a JSON parser that validates their UTF-8 itself; and as validated text.
 
 use std::hint::black_box;
 use std::pin::{Pin, pin};
@@ -31,7 +31,8 @@ fn main() {
     }
 }
 
-/// Measures every decoder over `text` in chunks of `size` bytes. Rounds take turns, so that a slow moment hits all.
+/// Measures every decoder over `text` in chunks of `size` bytes. Rounds take turns, so that a slow moment affects all
+/// of them.
 fn row(text: &Bytes, size: usize) {
     let chunks: Vec<Bytes> =
         (0..text.len()).step_by(size).map(|at| text.slice(at..text.len().min(at + size))).collect();
@@ -85,7 +86,7 @@ fn eventsource_stream(chunks: &[Bytes]) -> usize {
     drain(EventStream::new(Ready(chunks.iter())), |event| black_box(event.expect("valid events").data.as_str()).len())
 }
 
-/// The least that any decoder must do: find each LF.
+/// The lower bound for any decoder: finding each LF.
 fn line_scan(chunks: &[Bytes]) -> usize {
     chunks.iter().map(|chunk| memchr_iter(b'\n', chunk).map(black_box).count()).sum()
 }
@@ -104,7 +105,7 @@ fn drain<S: Stream>(stream: S, length: impl Fn(S::Item) -> usize) -> usize {
     }
 }
 
-/// A stream of chunks that never waits.
+/// A stream of chunks that is always ready.
 struct Ready<'a>(std::slice::Iter<'a, Bytes>);
 
 impl Stream for Ready<'_> {
@@ -115,7 +116,7 @@ impl Stream for Ready<'_> {
     }
 }
 
-/// [`EVENTS`] events of [`EVENT`] bytes as a model streams them, saying `text` over and over.
+/// [`EVENTS`] events of [`EVENT`] bytes as a model streams them, with `text` repeated.
 fn corpus(text: &str) -> Bytes {
     let head = "event: response.output_text.delta\n\
         data: {\"type\":\"response.output_text.delta\",\"sequence_number\":1234,\"item_id\":\"msg_0123456789abcdef\",\
@@ -136,7 +137,7 @@ fn data_length(text: &Bytes) -> usize {
     decoder.poll().expect("an event").expect("a short one").data().len()
 }
 
-/// How long `work` takes.
+/// The duration of `work`.
 #[allow(clippy::disallowed_methods)] // A bench reads the clock: time is what it measures.
 fn timed(work: impl FnOnce() -> usize) -> Duration {
     let begin = Instant::now();

@@ -1,4 +1,4 @@
-//! What is measured: a process that stands in front of the upstream.
+//! The measured process, in front of the upstream.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -13,11 +13,11 @@ use bytes::Bytes;
 use crate::Outcome;
 use crate::question::{self, Names, Question};
 
-/// Something that answers.
+/// A server that is measured.
 pub(crate) struct Subject {
-    /// Where it listens.
+    /// The address it listens on.
     pub(crate) address: SocketAddr,
-    /// Where operators are answered; of a gateway.
+    /// The address of the admin listener; of a gateway.
     pub(crate) admin: Option<SocketAddr>,
     names: Names,
     process: Option<Process>,
@@ -26,11 +26,11 @@ pub(crate) struct Subject {
 
 struct Process {
     child: Child,
-    /// Held so that it has somewhere to print to.
+    /// Kept open so that the process can write its output.
     _output: BufReader<ChildStdout>,
 }
 
-/// The programs that are measured, and the upstream that they stand in front of.
+/// The programs that are measured, and the upstream behind them.
 pub(crate) struct Programs {
     /// The release build of the gateway.
     pub(crate) gateway: PathBuf,
@@ -62,17 +62,17 @@ pub(crate) fn bare(program: &Path, address: SocketAddr) -> Outcome<Subject> {
     bare_by(Command::new(program).arg(address.to_string()))
 }
 
-/// Starts a bare proxy by this command.
+/// Starts a bare proxy with this command.
 pub(crate) fn bare_by(command: &mut Command) -> Outcome<Subject> {
     Subject::start(command, Names::Upstream, None)
 }
 
-/// Starts a gateway with this configuration. Its log is formatted and written, to nowhere: the disk is not measured.
+/// Starts a gateway with this configuration. Its log is formatted and written to /dev/null: the disk is not measured.
 pub(crate) fn gateway(program: &Path, config: &str) -> Outcome<Subject> {
     gateway_by(Command::new(program), config)
 }
 
-/// Starts a gateway by this command, which takes its arguments, with this configuration.
+/// Starts a gateway with this command, which takes its arguments, and this configuration.
 pub(crate) fn gateway_by(mut command: Command, config: &str) -> Outcome<Subject> {
     let config = Scratch::write(config)?;
     command.arg("serve").arg("--config").arg(&config.0).env_remove("SLUICEGATE_LOG");
@@ -96,46 +96,46 @@ impl Subject {
         Ok(Self { address, admin, names, process: Some(process), config })
     }
 
-    /// The number of its process, if it has one of its own.
+    /// The id of its process, if it is a separate one.
     pub(crate) fn process_id(&self) -> Option<u32> {
         self.process.as_ref().map(|process| process.child.id())
     }
 
-    /// A question in its own names.
+    /// The request with the names that it expects.
     pub(crate) fn request(&self, question: Question) -> Bytes {
         question.request(self.names, self.address)
     }
 
-    /// The processor time that it has used so far; nothing when it has no process of its own.
+    /// The CPU time that it has used so far; zero if it is not a separate process.
     pub(crate) fn processor(&self) -> Outcome<Duration> {
         let Some(stat) = self.read("stat")? else { return Ok(Duration::ZERO) };
-        // The name of the program may have blanks in it; user and system time are 12 and 13 behind its end.
+        // The name of the program may contain blanks; user and system time are fields 12 and 13 after its end.
         let fields = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
         let ticks: u64 = fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
         Ok(TICK * u32::try_from(ticks).unwrap_or(u32::MAX))
     }
 
-    /// The memory that it has in use, in bytes.
+    /// The resident memory in bytes.
     pub(crate) fn memory(&self) -> Outcome<f64> {
         let status = self.read("status")?.unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let kibibytes = line.and_then(|line| line.trim().split(' ').next()?.parse::<f64>().ok());
-        kibibytes.map(|kibibytes| kibibytes * 1024.0).ok_or_else(|| "the memory of a process is not told".to_owned())
+        kibibytes.map(|kibibytes| kibibytes * 1024.0).ok_or_else(|| "the memory of a process is unknown".to_owned())
     }
 
-    /// The file that it was started with.
+    /// The configuration file that it was started with.
     pub(crate) fn config(&self) -> Outcome<&Path> {
         self.config.as_ref().map(|config| config.0.as_path()).ok_or_else(|| "it has no file".to_owned())
     }
 
-    /// Sends it a signal, as `kill` would.
+    /// Sends it a signal, as `kill` does.
     pub(crate) fn signal(&self, name: &str) -> Outcome {
         let Some(process) = &self.process else { return Err("it has no process".to_owned()) };
         let status = Command::new("kill").arg(format!("-{name}")).arg(process.child.id().to_string()).status();
         status.map_err(|error| format!("kill: {error}"))?.success().then_some(()).ok_or_else(|| "no signal".to_owned())
     }
 
-    /// How it ended, if it has.
+    /// The exit status, if it has ended.
     pub(crate) fn ended(&mut self) -> Outcome<Option<ExitStatus>> {
         let Some(process) = &mut self.process else { return Err("it has no process".to_owned()) };
         process.child.try_wait().map_err(|error| error.to_string())
@@ -150,13 +150,13 @@ impl Subject {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It has ended already where this fails.
+        // This fails if the process has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A file that is there as long as this is.
+/// A temporary file, removed on drop.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -175,12 +175,12 @@ impl Drop for Scratch {
     }
 }
 
-/// Where cargo puts the programs that are built with this one.
+/// The path of a program that cargo has built beside this one.
 pub(crate) fn beside(program: &Path, name: &str) -> PathBuf {
     program.with_file_name(name)
 }
 
-/// Limits that nothing comes near.
+/// Limits that are never reached.
 pub(crate) const ROOM: &str = "concurrency = 20000\nconcurrency_per_key = 20000\nconnections = 20000\n";
-/// In what the system counts processor time.
+/// The system's unit of CPU time.
 const TICK: Duration = Duration::from_millis(10);

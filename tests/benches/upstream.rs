@@ -1,4 +1,4 @@
-//! The upstream of the benches: it writes answers that were made beforehand, so that it is never what is measured.
+//! The upstream of the benches: it writes prepared responses, so that its own cost does not affect the measurement.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,14 +18,14 @@ use crate::question::{CHAT, ENDLESS, IDLE, OTHER, OTHER_PATH, PICTURE, RESPONSES
 
 /// A running upstream. Its connections live as long as the runtime.
 pub(crate) struct Upstream {
-    /// Where it listens.
+    /// The address it listens on.
     pub(crate) address: SocketAddr,
-    /// When idle and endless streams were left by whoever asked for them.
+    /// The times at which idle and endless streams were abandoned by their clients.
     pub(crate) left: UnboundedReceiver<Instant>,
 }
 
 impl Upstream {
-    /// Starts it on a port that the system chooses.
+    /// Starts an upstream on a port that the system chooses.
     pub(crate) async fn start() -> io::Result<Self> {
         let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await?;
         let address = listener.local_addr()?;
@@ -37,7 +37,7 @@ impl Upstream {
 
 async fn accept(listener: TcpListener, answers: Arc<Answers>, tell: UnboundedSender<Instant>) {
     while let Ok((socket, _)) = listener.accept().await {
-        // An error on a connection is a peer that went away.
+        // An error on a connection is a peer that disconnected.
         let (answers, tell) = (Arc::clone(&answers), tell.clone());
         tokio::spawn(async move { serve(socket, &answers, &tell).await.ok() });
     }
@@ -58,7 +58,7 @@ async fn serve(mut socket: TcpStream, answers: &Answers, tell: &UnboundedSender<
         }
         for piece in answers.of(&model) {
             socket.write_all(piece).await?;
-            // A model takes its time; here, as much as the others need to take their turn.
+            // A model takes time to answer; here, as long as the other tasks need for their turn.
             yield_now().await;
         }
         if model == ENDLESS {
@@ -67,7 +67,7 @@ async fn serve(mut socket: TcpStream, answers: &Answers, tell: &UnboundedSender<
             }
         }
         if model == IDLE {
-            // Nothing more is asked on this connection: what can be read is its end.
+            // No more requests are sent on this connection: the next read returns its end.
             let _ = socket.read_u8().await;
         }
         if model == IDLE || model == ENDLESS {
@@ -77,7 +77,7 @@ async fn serve(mut socket: TcpStream, answers: &Answers, tell: &UnboundedSender<
     }
 }
 
-/// Reads a request into an empty buffer; `None` when there is none any more.
+/// Reads a request into an empty buffer; `None` at the end of the connection.
 async fn request(socket: &mut TcpStream, buffer: &mut BytesMut) -> io::Result<Option<usize>> {
     loop {
         if let Some(length) = whole_length(buffer)
@@ -91,7 +91,7 @@ async fn request(socket: &mut TcpStream, buffer: &mut BytesMut) -> io::Result<Op
     }
 }
 
-/// How long the message is that begins here, when its head is there.
+/// The length of the message that begins here, once its head is complete.
 fn whole_length(message: &[u8]) -> Option<usize> {
     let head = memmem::find(message, b"\r\n\r\n")? + 4;
     let text = std::str::from_utf8(&message[..head]).ok()?;
@@ -102,33 +102,33 @@ fn whole_length(message: &[u8]) -> Option<usize> {
     Some(head + body.unwrap_or(0))
 }
 
-/// Whether a request asks at the path of its model.
+/// Returns true if a request is sent to the path of its model.
 fn is_of_its_path(request: &[u8]) -> bool {
     let line = request.split(|byte| *byte == b'\r').next().unwrap_or_default();
     memmem::find(line, OTHER_PATH.as_bytes()).is_some() == (model(request) == OTHER)
 }
 
-/// The model that a request asks for.
+/// The model that a request names.
 fn model(request: &[u8]) -> &str {
     let from = memmem::find(request, MODEL).map_or(request.len(), |at| at + MODEL.len());
     let name = request[from..].split(|byte| *byte == b'"').next().unwrap_or_default();
     std::str::from_utf8(name).unwrap_or_default()
 }
 
-/// What is written for each model, piece by piece.
+/// The response for each model, piece by piece.
 struct Answers {
     small: Vec<Bytes>,
     chat: Vec<Bytes>,
     responses: Vec<Bytes>,
     idle: Vec<Bytes>,
-    /// What comes over and over after the beginning of an endless stream.
+    /// The bytes that are repeated after the beginning of an endless stream.
     more: Bytes,
     picture: Vec<Bytes>,
     unknown: Vec<Bytes>,
 }
 
 impl Answers {
-    /// The words of a real server, as the simulator says them.
+    /// Builds responses with the simulator's text, which is that of a real server.
     fn made() -> Self {
         let ask = |path: &str, body: &'static str| honest::answer(&simulated(path, body));
         let small = ask("/v1/chat/completions", r#"{"model":"small","messages":[{"role":"user","content":"hello"}]}"#);
@@ -199,13 +199,13 @@ fn streamed<'a>(events: impl Iterator<Item = &'a Bytes>) -> Vec<Bytes> {
     pieces.into_iter().map(Bytes::from).collect()
 }
 
-/// How a picture's base64 is sized: what a picture of 1024 × 1024 takes.
+/// The size of a picture in base64, typical for 1024 × 1024 pixels.
 const PICTURE_SIZE: usize = 2_500_000;
 
-/// Between each 16 events of an endless stream, which then comes as fast as the fastest models talk.
+/// The pause after each 16 events of an endless stream, which makes it as fast as the fastest models.
 const PACE: Duration = Duration::from_millis(64);
 
-/// How long an answer of the upstream takes whose time is fixed.
+/// The time that the upstream takes for a response with a fixed duration.
 pub(crate) const SERVICE_TIME: Duration = Duration::from_millis(100);
 
 const MODEL: &[u8] = br#""model":""#;

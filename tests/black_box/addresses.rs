@@ -1,17 +1,17 @@
-//! Pictures by address: every route that takes one goes the same way, and none leads inside.
+//! Pictures by URL: every route validates them in the same way, and none sends requests to internal addresses.
 
 use serde_json::{Value, json};
 
 use crate::client::Request;
 use crate::server::{IMAGES, MESSAGES, Server, TEXT};
 
-/// A request to each route that takes the address of a picture.
+/// A request to each route that accepts the URL of a picture.
 fn routes(url: &str) -> [(&'static str, &'static str, Value); 6] {
     let ask = json!({"type": "text", "text": "What is this?"});
     let chat = json!([ask, {"type": "image_url", "image_url": {"url": url}}]);
     let responses = json!([{"type": "input_image", "image_url": url, "detail": "auto"}]);
     let message = json!([ask, {"type": "image", "source": {"type": "url", "url": url}}]);
-    let said = json!([{"role": "user", "content": message}]);
+    let messages = json!([{"role": "user", "content": message}]);
     let result = json!([{"type": "tool_result", "tool_use_id": "t", "content": [message[1]]}]);
     let called = json!([
         {"role": "user", "content": "Look."},
@@ -21,9 +21,9 @@ fn routes(url: &str) -> [(&'static str, &'static str, Value); 6] {
     [
         (TEXT, "/v1/responses", json!({"model": "model-5.5", "input": [{"role": "user", "content": responses}]})),
         (TEXT, "/v1/chat/completions", json!({"model": "alt-flash", "messages": [{"role": "user", "content": chat}]})),
-        (MESSAGES, "/v1/messages", json!({"model": "msg-sonnet-5", "max_tokens": 4, "messages": said})),
+        (MESSAGES, "/v1/messages", json!({"model": "msg-sonnet-5", "max_tokens": 4, "messages": messages})),
         (MESSAGES, "/v1/messages", json!({"model": "msg-sonnet-5", "max_tokens": 4, "messages": called})),
-        (MESSAGES, "/v1/messages/count_tokens", json!({"model": "msg-sonnet-5", "messages": said})),
+        (MESSAGES, "/v1/messages/count_tokens", json!({"model": "msg-sonnet-5", "messages": messages})),
         (IMAGES, "/v1/images/edits", json!({"prompt": "x", "images": [{"image_url": url}]})),
     ]
 }
@@ -34,7 +34,7 @@ fn fetches(server: &Server, outcome: &str) -> f64 {
     text.text().lines().find_map(|line| line.strip_prefix(&name)?.parse().ok()).unwrap_or(0.0)
 }
 
-/// Every route that takes the address of a picture refuses what leads inside, in the one place that fetches.
+/// Every route that accepts picture URLs refuses URLs with internal addresses, in the one module that fetches.
 #[test]
 fn f15_f02_no_route_leads_inside() {
     let server = Server::configured("");
@@ -46,12 +46,12 @@ fn f15_f02_no_route_leads_inside() {
             let response = server.post(key, path, &body);
             assert_eq!(response.status, 400, "{path} {url}: {}", response.text());
             assert!(response.text().contains("image URL is not allowed"), "{}", response.text());
-            assert_eq!(fetches(&server, "url"), before + 1.0, "{path} asked the one place that fetches");
+            assert_eq!(fetches(&server, "url"), before + 1.0, "{path} used the one module that fetches");
         }
     }
 }
 
-/// With fetching off, or for other hosts alone, an address is 400 on every route.
+/// With fetching disabled, or enabled for other hosts only, a picture URL is refused with 400 on every route.
 #[test]
 fn f14_fetching_can_be_off_or_for_some_hosts_alone() {
     let off = Server::configured("[fetch]\nmode = \"off\"\n");
@@ -65,7 +65,7 @@ fn f14_fetching_can_be_off_or_for_some_hosts_alone() {
     }
 }
 
-/// More addresses than are fetched for one request are 400 before any is fetched.
+/// More picture URLs than the limit for one request are refused with 400 before any is fetched.
 #[test]
 fn f11_too_many_addresses_are_refused_before_any_is_fetched() {
     let server = Server::configured("");

@@ -1,11 +1,11 @@
-//! The operator's address, and that nothing of it is on the clients' one.
+//! The admin listener, and that none of its endpoints are on the clients' listener.
 
 use serde_json::json;
 
 use crate::client::Request;
 use crate::server::{Server, TEXT, await_that};
 
-/// Health and metrics are on the operator's address, and 404 on the clients'.
+/// Health and metrics are served on the admin address, and are 404 on the client address.
 #[test]
 fn a11_health_and_metrics_are_on_the_admin_address_alone() {
     let server = Server::shared();
@@ -45,7 +45,7 @@ fn each_request_is_counted_once_and_logged_once_without_its_secrets() {
     assert!(metrics.text().contains(counted), "{}", metrics.text());
 }
 
-/// A client's request id is logged when it is harmless; ours is answered, whatever it sent.
+/// A client's request id is logged if it is harmless; the response always has the gateway's own request id.
 #[test]
 fn p03_a_clients_own_request_id_is_logged_and_ours_is_answered() {
     let server = Server::without_engines("");

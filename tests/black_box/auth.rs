@@ -1,4 +1,4 @@
-//! Keys: `faults.md` A1 to A6 in a table over every route (spec §5, wire-reference §0.4).
+//! API keys: authentication, capabilities and models, as a table over every route.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::chat::RED;
 use crate::client::{Request, Response};
 use crate::server::{IMAGES, MESSAGES, Server, TEXT};
 
-/// Every route that asks for a key, with a body that keeps the rules.
+/// Every route that requires a key, with a valid body.
 fn routes() -> Vec<(&'static str, Request)> {
     let user = json!([{"role": "user", "content": "Hi."}]);
     vec![
@@ -41,7 +41,8 @@ fn assert_unauthorized(response: &Response, code: &str) {
     }
 }
 
-/// Without one key in one header of the right scheme every route answers 401, and a key in the address is never read.
+/// Without exactly one key in one header of the right scheme every route answers 401, and a key in the URL is never
+/// read.
 #[test]
 fn a01_without_a_key_nothing_is_served() {
     let server = Server::shared();
@@ -59,7 +60,7 @@ fn a01_without_a_key_nothing_is_served() {
     assert_unauthorized(&in_query.send(server.address()), "missing_api_key");
 }
 
-/// An unknown and an expired key are refused with the same 401 but for the request id.
+/// An unknown and an expired key are refused with the same 401, apart from the request id.
 #[test]
 fn a02_unknown_and_expired_keys_are_refused_alike() {
     let key = "sg_an_expired_key_0000000000000000000";
@@ -78,7 +79,7 @@ fn a02_unknown_and_expired_keys_are_refused_alike() {
     }
 }
 
-/// A key that differs in its last byte, or is cut or grown, is refused.
+/// A key that differs in its last byte, or is truncated or extended, is refused.
 #[test]
 fn a03_every_byte_of_a_key_counts() {
     let server = Server::shared();
@@ -91,7 +92,7 @@ fn a03_every_byte_of_a_key_counts() {
     assert_eq!(server.get(TEXT, "/v1/models").status, 200);
 }
 
-/// Metacharacters, endless keys and other bytes than ASCII are wrong keys and nothing more.
+/// Keys with metacharacters, of huge length or with non-ASCII bytes are refused like any wrong key.
 #[test]
 fn a04_hostile_keys_are_only_wrong_keys() {
     let server = Server::shared();
@@ -105,7 +106,7 @@ fn a04_hostile_keys_are_only_wrong_keys() {
     }
 }
 
-/// On every route a key of another capability is 403.
+/// On every route a key without the route's capability is refused with 403.
 #[test]
 fn a05_a_key_opens_its_own_capability_alone() {
     let server = Server::shared();
@@ -121,7 +122,7 @@ fn a05_a_key_opens_its_own_capability_alone() {
     }
 }
 
-/// Where the route decides, 403 comes before the body is read.
+/// A missing capability is refused with 403 before the body is read.
 #[test]
 fn a05_capability_is_judged_before_the_body() {
     let server = Server::shared();
@@ -136,7 +137,8 @@ fn assert_permission_error(body: &Value) {
     }
 }
 
-/// An unknown model is 404, a forbidden one 403, and the list has those that the key may use.
+/// An unknown model is 404, a model that the key may not use is 403, and the models list contains those that the key
+/// may use.
 #[test]
 fn a06_unknown_and_forbidden_models_are_told_apart_and_the_list_shows_neither() {
     let key = "sg_a_narrow_key_000000000000000000000";
@@ -172,7 +174,7 @@ fn x_api_key_is_read_on_messages_and_models_alone() {
         let is_read = ["messages", "any"].contains(&needs);
         assert_eq!(status, if is_read { 200 } else { 401 }, "{needs}");
     }
-    // Clients carry another vendor's key in the other header.
+    // Clients may carry another vendor's key in the other header.
     let both = Request::get("/v1/models").bearer("sk-of-another-vendor").header("x-api-key", MESSAGES);
     assert_eq!(both.send(server.address()).status, 200);
 }

@@ -1,4 +1,5 @@
-//! `POST /v1/chat/completions` on the real model, streamed and not (spec §4.3, §6.2).
+//! `POST /v1/chat/completions` on the real model, streamed and not:
+//! <https://platform.openai.com/docs/api-reference/chat>.
 
 use serde_json::{Value, json};
 
@@ -15,7 +16,8 @@ fn body(change: Value) -> Value {
     changed(base, &change)
 }
 
-/// Asks plainly and streamed; both replies, checked to be well-formed and equal but for what names them.
+/// Sends a request plain and streamed; returns both replies, checked to be well-formed and equal apart from their
+/// ids.
 #[track_caller]
 pub(crate) fn both(change: Value) -> Value {
     let server = Server::shared();
@@ -35,12 +37,12 @@ pub(crate) fn both(change: Value) -> Value {
     plain
 }
 
-/// Without what differs from answer to answer: ids and times.
+/// Removes what differs between replies: ids and times.
 fn nameless(mut reply: Value) -> Value {
     reply["id"].take();
     reply["created"].take();
     for choice in reply["choices"].as_array_mut().unwrap() {
-        // Asked for by index, an absent member would become null.
+        // Indexing an absent member would insert null.
         let calls = choice["message"].get_mut("tool_calls").and_then(Value::as_array_mut);
         for call in calls.into_iter().flatten() {
             call["id"].take();
@@ -53,7 +55,7 @@ pub(crate) fn user(text: &str) -> Value {
     json!({"role": "user", "content": text})
 }
 
-pub(crate) fn said(reply: &Value) -> &str {
+pub(crate) fn text_of(reply: &Value) -> &str {
     reply["choices"][0]["message"]["content"].as_str().expect("text")
 }
 
@@ -65,7 +67,7 @@ pub(crate) fn weather() -> Value {
 #[test]
 fn plain_text() {
     let reply = both(json!({"messages": [user("What is the capital of France?")]}));
-    assert!(said(&reply).contains("Paris"), "{reply}");
+    assert!(text_of(&reply).contains("Paris"), "{reply}");
     assert_eq!(reply["choices"][0]["finish_reason"], "stop");
 }
 
@@ -75,7 +77,7 @@ fn pictures_are_answered_about() {
     for url in [json!({"url": RED, "detail": "low"}), json!(RED)] {
         let content = json!([{"type": "text", "text": "What colour is this image?"}, picture(url)]);
         let reply = both(json!({"messages": [{"role": "user", "content": content}]}));
-        assert!(said(&reply).to_lowercase().contains("red"), "{reply}");
+        assert!(text_of(&reply).to_lowercase().contains("red"), "{reply}");
     }
 }
 
@@ -115,7 +117,7 @@ fn json_mode_gives_an_object() {
         json!({"messages": [user("Give me a JSON object with the name and age of a person.")], "response_format": {"type": "json_object"}, "max_tokens": 256}),
     );
     assert_eq!(reply["choices"][0]["finish_reason"], "stop", "{reply}");
-    assert!(serde_json::from_str::<Value>(said(&reply)).unwrap().is_object());
+    assert!(serde_json::from_str::<Value>(text_of(&reply)).unwrap().is_object());
 }
 
 #[test]
@@ -124,7 +126,7 @@ fn a_json_schema_is_kept_to() {
     let format = json!({"type": "json_schema", "json_schema": {"name": "place", "strict": true, "schema": schema}});
     let reply =
         both(json!({"messages": [user("Describe Paris as JSON.")], "response_format": format, "max_tokens": 256}));
-    let place: Value = serde_json::from_str(said(&reply)).unwrap();
+    let place: Value = serde_json::from_str(text_of(&reply)).unwrap();
     assert!(place["zip"].is_i64() && place["city"].is_string(), "{place}");
     assert!(["big", "small"].contains(&place["kind"].as_str().unwrap()));
     let order: Vec<_> = place.as_object().unwrap().keys().collect();
@@ -148,10 +150,10 @@ fn the_cap_on_the_output_is_kept() {
 #[test]
 fn a_stop_text_ends_the_answer_and_is_no_part_of_it() {
     let whole = both(json!({"messages": [user("Count from one to five.")]}));
-    let text = said(&whole);
+    let text = text_of(&whole);
     let word = text.split_whitespace().nth(2).expect("a few words");
     let cut = both(json!({"messages": [user("Count from one to five.")], "stop": [word, "never said"]}));
-    assert_eq!(said(&cut), &text[..text.find(word).unwrap()]);
+    assert_eq!(text_of(&cut), &text[..text.find(word).unwrap()]);
     assert_eq!(cut["choices"][0]["finish_reason"], "stop");
 }
 
@@ -161,7 +163,7 @@ fn thoughts_come_before_the_answer_and_are_counted() {
         both(json!({"messages": [user("What is larger, 9.8 or 9.11?")], "reasoning_effort": "low", "max_tokens": 96}));
     let message = &reply["choices"][0]["message"];
     assert!(!message["reasoning_content"].as_str().expect("thoughts").trim().is_empty(), "{reply}");
-    assert!(!said(&reply).trim().is_empty());
+    assert!(!text_of(&reply).trim().is_empty());
     let unasked = both(json!({"messages": [user("Say hello.")], "reasoning_effort": null, "max_tokens": 96}));
     assert!(unasked["choices"][0]["message"]["reasoning_content"].is_string(), "alt-flash thinks by itself: {unasked}");
 }
@@ -176,10 +178,10 @@ fn the_stream_is_framed_as_clients_expect() {
     };
     let silent = ask(Value::Null);
     check_frame(&silent);
-    assert!(!silent.text().contains("\"usage\""), "no usage unless asked for");
-    let told = ask(json!({"include_usage": true}));
-    check_frame(&told);
-    let data = stream::data(&told);
+    assert!(!silent.text().contains("\"usage\""), "no usage unless requested");
+    let response = ask(json!({"include_usage": true}));
+    check_frame(&response);
+    let data = stream::data(&response);
     let last: Value = serde_json::from_str(&data[data.len() - 2]).unwrap();
     assert!(last["choices"].as_array().unwrap().is_empty() && last["usage"]["total_tokens"].is_u64());
 }

@@ -1,8 +1,8 @@
-//! `sluicegate check`: where requests would go, and everything that is wrong before anything is.
+//! `sluicegate check`: prints where requests are sent, and all problems of a configuration before it is used.
 
 use crate::server::{Scratch, binary};
 
-/// What `check` says of a configuration: to whoever asked for it, or as problems.
+/// The output of `check` for a configuration: the report, or the problems.
 fn check(config: &str) -> Result<String, String> {
     let file = Scratch::file("sluicegate.toml", config);
     let mut command = binary();
@@ -15,16 +15,16 @@ fn check(config: &str) -> Result<String, String> {
     if output.status.success() { Ok(text(output.stdout)) } else { Err(text(output.stderr)) }
 }
 
-/// The configurations of upstreams that the README shows.
-fn of_the_readme() -> Vec<String> {
-    let readme = include_str!("../../README.md");
-    let blocks = readme.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
+/// The upstream configurations that the documentation shows.
+fn documented() -> Vec<String> {
+    let page = include_str!("../../docs/model-servers.md");
+    let blocks = page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
     blocks.filter(|block| block.contains("[[upstreams]]")).map(str::to_owned).collect()
 }
 
 #[test]
 fn the_configurations_of_the_readme_are_right() {
-    let configs = of_the_readme();
+    let configs = documented();
     assert!(configs.len() >= 2, "{configs:?}");
     let report = check(&configs[0]).unwrap();
     for line in [
@@ -41,7 +41,7 @@ fn the_configurations_of_the_readme_are_right() {
     for part in ["then https://eu.api.example.com/v1", "weight 3", "draws the order"] {
         assert!(report.contains(part), "{part}\n{report}");
     }
-    // The second of the two Chat servers is not relayed: its streams are read and written anew.
+    // The second of the two Chat servers is not relayed: its streams are parsed and encoded again.
     assert!(report.contains("/v1/responses, /v1/chat/completions: translated to chat"), "{report}");
     assert!(!report.contains("sk-check"), "keys are not shown");
 }
@@ -54,7 +54,7 @@ fn models_without_targets_are_embedded() {
 
 #[test]
 fn every_problem_is_told_at_once() {
-    let told = check(
+    let report = check(
         r#"
         [[upstreams]]
         name = "nowhere"
@@ -82,7 +82,7 @@ fn every_problem_is_told_at_once() {
     )
     .unwrap_err();
     for part in [
-        "upstream 'nowhere': base_url: 'nowhere/v1' is no URL",
+        "upstream 'nowhere': base_url: 'nowhere/v1' is not a URL",
         "upstream 'keyless': api_key: the environment has no variable 'SURELY_NOT_SET'",
         "upstream 'twice': `base_url` has the scheme `ftp`",
         "model 'm': targets[0]: there is no upstream 'missing'",
@@ -90,18 +90,18 @@ fn every_problem_is_told_at_once() {
         "model 'm': targets[2]: this engine does not serve the family 'text'",
         "model 'm': targets[3]: one of 'upstream' and 'engine' is needed",
     ] {
-        assert!(told.contains(part), "{part}\n{told}");
+        assert!(report.contains(part), "{part}\n{report}");
     }
-    assert!(!told.contains("targets[4]"), "what is wrong is told once: {told}");
+    assert!(!report.contains("targets[4]"), "the problem is reported once: {report}");
 }
 
 #[test]
 fn unknown_settings_are_told_with_their_line() {
     let of_upstream =
         "[[upstreams]]\nname = \"u\"\nprotocol = \"chat\"\nbase_url = \"http://h/v1\"\ncolour = \"red\"\n";
-    let told = check(of_upstream).unwrap_err();
-    assert!(told.contains("line 5") && told.contains("colour"), "{told}");
+    let report = check(of_upstream).unwrap_err();
+    assert!(report.contains("line 5") && report.contains("colour"), "{report}");
     let of_model = "[[models]]\nid = \"m\"\nfamily = \"text\"\nprotocols = [\"chat\"]\ncolour = \"red\"\n";
-    let told = check(of_model).unwrap_err();
-    assert!(told.contains("colour"), "{told}");
+    let report = check(of_model).unwrap_err();
+    assert!(report.contains("colour"), "{report}");
 }

@@ -1,4 +1,4 @@
-//! A raw HTTP/1.1 client: it sends what it is told and reports what it got.
+//! A raw HTTP/1.1 client that sends requests exactly as given and reports what it received.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -10,10 +10,10 @@ use serde_json::Value;
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) status: u16,
-    /// Names in lower case, in the order in which they came.
+    /// Names in lower case, in the order of the response.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
-    /// Whether the body came to its proper end.
+    /// True if the body came to its proper end.
     pub(crate) complete: bool,
 }
 
@@ -42,8 +42,8 @@ impl Connection {
         Self::open_within(GUARD, address).expect("the server accepts")
     }
 
-    /// A connection, if the server still accepts any. One that leaves lets the packets of newcomers fall: on loopback,
-    /// what is not answered at once is not answered.
+    /// Opens a connection, or returns `None` if the server accepts none. A server that shuts down drops the SYNs of
+    /// new clients, so on loopback a connection that is not established at once never is.
     pub(crate) fn try_open(address: SocketAddr) -> Option<Self> {
         Self::open_within(Duration::from_millis(50), address)
     }
@@ -60,7 +60,7 @@ impl Connection {
         self.reader.get_mut().write_all(bytes).expect("the server reads");
     }
 
-    /// Sends as much as the server takes; whether that was all.
+    /// Sends as much as the server accepts; returns true if that was everything.
     pub(crate) fn try_send(&mut self, bytes: &[u8]) -> bool {
         self.reader.get_mut().write_all(bytes).is_ok()
     }
@@ -83,7 +83,7 @@ impl Connection {
         self.response_after_head(|| {})
     }
 
-    /// The next response, read to its end; between head and body something else is done.
+    /// Reads the next response to its end, and calls `then` between head and body.
     pub(crate) fn response_after_head(&mut self, then: impl FnOnce()) -> Response {
         let (status, headers) = self.head();
         then();
@@ -104,7 +104,7 @@ impl Connection {
         response
     }
 
-    /// The next chunk of a chunked body: empty at its end, nothing when the connection broke.
+    /// The next chunk of a chunked body: empty at its end, `None` when the connection broke.
     pub(crate) fn chunk(&mut self) -> Option<Vec<u8>> {
         let mut size = String::new();
         self.reader.read_line(&mut size).ok().filter(|read| *read > 0)?;
@@ -115,22 +115,22 @@ impl Connection {
         Some(chunk)
     }
 
-    /// Whether the server closed the connection, waited for.
+    /// Waits until the server closes the connection; returns true if it does.
     pub(crate) fn is_closed(&mut self) -> bool {
         matches!(self.reader.read(&mut [0; 1]), Ok(0) | Err(_))
     }
 
-    /// Whether the server closed the connection in order, waited for: a FIN and no RST.
+    /// Waits until the server closes the connection; returns true for a FIN, false for a RST.
     pub(crate) fn is_ended(&mut self) -> bool {
         matches!(self.reader.read(&mut [0; 1]), Ok(0))
     }
 
-    /// Goes away in the midst of things.
+    /// Closes the connection abruptly.
     pub(crate) fn vanish(self, how: Shutdown) {
         let _ = self.reader.get_ref().shutdown(how);
     }
 
-    /// Whether the connection is reset; else it was closed.
+    /// Waits for the end of the connection; returns true if it is reset, false if it is closed.
     pub(crate) fn await_reset(&mut self) -> bool {
         let ended = std::io::copy(&mut self.reader, &mut std::io::sink());
         ended.is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionReset)
@@ -206,5 +206,5 @@ pub(crate) fn changed(mut body: Value, change: &Value) -> Value {
     body
 }
 
-/// Longer than anything takes: a guard against hanging, not a measure.
+/// An upper bound against hanging, longer than anything takes.
 const GUARD: Duration = Duration::from_secs(120);

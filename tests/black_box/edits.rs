@@ -1,4 +1,5 @@
-//! Pictures from pictures: both forms of a request, masks, and everything that is no picture (spec §4.6).
+//! Image edits: both request formats, masks, and inputs that are not valid pictures:
+//! <https://platform.openai.com/docs/api-reference/images/createEdit>.
 
 use std::io::Cursor;
 
@@ -22,12 +23,12 @@ fn encoded(picture: RgbaImage, format: ImageFormat) -> Vec<u8> {
     bytes.into_inner()
 }
 
-/// A picture in which no two neighbours are alike.
+/// A picture in which all neighbouring pixels differ.
 pub(crate) fn reference() -> RgbaImage {
     RgbaImage::from_fn(64, 48, |x, y| Rgba([(x * 4) as u8, (y * 5) as u8, ((x + y) % 2 * 90) as u8, 255]))
 }
 
-/// Its left half may be changed.
+/// A mask that allows changes in the left half.
 fn mask() -> RgbaImage {
     RgbaImage::from_fn(64, 48, |x, _| Rgba([0, 0, 0, if x < 32 { 0 } else { 255 }]))
 }
@@ -90,7 +91,7 @@ pub(crate) fn post(form: &[u8]) -> Request {
     Request::post_bytes(PATH, form).bearer(IMAGES).header("content-type", content_type)
 }
 
-/// The same edit as `body` asks for.
+/// A form with the same edit as `body`.
 fn form() -> Form {
     Form::new()
         .file("mask", &png(mask()))
@@ -175,7 +176,7 @@ fn two_references_come_in_every_format_and_under_every_name() {
     }
 }
 
-/// Sources and masks that are none are 400 with the field that holds them.
+/// Sources and masks that are not valid pictures are refused with 400 that names their field.
 #[test]
 fn i05_i06_what_is_no_edit_is_refused_by_name() {
     let small = url(&png(RgbaImage::new(8, 8)));
@@ -213,7 +214,7 @@ fn i05_i06_what_is_no_edit_is_refused_by_name() {
     }
 }
 
-/// Missing, repeated and misread parts are 400 with the name of the part.
+/// Missing, repeated and invalid parts are refused with 400 that names the part.
 #[test]
 fn m06_what_is_no_form_is_refused_by_name() {
     let image = png(reference());

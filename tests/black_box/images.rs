@@ -1,4 +1,5 @@
-//! Pictures from a prompt: what is asked is what comes, streamed and not (spec §4.5, §6.3).
+//! Image generation: the requested content is drawn, streamed and not:
+//! <https://platform.openai.com/docs/api-reference/images/create>.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -27,7 +28,7 @@ fn made(change: Value) -> (Value, Vec<Vec<u8>>) {
     (reply, files)
 }
 
-/// The file behind base64.
+/// The bytes of a file in base64.
 pub(crate) fn file(base64: &Value) -> Vec<u8> {
     STANDARD.decode(base64.as_str().expect("a text")).expect("base64")
 }
@@ -77,7 +78,7 @@ fn each_picture_has_a_seed_of_its_own() {
     assert_ne!(chance, other);
 }
 
-/// The events of a stream, read through the grammar.
+/// The events of a stream, validated by the grammar.
 #[track_caller]
 pub(crate) fn events(response: &Response, operation: Operation, count: u32) -> Vec<Event> {
     let data = stream::data(response);

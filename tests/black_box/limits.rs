@@ -1,4 +1,4 @@
-//! The concurrency limit: nobody waits, nobody is lied to, and every permit comes back (spec §7, §8.1).
+//! The concurrency limit: excess requests are refused at once and with the right error, and every permit is returned.
 
 use std::net::Shutdown;
 use std::sync::Barrier;
@@ -12,12 +12,12 @@ use crate::stream::{self, End};
 
 const LIMIT: usize = 8;
 
-/// A gateway for [`LIMIT`] requests at once.
+/// A gateway with a concurrency limit of [`LIMIT`].
 fn limited() -> Server {
     Server::configured(&format!("[limits]\nconcurrency = {LIMIT}\nconcurrency_per_key = {LIMIT}\n"))
 }
 
-/// A request that takes a while, over one of the protocols.
+/// A request that takes some time, over one of the protocols.
 fn long(index: usize, streams: bool) -> Request {
     let story = json!([{"role": "user", "content": "Tell a story."}]);
     let (key, path, mut body) = match index % 3 {
@@ -29,7 +29,7 @@ fn long(index: usize, streams: bool) -> Request {
     Request::post(path, &body).bearer(key)
 }
 
-/// What became of one of many.
+/// The result of one of many requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Served,
@@ -37,10 +37,10 @@ enum Fate {
     FailedInStream,
 }
 
-/// Judges a response to `long(index, streams)`; anything but the three fates is a failed test.
+/// Classifies a response to `long(index, streams)`; anything but the three results fails the test.
 fn fate(index: usize, streams: bool, response: &Response) -> Fate {
     if response.status == 429 {
-        assert!(!(streams && index.is_multiple_of(3)), "a Responses stream is told within the stream");
+        assert!(!(streams && index.is_multiple_of(3)), "a Responses stream is refused within the stream");
         let body = response.json();
         let code = if index % 3 == 2 { &body["error"]["details"]["error_code"] } else { &body["error"]["code"] };
         assert_eq!(code, "gateway_concurrency_limit", "{body}");
@@ -62,7 +62,8 @@ fn fate(index: usize, streams: bool, response: &Response) -> Fate {
     Fate::Served
 }
 
-/// Of many requests at once the embedded engine takes as many as the limit says, in order; each other one is told why not.
+/// Of many simultaneous requests to the embedded engine exactly as many as the limit are served, in order, and each
+/// other one gets the error of the limit.
 #[test]
 fn o01_o02_o08_each_of_64_at_once_is_served_or_told_why_not() {
     let server = limited();
@@ -83,7 +84,7 @@ fn o01_o02_o08_each_of_64_at_once_is_served_or_told_why_not() {
     assert_eq!(long(1, false).send(server.address()).status, 200, "all permits are there again");
 }
 
-/// Clients that vanish leave no permit behind.
+/// Clients that disconnect leave no permit in use.
 #[test]
 fn o04_two_hundred_clients_that_vanish_leave_nothing_behind() {
     let server = limited();
@@ -91,7 +92,7 @@ fn o04_two_hundred_clients_that_vanish_leave_nothing_behind() {
         let mut connection = Connection::open(server.address());
         connection.send(&long(index, true).bytes());
         match index % 4 {
-            // Some do not even wait for an answer, some read a little of it.
+            // Some do not wait for the response, some read a part of it.
             0 => {}
             1 => drop(connection.head()),
             _ => {

@@ -1,7 +1,7 @@
 //! The running binary seen from outside: over sockets, with the real embedded model.
 //!
-//! `server` starts and stops it, `client` speaks HTTP to it byte by byte, `stream` reads every stream through the
-//! grammar of its protocol. Each other file is about one thing that is promised.
+//! `server` starts and stops it, `client` is a raw HTTP client, `stream` validates every stream by the grammar of its
+//! protocol. Each other file tests one promised property.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 

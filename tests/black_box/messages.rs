@@ -1,4 +1,5 @@
-//! `POST /v1/messages` and its token count on the real model, streamed and not (spec §4.4, wire-reference §3).
+//! `POST /v1/messages` and its token count on the real model, streamed and not:
+//! <https://docs.anthropic.com/en/api/messages>.
 
 use serde_json::{Value, json};
 
@@ -14,7 +15,8 @@ fn body(change: Value) -> Value {
     changed(base, &change)
 }
 
-/// Asks plainly and streamed; both replies, checked to be well-formed and equal but for what names them.
+/// Sends a request plain and streamed; returns both replies, checked to be well-formed and equal apart from their
+/// ids.
 #[track_caller]
 pub(crate) fn both(change: Value) -> Value {
     let server = Server::shared();
@@ -30,7 +32,7 @@ pub(crate) fn both(change: Value) -> Value {
     plain
 }
 
-/// Without what differs from answer to answer.
+/// Removes what differs between replies.
 fn nameless(mut reply: Value) -> Value {
     reply["id"].take();
     for block in reply["content"].as_array_mut().unwrap() {
@@ -50,7 +52,7 @@ fn block<'a>(reply: &'a Value, kind: &str) -> &'a Value {
     blocks.find(|block| block["type"] == kind).unwrap_or_else(|| panic!("no {kind}: {reply}"))
 }
 
-pub(crate) fn said(reply: &Value) -> &str {
+pub(crate) fn text_of(reply: &Value) -> &str {
     block(reply, "text")["text"].as_str().expect("text")
 }
 
@@ -65,7 +67,7 @@ fn plain_text_from_a_string_and_from_blocks() {
     let question = "What is the capital of France?";
     for content in [json!(question), json!([{"type": "text", "text": question}])] {
         let reply = both(json!({"messages": [user(content)]}));
-        assert!(said(&reply).contains("Paris"), "{reply}");
+        assert!(text_of(&reply).contains("Paris"), "{reply}");
         assert_eq!((&reply["stop_reason"], &reply["stop_sequence"]), (&json!("end_turn"), &Value::Null));
     }
 }
@@ -76,7 +78,7 @@ fn pictures_are_answered_about() {
     let source = json!({"type": "base64", "media_type": "image/png", "data": data});
     let content = json!([{"type": "image", "source": source}, {"type": "text", "text": "What colour is this image?"}]);
     let reply = both(json!({"messages": [user(content)]}));
-    assert!(said(&reply).to_lowercase().contains("red"), "{reply}");
+    assert!(text_of(&reply).to_lowercase().contains("red"), "{reply}");
 }
 
 #[test]
@@ -97,7 +99,7 @@ fn an_optional_function_is_called_when_it_is_called_for() {
         both(json!({"messages": messages, "tools": [weather()], "tool_choice": {"type": choice}, "max_tokens": 96}))
     };
     assert_eq!(block(&ask("auto"), "tool_use")["name"], "get_weather");
-    assert!(!said(&ask("none")).is_empty());
+    assert!(!text_of(&ask("none")).is_empty());
 }
 
 #[test]
@@ -107,7 +109,7 @@ fn a_json_schema_is_kept_to() {
     let config = json!({"format": {"type": "json_schema", "schema": schema}});
     let messages = json!([user("Describe Paris as JSON.")]);
     let reply = both(json!({"messages": messages, "output_config": config, "max_tokens": 256}));
-    let place: Value = serde_json::from_str(said(&reply)).unwrap();
+    let place: Value = serde_json::from_str(text_of(&reply)).unwrap();
     assert!(place["zip"].is_i64() && place["city"].is_string(), "{place}");
     assert!(["big", "small"].contains(&place["kind"].as_str().unwrap()));
 }
@@ -122,18 +124,19 @@ fn the_cap_on_the_output_is_kept() {
 fn a_stop_text_ends_the_answer_and_is_told() {
     let messages = json!([user("Count from one to five.")]);
     let whole = both(json!({ "messages": messages }));
-    let word = said(&whole).split_whitespace().nth(2).expect("a few words");
+    let word = text_of(&whole).split_whitespace().nth(2).expect("a few words");
     let cut = both(json!({"messages": messages, "stop_sequences": [word, "never said"]}));
     assert_eq!((&cut["stop_reason"], &cut["stop_sequence"]), (&json!("stop_sequence"), &json!(word)));
     let text = cut["content"][0]["text"].as_str().unwrap_or_default();
-    assert_eq!(text, &said(&whole)[..said(&whole).find(word).unwrap()]);
+    assert_eq!(text, &text_of(&whole)[..text_of(&whole).find(word).unwrap()]);
 }
 
 #[test]
 fn thoughts_that_were_asked_for_come_first() {
     let thinking = json!({"type": "enabled", "budget_tokens": 1024});
     let messages = json!([user("What is larger, 9.8 or 9.11?")]);
-    // The cap has to be above the budget, and thoughts forbid temperature 0: a schema keeps the answer short.
+    // The output limit has to be above the thinking budget, and thinking forbids temperature 0: a schema keeps the
+    // reply short.
     let properties = json!({"larger": {"enum": ["9.8", "9.11"]}});
     let schema =
         json!({"type": "object", "properties": properties, "required": ["larger"], "additionalProperties": false});

@@ -1,4 +1,4 @@
-//! `GET /v1/models` and `GET /v1/models/{id}` — spec §4.1, wire-reference §5.
+//! `GET /v1/models` and `GET /v1/models/{id}`: <https://platform.openai.com/docs/api-reference/models>.
 
 use serde_json::json;
 

@@ -1,5 +1,5 @@
-//! Every error that a client can be told before an answer begins: status, headers and body to the letter, and the
-//! order in which they are looked for.
+//! Every error that a client can get before a response starts: status, headers and the exact body, and the order of
+//! the checks.
 
 use std::thread;
 
@@ -19,12 +19,12 @@ fn large() -> Value {
     json!({"model": "alt-flash", "input": "x".repeat(1 << 16)})
 }
 
-/// A gateway that takes little.
+/// A gateway with low limits.
 fn small() -> Server {
     Server::configured("[limits]\njson_body = \"64KiB\"\nconcurrency = 1\n")
 }
 
-/// The requests that are answered by rows of the OpenAI-style errors.
+/// The requests for the rows of the OpenAI-style errors.
 fn openai() -> Vec<(&'static str, Request)> {
     let responses = |body: Value| Request::post("/v1/responses", &body).bearer(TEXT);
     let generation = |body: Value| Request::post("/v1/images/generations", &body).bearer(IMAGES);
@@ -52,7 +52,7 @@ fn openai() -> Vec<(&'static str, Request)> {
     ]
 }
 
-/// The requests that are answered by rows of the Messages-style errors.
+/// The requests for the rows of the Messages-style errors.
 fn messages() -> Vec<(&'static str, Request)> {
     let messages = |body: Value| Request::post("/v1/messages", &body).bearer(MESSAGES);
     vec![
@@ -65,7 +65,7 @@ fn messages() -> Vec<(&'static str, Request)> {
     ]
 }
 
-/// What is missing or out of range is 400 with its code and field, as the tables of errors have it.
+/// Missing and out-of-range values are refused with 400, and the code and the field that the tables of errors have.
 #[test]
 fn j06_each_error_is_told_to_the_letter() {
     let server = small();
@@ -104,7 +104,7 @@ fn over_the_limit_each_protocol_is_told_in_its_own_words() {
 #[test]
 fn the_checks_come_in_their_order() {
     let server = small();
-    // Each request is wrong in every way that comes after, too.
+    // Each request is also wrong in every way that is checked later.
     let post = |path: &str, key: &str, kind: &str, body: &str| {
         Request::post_bytes(path, body.as_bytes()).bearer(key).header("content-type", kind)
     };
@@ -137,7 +137,7 @@ fn the_checks_come_in_their_order() {
     }
 }
 
-/// Everything that is wrong with a body is told at once, with its path.
+/// All problems of a body are reported in one response, each with its path.
 #[test]
 fn j05_every_violation_is_told_at_once_with_its_path() {
     let server = Server::shared();
@@ -150,7 +150,7 @@ fn j05_every_violation_is_told_at_once_with_its_path() {
     }
 }
 
-/// What is no JSON object of the right shape is 400, and the server lives.
+/// A body that is not a JSON object of the right shape is refused with 400, and the server keeps running.
 #[test]
 fn j01_hostile_bodies_are_refused_and_the_server_lives() {
     let server = Server::shared();
@@ -186,7 +186,7 @@ fn stored_files_and_text_models_on_image_endpoints_are_refused() {
     assert_eq!((text.status, &text.json()["error"]["code"]), (400, &json!("model_not_supported")));
 }
 
-/// A compressed body is 415, whatever is in it: nothing is ever unpacked.
+/// A compressed body is refused with 415, and is never decompressed.
 #[test]
 fn l11_compressed_bodies_are_refused_with_the_reason() {
     let server = Server::shared();

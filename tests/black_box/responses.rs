@@ -1,4 +1,5 @@
-//! `POST /v1/responses` on the real model, streamed and not (spec §4.2, §6.1).
+//! `POST /v1/responses` on the real model, streamed and not:
+//! <https://platform.openai.com/docs/api-reference/responses>.
 
 use serde_json::{Value, json};
 
@@ -15,7 +16,8 @@ fn body(change: Value) -> Value {
     changed(base, &change)
 }
 
-/// Asks plainly and streamed; both replies, checked to be well-formed and equal but for what names them.
+/// Sends a request plain and streamed; returns both replies, checked to be well-formed and equal apart from their
+/// ids.
 #[track_caller]
 pub(crate) fn both(change: Value) -> Value {
     let server = Server::shared();
@@ -33,7 +35,7 @@ pub(crate) fn both(change: Value) -> Value {
     plain
 }
 
-/// Without what differs from answer to answer: ids and times.
+/// Removes what differs between replies: ids and times.
 fn nameless(mut reply: Value) -> Value {
     for name in ["id", "created_at", "completed_at"] {
         reply[name].take();
@@ -56,7 +58,7 @@ fn item<'a>(reply: &'a Value, kind: &str) -> &'a Value {
     items.find(|item| item["type"] == kind).unwrap_or_else(|| panic!("no {kind}: {reply}"))
 }
 
-pub(crate) fn said(reply: &Value) -> &str {
+pub(crate) fn text_of(reply: &Value) -> &str {
     item(reply, "message")["content"][0]["text"].as_str().expect("text")
 }
 
@@ -74,7 +76,7 @@ fn plain_text_from_a_string_and_from_a_list() {
         [json!(question), json!([user(question)]), json!([{"type": "message", "role": "user", "content": parts}])]
     {
         let reply = both(json!({ "input": input }));
-        assert!(said(&reply).contains("Paris"), "{reply}");
+        assert!(text_of(&reply).contains("Paris"), "{reply}");
         assert_eq!((&reply["status"], &reply["model"]), (&json!("completed"), &json!("alt-flash")));
     }
 }
@@ -110,7 +112,7 @@ fn pictures_are_answered_about() {
     let picture = json!({"type": "input_image", "image_url": RED, "detail": "low"});
     let content = json!([{"type": "input_text", "text": "What colour is this image?"}, picture]);
     let reply = both(json!({"input": [{"role": "user", "content": content}]}));
-    assert!(said(&reply).to_lowercase().contains("red"), "{reply}");
+    assert!(text_of(&reply).to_lowercase().contains("red"), "{reply}");
 }
 
 #[test]
@@ -134,7 +136,7 @@ fn an_optional_function_is_called_when_it_is_called_for() {
         both(json!({"input": input, "tools": [weather()], "tool_choice": choice, "max_output_tokens": 96}))
     };
     assert_eq!(item(&ask("auto"), "function_call")["name"], "get_weather");
-    assert!(!said(&ask("none")).is_empty());
+    assert!(!text_of(&ask("none")).is_empty());
 }
 
 #[test]
@@ -142,7 +144,7 @@ fn json_mode_gives_an_object() {
     let input = json!([user("Give me a JSON object with the name and age of a person.")]);
     let reply = both(json!({"input": input, "text": {"format": {"type": "json_object"}}, "max_output_tokens": 256}));
     assert_eq!(reply["status"], "completed", "{reply}");
-    assert!(serde_json::from_str::<Value>(said(&reply)).unwrap().is_object());
+    assert!(serde_json::from_str::<Value>(text_of(&reply)).unwrap().is_object());
 }
 
 #[test]
@@ -152,7 +154,7 @@ fn a_json_schema_is_kept_to() {
     let format = json!({"type": "json_schema", "name": "place", "strict": true, "schema": schema});
     let reply =
         both(json!({"input": [user("Describe Paris as JSON.")], "text": {"format": format}, "max_output_tokens": 256}));
-    let place: Value = serde_json::from_str(said(&reply)).unwrap();
+    let place: Value = serde_json::from_str(text_of(&reply)).unwrap();
     assert!(place["zip"].is_i64() && place["city"].is_string(), "{place}");
     assert!(["big", "small"].contains(&place["kind"].as_str().unwrap()));
     assert_eq!(reply["text"]["format"], format, "the request is repeated");
@@ -177,7 +179,7 @@ fn thoughts_come_before_the_answer_and_are_counted() {
             (&json!("reasoning"), &json!("message"))
         );
         assert!(reply["usage"]["output_tokens_details"]["reasoning_tokens"].as_u64() > Some(0), "{reply}");
-        assert!(!said(&reply).trim().is_empty());
+        assert!(!text_of(&reply).trim().is_empty());
     }
 }
 

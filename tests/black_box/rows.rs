@@ -1,8 +1,8 @@
-//! The tables of the errors that come before an answer has begun, to the letter.
+//! The tables of the errors that a client can get before a response starts, word for word.
 //!
-//! Each row is provoked somewhere. `refusals` has those that a request alone provokes. For the others an upstream, a limit,
-//! a slow client or a shutdown is needed: `errors` in `tests/upstreams` has them. For one row of each table a panic is
-//! needed, which the tests of `crates/server/src/gateway.rs` inject.
+//! Each row is provoked somewhere: in `refusals` those that a request alone provokes; in `errors` of
+//! `tests/upstreams` those that need an upstream, a limit, a slow client or a shutdown. One row of each table needs a
+//! panic, which the tests of `crates/server/src/gateway.rs` inject.
 
 use std::collections::BTreeSet;
 
@@ -13,9 +13,9 @@ use crate::client::Response;
 /// The errors of one style.
 pub(crate) struct Table {
     rows: Vec<Row>,
-    /// The rows for which more than a request is needed.
+    /// The rows that need more than a request.
     scenes: &'static [&'static str],
-    /// The row for which a panic is needed.
+    /// The row that needs a panic.
     panic: &'static str,
 }
 
@@ -58,7 +58,7 @@ impl Table {
         self.rows.iter().find(|row| row.when == when).unwrap_or_else(|| panic!("no row {when}"))
     }
 
-    /// These are all rows that a request alone provokes, each with a response to one.
+    /// Asserts that these are all rows that a request alone provokes, each with a matching response.
     #[track_caller]
     pub(crate) fn check_requests(&self, responses: &[(&str, Response)]) {
         let owed = self.names(|when| !self.scenes.contains(&when) && when != self.panic);
@@ -66,7 +66,7 @@ impl Table {
         responses.iter().for_each(|(when, response)| self.row(when).check(response));
     }
 
-    /// These are all rows for which more is needed, each with what came of it.
+    /// Asserts that these are all rows that need more than a request, each with matching responses.
     #[track_caller]
     pub(crate) fn check_scenes(&self, scenes: &[(&str, Vec<Response>)]) {
         let owed = self.names(|when| self.scenes.contains(&when));
@@ -84,7 +84,7 @@ impl Table {
 }
 
 impl Row {
-    /// A response is the one of this row. Ids are only compared with each other.
+    /// Asserts that a response is the one of this row. Ids are only compared with each other.
     #[track_caller]
     pub(crate) fn check(&self, response: &Response) {
         let id = response.header("x-request-id").expect("every response has an id");
@@ -107,7 +107,7 @@ impl Row {
     }
 }
 
-/// The rows whose sentence goes on in the gateway: where, what was found, or what to do.
+/// The rows whose message continues in the gateway: with the place, the value that was found, or the remedy.
 const SAY_MORE: [(&str, &str); 3] = [
     ("body does not parse", "The request body is not valid JSON (line 1, column 9)."),
     ("no Authorization", "No API key was provided. Send it as 'Authorization: Bearer <key>'."),

@@ -1,4 +1,4 @@
-//! The binary as a child process, on ports that the system chose.
+//! The binary as a child process, on ports that the system chooses.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
@@ -12,11 +12,11 @@ use serde_json::Value;
 
 use crate::client::{Request, Response};
 
-/// The text key that every test server takes.
+/// The text key that every test server accepts.
 pub(crate) const TEXT: &str = "sg_test_text_key_000000000000000000";
-/// The Messages key that every test server takes.
+/// The Messages key that every test server accepts.
 pub(crate) const MESSAGES: &str = "sg_test_messages_key_000000000000000";
-/// The image key that every test server takes.
+/// The image key that every test server accepts.
 pub(crate) const IMAGES: &str = "sg_test_images_key_00000000000000000";
 
 /// A running gateway. Dropping it ends the process, and so does the end of the tests' own process.
@@ -24,33 +24,35 @@ pub(crate) struct Server {
     child: Child,
     /// Keeps the process alive: see [`GUARDED`].
     guard: ChildStdin,
-    /// Where clients are served.
+    /// The addresses of the clients' listeners.
     pub(crate) addresses: Vec<SocketAddr>,
-    /// Where operators are served.
+    /// The address of the admin listener.
     pub(crate) admin: Option<SocketAddr>,
-    /// What it wrote on standard error so far.
+    /// The standard error output so far.
     pub(crate) log: Arc<Mutex<String>>,
     config: Option<Scratch>,
 }
 
 impl Server {
-    /// The server that tests share: without a file, with keys from the environment. It ends with the tests' process.
+    /// The server that tests share: without a configuration file, with keys from the environment. It ends with the
+    /// tests' process.
     pub(crate) fn shared() -> &'static Self {
         static SHARED: OnceLock<Server> = OnceLock::new();
         SHARED.get_or_init(|| Self::start(None, &[]))
     }
 
-    /// A server of its own with this configuration; addresses are added to it.
+    /// Starts a separate server with this configuration; addresses are added to it.
     pub(crate) fn configured(config: &str) -> Self {
         Self::start(Some(config), &[])
     }
 
-    /// A server of its own with this configuration and one model, at an address where nobody listens: no engine is loaded.
+    /// Starts a separate server with this configuration and one model, at an address that accepts no connections: no
+    /// engine is loaded.
     pub(crate) fn without_engines(config: &str) -> Self {
         Self::configured(&[config, NOWHERE].concat())
     }
 
-    /// A server of its own with this configuration and the embedded image engine alone: no weights are loaded.
+    /// Starts a separate server with this configuration and only the embedded image engine: no weights are loaded.
     pub(crate) fn drawing(config: &str) -> Self {
         Self::configured(&[config, DRAWING].concat())
     }
@@ -60,14 +62,14 @@ impl Server {
         Self::start_by(binary(), config, arguments)
     }
 
-    /// Starts the binary by this command, which takes its arguments, and waits until it listens.
+    /// Starts the binary with this command, which takes its arguments, and waits until it listens.
     pub(crate) fn start_by(mut command: Command, config: Option<&str>, arguments: &[&str]) -> Self {
         let config = config.map(|text| Scratch::file("sluicegate.toml", text));
         command.args(["serve", "--listen", "127.0.0.1:0", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
         Self::run(command.args(arguments), Stdio::piped(), config)
     }
 
-    /// A server with this configuration that logs there instead: nothing is in [`Server::log`].
+    /// Starts a server with this configuration that logs to `place` instead of [`Server::log`].
     pub(crate) fn logging_to(place: impl Into<Stdio>, config: &str) -> Self {
         let mut command = binary();
         command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
@@ -98,7 +100,7 @@ impl Server {
             let status = server.wait();
             panic!("the server did not start: {status:?}\n{}", server.log.lock().expect("the log"));
         }
-        // What it prints later must not fill the pipe.
+        // Drains later output, which must not fill the pipe.
         thread::spawn(move || lines.for_each(drop));
         server
     }
@@ -107,7 +109,7 @@ impl Server {
         self.addresses[0]
     }
 
-    /// The file that it was started with.
+    /// The configuration file that it was started with.
     pub(crate) fn config_path(&self) -> &Path {
         &self.config.as_ref().expect("a server with a file").0
     }
@@ -127,25 +129,25 @@ impl Server {
         line.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("no metric {name}: {}", text.text()))
     }
 
-    /// The sum of a counter over its labels: of all lines of the metrics that begin so.
+    /// The sum of a counter over its labels: of all lines of the metrics that begin with `beginning`.
     pub(crate) fn sum(&self, beginning: &str) -> f64 {
         self.sum_of(beginning, "")
     }
 
-    /// As [`Server::sum`], of the lines that have this label.
+    /// As [`Server::sum`], for the lines that have this label.
     pub(crate) fn sum_of(&self, beginning: &str, label: &str) -> f64 {
         let metrics = Request::get("/metrics").send(self.admin.expect("an admin address"));
         let values = metrics.text().lines().filter(|line| line.starts_with(beginning) && line.contains(label));
         values.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
     }
 
-    /// Waits until no permit is out.
+    /// Waits until no permit is in use.
     #[track_caller]
     pub(crate) fn await_quiet(&self) {
         await_that("all permits are back", || self.metric("sluicegate_in_flight") == 0.0);
     }
 
-    /// Sends a signal, as `kill` would. What is suspended stands still then.
+    /// Sends a signal, as `kill` does. After SIGSTOP it waits until the process is suspended.
     pub(crate) fn signal(&self, name: &str) {
         let status = Command::new("kill").arg(format!("-{name}")).arg(self.child.id().to_string()).status();
         assert!(status.expect("kill runs").success());
@@ -160,7 +162,7 @@ impl Server {
     }
 }
 
-/// Whether all threads of a process are suspended, as far as the system tells.
+/// Returns true if all threads of a process are suspended, as far as the system reports.
 fn stands_still(process: u32) -> bool {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{process}/task")) else { return true };
     threads.flatten().all(|thread| {
@@ -173,12 +175,12 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-        // The guard is not needed any more, and must not kill whoever has the process's number next.
+        // The guard is no longer needed, and must not kill a process that reuses the id.
         let _ = self.guard.write_all(b"\n");
     }
 }
 
-/// The binary with the keys of the tests, and nothing else of the environment that it reads.
+/// The binary with the keys of the tests, and no other variable that it reads from the environment.
 pub(crate) fn binary() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sluicegate"));
     command.env_remove("SLUICEGATE_LOG");
@@ -189,7 +191,7 @@ pub(crate) fn binary() -> Command {
     command
 }
 
-/// The command as a shell runs it by this script, to which it is `"$@"`.
+/// The command as a shell runs it in this script, as `"$@"`.
 pub(crate) fn by_shell(script: &str, command: &Command) -> Command {
     let mut shell = Command::new("sh");
     shell.args(["-c", script, "sh"]).arg(command.get_program()).args(command.get_args());
@@ -202,7 +204,7 @@ pub(crate) fn by_shell(script: &str, command: &Command) -> Command {
     shell
 }
 
-/// A file in a folder of its own, removed when it is dropped. It is beneath cargo's target, where the few that are left
+/// A file in a temporary folder, removed on drop. It is below cargo's target folder, where the few that are left
 /// behind, by statics and killed programs, do no harm.
 pub(crate) struct Scratch(pub(crate) PathBuf);
 
@@ -227,13 +229,13 @@ impl Drop for Scratch {
     }
 }
 
-/// Waits until something holds; a guard against hanging, not a measure.
+/// Waits until a condition holds, for a limited time to guard against hanging.
 #[track_caller]
 pub(crate) fn await_that(what: &str, holds: impl Fn() -> bool) {
-    let (begun, mut pause) = (now(), Duration::from_millis(1));
+    let (started, mut pause) = (now(), Duration::from_millis(1));
     while !holds() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "waited in vain until {what}");
-        // What is waited for needs the processor more.
+        assert!(started.elapsed() < Duration::from_secs(60), "waited in vain until {what}");
+        // The awaited work needs the CPU more.
         thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(10));
     }
@@ -257,14 +259,14 @@ fn collect(mut from: impl Read + Send + 'static) -> Arc<Mutex<String>> {
     log
 }
 
-/// Becomes its arguments, and kills them when standard input ends without a line: when the process that holds the other
-/// end is gone, however it went. That one cannot do it itself: a test program drops no statics, and may be killed.
+/// Runs its arguments, and kills them when standard input ends without a line: when the process that holds the other
+/// end has ended in any way. That process cannot do it itself: a test program drops no statics, and may be killed.
 const GUARDED: &str = r#"
 exec 3<&0 </dev/null
 { trap '' HUP INT TERM; read -r _ <&3 || kill -KILL $$; } >/dev/null 2>&1 &
 exec "$@" 3<&-
 "#;
-/// A model at an upstream at which nobody listens, for those who ask none.
+/// A model at an upstream that accepts no connections, for tests that send it no request.
 pub(crate) const NOWHERE: &str = r#"
 [[upstreams]]
 name = "nowhere"
@@ -277,7 +279,7 @@ family = "text"
 protocols = ["responses"]
 targets = [{ upstream = "nowhere" }]
 "#;
-/// The model that draws when none is named, by the embedded engine.
+/// The default model of image requests, on the embedded engine.
 const DRAWING: &str = r#"
 [[models]]
 id = "model-image-2.5-flare"

@@ -1,4 +1,4 @@
-//! Stopping in order: what was begun is ended properly, and nothing new is taken (spec §8, faults O).
+//! Graceful shutdown: requests in progress are completed, and no new ones are accepted.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use crate::client::{Connection, Request};
 use crate::server::{Server, TEXT, await_that};
 use crate::stream;
 
-/// A gateway that leaves when it is told to, and gives open answers `drain`.
+/// A gateway that shuts down on request, with this drain timeout for open responses.
 fn leaving(drain: &str) -> Server {
     Server::configured(&format!("[limits]\nlame_duck = \"1ms\"\ndrain = \"{drain}\"\n"))
 }
@@ -17,7 +17,7 @@ fn story(tokens: u32) -> Request {
     Request::post("/v1/responses", &body).bearer(TEXT)
 }
 
-/// A stream of the embedded engine that ends before the deadline is whole.
+/// A stream of the embedded engine that ends before the drain deadline is complete.
 #[test]
 fn d02_an_open_stream_is_brought_to_its_end() {
     let mut server = leaving("60s");
@@ -29,7 +29,8 @@ fn d02_an_open_stream_is_brought_to_its_end() {
     assert!(connection.is_closed());
 }
 
-/// A stream of the embedded engine past the deadline is told that it failed, and the stop is a success.
+/// A stream of the embedded engine that is open at the drain deadline ends with a failure event, and the process
+/// exits with success.
 #[test]
 fn d03_past_the_deadline_an_open_stream_is_told_that_it_failed() {
     let mut server = leaving("1ms");
@@ -41,7 +42,8 @@ fn d03_past_the_deadline_an_open_stream_is_told_that_it_failed() {
     assert!(server.wait().success());
 }
 
-/// In the lame duck it is alive and not ready, still answers, and closes what it has answered.
+/// During the shutdown delay the gateway is alive and not ready, still answers, and closes each connection after its
+/// response.
 #[test]
 fn d01_while_it_leaves_it_is_not_ready_and_closes_what_it_answers() {
     let server = Server::without_engines("[limits]\nlame_duck = \"60s\"\n");

@@ -1,18 +1,18 @@
-//! What a person is told who starts it wrongly: one clear line a problem, and a status that is not 0.
+//! Errors at startup: one clear line for each problem, and a failure status.
 
 use std::net::TcpListener;
 use std::process::Command;
 
 use crate::server::{Scratch, binary};
 
-/// The exit of a command and what it said on standard error.
+/// Runs a command that fails, and returns its standard error output.
 #[track_caller]
 fn failure(command: &mut Command) -> String {
     let output = command.output().expect("the binary runs");
-    let told = String::from_utf8(output.stderr).expect("messages are UTF-8");
-    assert!(!output.status.success(), "{told}");
-    assert!(!told.contains("panicked"), "{told}");
-    told
+    let message = String::from_utf8(output.stderr).expect("messages are UTF-8");
+    assert!(!output.status.success(), "{message}");
+    assert!(!message.contains("panicked"), "{message}");
+    message
 }
 
 fn serve(config: &str) -> (Scratch, Command) {
@@ -26,59 +26,59 @@ fn serve(config: &str) -> (Scratch, Command) {
 fn a_taken_port_is_named() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let told = failure(binary().args(["serve", "--listen", &address, "--admin", "127.0.0.1:0"]));
-    assert!(told.contains(&address) && told.contains("--listen"), "{told}");
-    assert_eq!(told.lines().count(), 1, "{told}");
+    let message = failure(binary().args(["serve", "--listen", &address, "--admin", "127.0.0.1:0"]));
+    assert!(message.contains(&address) && message.contains("--listen"), "{message}");
+    assert_eq!(message.lines().count(), 1, "{message}");
 }
 
 #[test]
 fn missing_and_damaged_weights_are_told_with_the_remedy() {
     let (_file, mut command) = serve("");
-    let told = failure(command.env("SLUICEGATE_MODEL", "/nonexistent/model.gguf"));
-    assert!(told.contains("/nonexistent/model.gguf") && told.contains("cargo xtask fetch-model"), "{told}");
-    assert_eq!(told.lines().count(), 1, "{told}");
+    let message = failure(command.env("SLUICEGATE_MODEL", "/nonexistent/model.gguf"));
+    assert!(message.contains("/nonexistent/model.gguf") && message.contains("cargo xtask fetch-model"), "{message}");
+    assert_eq!(message.lines().count(), 1, "{message}");
     let damaged = Scratch::file("model.gguf", "GGUF, but not really");
     let (_file, mut command) = serve("");
-    let told = failure(command.env("SLUICEGATE_MODEL", &damaged.0));
-    assert!(told.contains("model.gguf"), "{told}");
-    assert_eq!(told.lines().count(), 1, "{told}");
+    let message = failure(command.env("SLUICEGATE_MODEL", &damaged.0));
+    assert!(message.contains("model.gguf"), "{message}");
+    assert_eq!(message.lines().count(), 1, "{message}");
 }
 
 #[test]
 fn a_bad_file_is_told_with_its_line() {
     let (_file, mut command) = serve("[limits]\nconcurrency = 4\ncolour = \"red\"\n");
-    let told = failure(&mut command);
-    assert!(told.contains("line 3") && told.contains("colour"), "{told}");
+    let message = failure(&mut command);
+    assert!(message.contains("line 3") && message.contains("colour"), "{message}");
     let (_file, mut command) = serve("[limits]\nconcurrency = 0\nkeep_alive = \"0s\"\n");
-    let told = failure(&mut command);
-    assert!(told.contains("limits.concurrency") && told.contains("limits.keep_alive"), "both at once: {told}");
-    let told = failure(binary().args(["serve", "--config", "/nonexistent/sluicegate.toml"]));
-    assert!(told.contains("/nonexistent/sluicegate.toml"), "{told}");
+    let message = failure(&mut command);
+    assert!(message.contains("limits.concurrency") && message.contains("limits.keep_alive"), "both at once: {message}");
+    let message = failure(binary().args(["serve", "--config", "/nonexistent/sluicegate.toml"]));
+    assert!(message.contains("/nonexistent/sluicegate.toml"), "{message}");
 }
 
-/// No keys is no start, never an open gateway.
+/// A configuration file without keys is refused at startup, instead of serving without authentication.
 #[test]
 fn a08_a_file_without_keys_is_refused_and_never_open() {
     let (_file, mut command) = serve("");
     for variable in ["SLUICEGATE_TEXT_KEY", "SLUICEGATE_MESSAGES_KEY", "SLUICEGATE_IMAGE_KEY"] {
         command.env_remove(variable);
     }
-    let told = failure(&mut command);
-    assert!(told.contains("[[keys]]") && told.contains("SLUICEGATE_TEXT_KEY"), "{told}");
+    let message = failure(&mut command);
+    assert!(message.contains("[[keys]]") && message.contains("SLUICEGATE_TEXT_KEY"), "{message}");
 }
 
-/// A key that cannot be read is no start, and everything wrong with it is told.
+/// An invalid key is refused at startup, and every problem of it is reported.
 #[test]
 fn a08_every_bad_key_is_told() {
     let (file, _) =
         serve("[[keys]]\nname = \"a\"\nhash = \"sha256:12\"\nscopes = [\"text\", \"smell\"]\nexpires = \"soon\"\n");
-    let told = failure(binary().args(["check", "--config"]).arg(&file.0));
+    let message = failure(binary().args(["check", "--config"]).arg(&file.0));
     for part in ["hash", "smell", "soon"] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(message.contains(part), "{part}: {message}");
     }
 }
 
-/// A new key is shown once; the file gets its hash alone.
+/// A new key is printed once, and the configuration file contains only its hash.
 #[test]
 fn a12_a_new_key_is_shown_once_with_lines_that_are_taken() {
     let output =

@@ -1,10 +1,10 @@
-//! Streams as the tests see them: each is decoded in pieces and read through the grammar of its protocol.
+//! Streams as the tests see them: each is decoded in pieces and validated by the grammar of its protocol.
 
 use sse::Decoder;
 
 use crate::client::Response;
 
-/// The data of each event of a stream's bytes, and that cutting the bytes elsewhere gives the same.
+/// The data of each event of a stream, checked not to depend on how the bytes are split.
 #[track_caller]
 pub(crate) fn data(response: &Response) -> Vec<String> {
     assert_eq!(response.status, 200, "{}", response.text());
@@ -28,7 +28,7 @@ fn decode(bytes: &[u8], size: usize) -> Vec<String> {
     data
 }
 
-/// What a stream came to: its reply, or the failure that it told of.
+/// The result of a stream: its reply, or the failure that it reported.
 #[derive(Debug)]
 pub(crate) enum End<T> {
     Reply(T),
@@ -53,7 +53,7 @@ impl<T: std::fmt::Debug> End<T> {
     }
 }
 
-/// Reads a stream through the grammar of a protocol and folds it. Anything outside the grammar is a failed test.
+/// Validates a stream by the grammar of a protocol and folds it. Anything outside the grammar fails the test.
 macro_rules! read_stream {
     ($name:ident, $protocol:ident, $reply:ty) => {
         #[track_caller]

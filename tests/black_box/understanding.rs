@@ -1,20 +1,20 @@
-//! What the embedded model makes of a conversation: instructions, what was said before, results of functions. It is the
-//! same over each protocol, and does not depend on who passes it on.
+//! The embedded model's handling of conversations: instructions, earlier turns, results of functions. It is the same
+//! over each protocol, and does not depend on a gateway in between.
 
 mod responses {
     use serde_json::json;
 
-    use crate::responses::{both, said, user, weather};
+    use crate::responses::{both, text_of, user, weather};
 
     #[test]
     fn instructions_and_system_items_are_heeded() {
         let question = user("What is the secret word?");
         let word = "The secret word is banana.";
-        let told = both(json!({"instructions": word, "input": [question]}));
-        assert!(said(&told).to_lowercase().contains("banana"), "{told}");
+        let reply = both(json!({"instructions": word, "input": [question]}));
+        assert!(text_of(&reply).to_lowercase().contains("banana"), "{reply}");
         for role in ["system", "developer"] {
             let reply = both(json!({"input": [{"role": role, "content": word}, question]}));
-            assert!(said(&reply).to_lowercase().contains("banana"), "{role}: {reply}");
+            assert!(text_of(&reply).to_lowercase().contains("banana"), "{role}: {reply}");
         }
     }
 
@@ -23,7 +23,7 @@ mod responses {
         let answer = json!({"type": "message", "role": "assistant", "id": "msg_1", "status": "completed",
             "content": [{"type": "output_text", "text": "Hello, Ada!", "annotations": []}]});
         let reply = both(json!({"input": [user("My name is Ada."), answer, user("What is my name?")]}));
-        assert!(said(&reply).contains("Ada"), "{reply}");
+        assert!(text_of(&reply).contains("Ada"), "{reply}");
     }
 
     #[test]
@@ -33,14 +33,14 @@ mod responses {
             json!({"type": "function_call_output", "call_id": "call_1", "output": "{\"temperature_celsius\": 17}"});
         let input = json!([user("What is the temperature in Oslo?"), call, result]);
         let reply = both(json!({"input": input, "tools": [weather()]}));
-        assert!(said(&reply).contains("17"), "{reply}");
+        assert!(text_of(&reply).contains("17"), "{reply}");
     }
 }
 
 mod chat {
     use serde_json::json;
 
-    use crate::chat::{both, said, user, weather};
+    use crate::chat::{both, text_of, user, weather};
 
     #[test]
     fn system_text_in_both_forms() {
@@ -48,7 +48,7 @@ mod chat {
             let reply = both(
                 json!({"messages": [{"role": role, "content": "The secret word is banana."}, user("What is the secret word?")]}),
             );
-            assert!(said(&reply).to_lowercase().contains("banana"), "{role}: {reply}");
+            assert!(text_of(&reply).to_lowercase().contains("banana"), "{role}: {reply}");
         }
     }
 
@@ -56,7 +56,7 @@ mod chat {
     fn memory_is_what_the_client_sends_again() {
         let messages =
             json!([user("My name is Ada."), {"role": "assistant", "content": "Hello, Ada!"}, user("What is my name?")]);
-        assert!(said(&both(json!({ "messages": messages }))).contains("Ada"));
+        assert!(text_of(&both(json!({ "messages": messages }))).contains("Ada"));
     }
 
     #[test]
@@ -68,21 +68,21 @@ mod chat {
             {"role": "tool", "tool_call_id": "call_1", "content": "{\"temperature_celsius\": 17}"},
         ]);
         let reply = both(json!({"messages": messages, "tools": [weather()]}));
-        assert!(said(&reply).contains("17"), "{reply}");
+        assert!(text_of(&reply).contains("17"), "{reply}");
     }
 }
 
 mod messages {
     use serde_json::json;
 
-    use crate::messages::{both, said, user, weather};
+    use crate::messages::{both, text_of, user, weather};
 
     #[test]
     fn system_text_in_both_forms() {
         let word = "The secret word is banana.";
         for system in [json!(word), json!([{"type": "text", "text": word, "cache_control": {"type": "ephemeral"}}])] {
             let reply = both(json!({"system": system, "messages": [user("What is the secret word?")]}));
-            assert!(said(&reply).to_lowercase().contains("banana"), "{reply}");
+            assert!(text_of(&reply).to_lowercase().contains("banana"), "{reply}");
         }
     }
 
@@ -90,7 +90,7 @@ mod messages {
     fn memory_is_what_the_client_sends_again() {
         let answer = json!({"role": "assistant", "content": [{"type": "text", "text": "Hello, Ada!"}]});
         let reply = both(json!({"messages": [user("My name is Ada."), answer, user("What is my name?")]}));
-        assert!(said(&reply).contains("Ada"), "{reply}");
+        assert!(text_of(&reply).contains("Ada"), "{reply}");
     }
 
     #[test]
@@ -103,7 +103,7 @@ mod messages {
             let called = json!({"role": "assistant", "content": [call]});
             let messages = json!([user("What is the temperature in Oslo?"), called, user(result)]);
             let reply = both(json!({"messages": messages, "tools": [weather()]}));
-            assert!(said(&reply).contains("17"), "{reply}");
+            assert!(text_of(&reply).contains("17"), "{reply}");
         }
     }
 }

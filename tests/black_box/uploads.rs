@@ -1,4 +1,5 @@
-//! Uploads that are hostile, cut or too large: a gateway refuses them by itself and lives on.
+//! Uploads that are malicious, truncated or too large: a gateway refuses them without its upstreams and keeps
+//! running.
 
 use std::net::Shutdown;
 
@@ -9,7 +10,7 @@ use crate::client::{Connection, Request};
 use crate::edits::{Form, PATH, png, post, reference, url};
 use crate::server::{IMAGES, Server};
 
-/// A PNG whose header says more than there is.
+/// A PNG whose header claims this size.
 fn claims(width: u32, height: u32) -> Vec<u8> {
     let mut bytes = png(RgbaImage::new(2, 2));
     bytes[16..20].copy_from_slice(&width.to_be_bytes());
@@ -17,7 +18,8 @@ fn claims(width: u32, height: u32) -> Vec<u8> {
     bytes
 }
 
-/// Pictures whose header claims too much are 400, bent ones are no crash, and the process lives.
+/// Pictures whose header claims too large a size are refused with 400, malformed ones do not crash the process, and
+/// it keeps running.
 #[test]
 fn i01_hostile_pictures_are_refused_and_the_process_lives() {
     let server = Server::drawing("");
@@ -40,7 +42,7 @@ fn i01_hostile_pictures_are_refused_and_the_process_lives() {
     assert_eq!(post(&form).send(address).status, 200, "it serves as before");
 }
 
-/// A form that breaks off is 400, and one whose client leaves does no harm.
+/// A truncated form is refused with 400, and a form whose client disconnects does no harm.
 #[test]
 fn m02_m12_a_form_cut_at_any_byte_is_no_success() {
     let server = Server::shared();
@@ -48,13 +50,13 @@ fn m02_m12_a_form_cut_at_any_byte_is_no_success() {
         Form::new().text("prompt", "Make it blue").text("size", "32x32").file("image", &png(reference())).bytes();
     let whole = post(&form);
     for cut in (0..form.len() - 2).step_by(3) {
-        // The length is that of what is sent: the form is damaged, the request is not.
+        // The Content-Length is that of the truncated body: the form is damaged, the request is not.
         let cut = Request::post_bytes(PATH, &form[..cut])
             .bearer(IMAGES)
             .header("content-type", "multipart/form-data; boundary=sgb");
         assert_eq!(cut.send(server.address()).status, 400);
     }
-    // A client that leaves in the midst of its upload.
+    // A client that disconnects in the middle of its upload.
     let bytes = whole.bytes();
     for cut in (0..bytes.len()).step_by(bytes.len() / 20) {
         let mut connection = Connection::open(server.address());
@@ -64,7 +66,7 @@ fn m02_m12_a_form_cut_at_any_byte_is_no_success() {
     assert_eq!(whole.send(server.address()).status, 200);
 }
 
-/// A picture or a body that is larger than its limit is 413.
+/// A picture or a body that is larger than its limit is refused with 413.
 #[test]
 fn m05_what_is_larger_than_the_limits_is_413() {
     let server = Server::drawing("[limits]\nedit_body = \"64KiB\"\npicture = \"10KiB\"\njson_body = \"16KiB\"\n");

@@ -1,4 +1,4 @@
-//! What a client sends over a connection in memory, and what it reads from it.
+//! The bytes that a client sends over a connection in memory, and the responses it reads from it.
 
 use std::io;
 
@@ -11,13 +11,13 @@ use crate::law::CLIENT_KEY;
 use crate::pipe::Pipe;
 use crate::question::{Question, ask, path, word};
 
-/// A response, read as far as it came.
+/// A response, as far as it was read.
 #[derive(Debug, Default)]
 pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
-    /// Whether the body came to its proper end.
+    /// True if the body came to its proper end.
     pub(crate) complete: bool,
 }
 
@@ -34,7 +34,7 @@ impl Response {
         self.status == 200 && self.header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream"))
     }
 
-    /// Reads the bytes of a response, as many as there are. Nothing without a whole head.
+    /// Parses the bytes of a response, complete or not. Returns `None` without a complete head.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let end = bytes.windows(4).position(|window| window == b"\r\n\r\n")?;
         let head = std::str::from_utf8(&bytes[..end]).expect("a head is ASCII");
@@ -75,7 +75,7 @@ impl Response {
     }
 }
 
-/// The bytes of a request, with headers that are nobody else's business.
+/// The bytes of a request, with headers that must not be forwarded.
 pub(crate) fn request(fault: &Fault) -> Vec<u8> {
     let (path, (kind, body)) = match fault.client {
         Protocol::Images => (fault.drawing.path(), fault.drawing.request(&fault.nonce(), fault.stream)),
@@ -98,14 +98,14 @@ fn words(fault: &Fault) -> Value {
     }
 }
 
-/// Reads what comes until the response is whole, or `enough` bytes are there, or nothing more comes.
+/// Reads until the response is complete, or `enough` bytes are there, or nothing more arrives.
 pub(crate) async fn read(pipe: &mut Pipe, at_once: usize, enough: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     read_into(&mut bytes, pipe, at_once, enough).await;
     bytes
 }
 
-/// As [`read`], to what was read before.
+/// As [`read`], appending to what was read before.
 pub(crate) async fn read_into(bytes: &mut Vec<u8>, pipe: &mut Pipe, at_once: usize, enough: usize) {
     let mut buffer = vec![0; at_once];
     while bytes.len() < enough && !ends(bytes) {
@@ -116,7 +116,7 @@ pub(crate) async fn read_into(bytes: &mut Vec<u8>, pipe: &mut Pipe, at_once: usi
     }
 }
 
-/// Whether a response is whole, as cheaply as that can be told.
+/// Returns true if a response is complete, by a cheap check.
 fn ends(bytes: &[u8]) -> bool {
     let is_near = bytes.ends_with(b"0\r\n\r\n") || bytes.ends_with(b"}") || bytes.ends_with(b"\r\n\r\n");
     is_near && Response::parse(bytes).is_some_and(|response| response.complete)

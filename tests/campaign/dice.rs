@@ -1,12 +1,12 @@
-//! Numbers that follow from a seed alone (SplitMix64).
+//! Random numbers that follow from a seed alone (SplitMix64).
 
 use std::ops::Range;
 
-/// A sequence of numbers.
+/// A random number generator.
 pub(crate) struct Dice(u64);
 
 impl Dice {
-    /// The sequence of one fault of a campaign: near seeds and near numbers have nothing in common.
+    /// The generator for one fault of a campaign: adjacent seeds and numbers give independent sequences.
     pub(crate) fn new(seed: u64, number: u64) -> Self {
         let mut dice = Self(seed);
         let start = dice.next() ^ number.wrapping_mul(0xD129_0B26_E8C4_9A35);
@@ -27,7 +27,7 @@ impl Dice {
         range.start + (self.next() % size) as usize
     }
 
-    /// One of these.
+    /// One of these elements.
     pub(crate) fn one<'a, T>(&mut self, of: &'a [T]) -> &'a T {
         &of[self.among(0..of.len())]
     }

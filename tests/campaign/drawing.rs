@@ -1,4 +1,4 @@
-//! What a client of Images asks for, in every way in which it may.
+//! Requests of Images clients, in every format.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,17 +9,17 @@ use simulator::{Play, Protocol};
 use crate::dice::Dice;
 use crate::question::{RED, ask, word};
 
-/// Pictures that are asked for.
+/// A request for pictures.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Drawing {
     form: Form,
-    /// How many.
+    /// The number of pictures.
     pub(crate) count: u32,
-    /// Whether a plain reply is so long that it passes unread.
+    /// True if a plain reply is so long that it is streamed through.
     is_long: bool,
 }
 
-/// How it is asked.
+/// The format of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Generation,
@@ -54,7 +54,7 @@ impl Drawing {
         ("application/json", body.to_string().into_bytes())
     }
 
-    /// An honest answer, as long as it is to be.
+    /// A conforming reply, of the length that is wanted.
     pub(crate) fn lengthened(self, play: Play) -> Play {
         let body = play.body_bytes();
         match body.strip_suffix(b"}") {
@@ -81,7 +81,7 @@ fn multipart(body: &Value) -> Vec<u8> {
 }
 
 const FORMS: [Form; 3] = [Form::Generation, Form::Json, Form::Multipart];
-/// A reply of more than [`LONG`] bytes has so many more.
+/// The padding of a reply of more than [`LONG`] bytes.
 const PADDING: usize = 40 << 10;
-/// A plain reply of pictures that is longer may pass before it was read.
+/// A plain reply of pictures that is longer may be streamed through.
 pub(crate) const LONG: usize = 16 << 10;

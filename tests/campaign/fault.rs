@@ -1,5 +1,5 @@
-//! One fault: who asks whom, for what, over which connections, and what goes wrong. All of it follows from a seed and
-//! a number.
+//! One fault: the client, the upstream, the request, the connections, and what fails. All of it follows from a seed
+//! and a number.
 
 use std::fmt;
 use std::time::Duration;
@@ -16,114 +16,114 @@ use crate::question::Question;
 /// One fault.
 #[derive(Clone, Debug)]
 pub(crate) struct Fault {
-    /// Its place in the campaign.
+    /// Its number in the campaign.
     pub(crate) number: u64,
     pub(crate) client: Protocol,
     pub(crate) upstream: Protocol,
     pub(crate) stream: bool,
     pub(crate) question: Question,
-    /// Of Images.
+    /// For Images.
     pub(crate) drawing: Drawing,
     pub(crate) kind: Kind,
     pub(crate) pace: Pace,
 }
 
-/// How connections are used.
+/// The timing and the piece sizes of the connections.
 #[derive(Clone, Debug)]
 pub(crate) struct Pace {
-    /// How many bytes a connection holds in each direction.
+    /// The capacity of a connection in each direction, in bytes.
     pub(crate) capacity: usize,
-    /// How many bytes the client writes and reads at once.
+    /// The number of bytes that the client writes and reads at once.
     pub(crate) at_once: usize,
-    /// In pieces of which sizes the upstream writes its body; without any as it likes.
+    /// The sizes of the pieces in which the upstream writes its body; empty for the default.
     pieces: Vec<usize>,
-    /// For how long the upstream rests before each piece.
+    /// The upstream's pause before each piece.
     pause: Duration,
 }
 
-/// What goes wrong.
+/// The failure.
 #[derive(Clone)]
 pub(crate) enum Kind {
     /// Nothing.
     Nothing,
-    /// The body of the upstream's answer is cut.
+    /// The body of the upstream's response is truncated.
     Cut(Spot, Cut),
-    /// The head of it is.
+    /// The head of the response is truncated.
     HeadCut(Spot, Cut),
     /// The body is changed.
     Changed(Spot, Change),
-    /// The answer is a reply that is none, though it is whole.
+    /// The upstream's response is complete, but is not a valid reply.
     Hollow(Hollow),
     /// The upstream plays one of the simulator's scenarios.
     Scenario(Scenario),
-    /// Nobody listens where the upstream should be.
+    /// The connection to the upstream is refused.
     Refused,
-    /// Nobody answers there.
+    /// The connection to the upstream times out.
     Unreachable,
-    /// The client leaves in the midst of the answer.
+    /// The client disconnects in the middle of the response.
     Leaves(Spot, Leave),
-    /// The client leaves in the midst of its request, or says no more.
+    /// The client disconnects in the middle of its request, or stalls.
     Upload(Spot, Leave),
-    /// The process ends while the answer stands still.
+    /// The shutdown deadline passes while the response stalls.
     Shutdown(Spot),
-    /// The process begins to leave while the answer goes on.
+    /// The graceful shutdown begins while the response continues.
     Drain(Spot),
 }
 
-/// How a client leaves.
+/// The way in which a client disconnects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Leave {
-    /// It closes.
+    /// It closes the connection.
     Close,
-    /// It resets.
+    /// It resets the connection.
     Reset,
-    /// It closes its own direction and reads on.
+    /// It half-closes the connection and reads on.
     HalfClose,
-    /// It stays and does nothing.
+    /// It stays connected and does nothing.
     Still,
 }
 
-/// What becomes of a body.
+/// A change of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// A byte is another one.
+    /// A byte is replaced.
     Byte(u8),
-    /// A byte is there that was not.
+    /// A byte is inserted.
     Inserted(u8),
-    /// A byte is missing.
+    /// A byte is removed.
     Removed,
-    /// An event is missing.
+    /// An event is removed.
     EventLost,
-    /// An event is there twice.
+    /// An event is repeated.
     EventDoubled,
-    /// An event comes after the next.
+    /// An event is swapped with the next.
     EventLate,
 }
 
-/// What makes a whole reply none.
+/// A reason for which a complete reply is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hollow {
     /// It is an empty object.
     Empty,
-    /// It says of itself that it is not finished.
+    /// Its status member says that it is not finished.
     Unfinished,
-    /// Nothing but the status says that it is none.
+    /// Only the HTTP status says that it is an error.
     Status(u16),
 }
 
-/// A place in something whose length is known later.
+/// A position in something whose length is known later.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Spot(u16);
 
 impl Spot {
-    /// The place within so many bytes; the end is one too.
+    /// The position within so many bytes; the end is a possible position.
     pub(crate) fn of(self, length: usize) -> usize {
         ((length + 1) * usize::from(self.0)) >> 16
     }
 }
 
 impl Fault {
-    /// The fault of this number in the campaign of this seed.
+    /// Draws the fault of this number in the campaign of this seed.
     pub(crate) fn draw(seed: u64, number: u64) -> Self {
         let dice = &mut Dice::new(seed, number);
         let client = *dice.one(&PROTOCOLS);
@@ -134,12 +134,12 @@ impl Fault {
         Self { number, client, upstream, stream, question, drawing, kind: Kind::draw(dice), pace: Pace::draw(dice) }
     }
 
-    /// What a client says, which is in the answer too.
+    /// The text of the request, which the reply repeats.
     pub(crate) fn nonce(&self) -> String {
         format!("nonce-{:08x}", self.number)
     }
 
-    /// What the upstream does.
+    /// The upstream's behaviour.
     pub(crate) fn play(&self, request: &Request) -> Play {
         match &self.kind {
             Kind::Scenario(scenario) => scenario.play(request),
@@ -172,23 +172,23 @@ impl Fault {
         }
     }
 
-    /// What an upstream answers with which nothing is wrong.
+    /// The reply of a conforming upstream.
     fn honest(&self, request: &Request) -> Play {
         let play = honest::answer(request);
         if self.client == Protocol::Images { self.drawing.lengthened(play) } else { play }
     }
 
-    /// Whether the upstream takes so long that a limit may come in between.
+    /// Returns true if the upstream is so slow that a timeout may expire.
     pub(crate) fn is_slow(&self) -> bool {
         !self.pace.pause.is_zero()
     }
 
-    /// Whether nobody can be asked.
+    /// Returns true if no connection to the upstream can be established.
     pub(crate) fn is_out_of_reach(&self) -> bool {
         matches!(self.kind, Kind::Refused | Kind::Unreachable)
     }
 
-    /// How many pictures a stream has.
+    /// The number of pictures in a stream.
     pub(crate) fn pictures(&self) -> u32 {
         self.drawing.count
     }
@@ -218,7 +218,7 @@ impl Kind {
         }
     }
 
-    /// One of the simulator's scenarios that come to an end, with numbers of its own.
+    /// Draws one of the simulator's finite scenarios, with random parameters.
     fn scenario(dice: &mut Dice) -> Scenario {
         loop {
             let name = dice.one(scenario::all()).template();
@@ -229,7 +229,7 @@ impl Kind {
         }
     }
 
-    /// What it is called in the summary.
+    /// Its name in the summary.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Nothing => "nothing",
@@ -251,7 +251,7 @@ impl Kind {
         }
     }
 
-    /// Whether what the upstream says means the same in every protocol, as far as it gets.
+    /// Returns true if the upstream's output means the same in every protocol, as far as it gets.
     pub(crate) fn keeps_words(&self) -> bool {
         match self {
             Self::Changed(..) | Self::Hollow(_) => false,
@@ -260,17 +260,17 @@ impl Kind {
         }
     }
 
-    /// Whether the upstream counts the tokens of all that it says.
+    /// Returns true if the upstream reports the tokens of everything it sends.
     pub(crate) fn counts_tokens(&self) -> bool {
         !matches!(self, Self::Scenario(scenario) if scenario.template() == "usage-missing")
     }
 
-    /// Whether any byte of the answer may be another one.
+    /// Returns true if any byte of the response may be changed.
     pub(crate) fn changes_bytes(&self) -> bool {
         matches!(self, Self::Changed(_, Change::Byte(_) | Change::Inserted(_) | Change::Removed))
     }
 
-    /// Whether the upstream falls silent in the midst of an honest answer.
+    /// Returns true if the upstream stalls in the middle of a conforming reply.
     pub(crate) fn stalls(&self) -> bool {
         match self {
             Self::Cut(_, cut) | Self::HeadCut(_, cut) => *cut == Cut::Hold,
@@ -279,7 +279,7 @@ impl Kind {
         }
     }
 
-    /// Whether an answer that the upstream brought to its end has to reach the client.
+    /// Returns true if a reply that the upstream completed has to reach the client.
     pub(crate) fn lets_through(&self) -> bool {
         match self {
             Self::Scenario(scenario) => !STRAYS.contains(&scenario.template()),
@@ -288,7 +288,7 @@ impl Kind {
         }
     }
 
-    /// Whether the answer has to be whole all the same.
+    /// Returns true if the response has to be complete in spite of the fault.
     pub(crate) fn is_harmless(&self) -> bool {
         match self {
             Self::Nothing | Self::Drain(_) => true,
@@ -330,7 +330,7 @@ impl Change {
         *dice.one(changes)
     }
 
-    /// The pieces of a body, changed.
+    /// Changes the pieces of a body.
     fn of(self, mut pieces: Vec<Vec<u8>>, spot: Spot) -> Vec<Vec<u8>> {
         if pieces.is_empty() {
             return pieces;
@@ -365,7 +365,7 @@ impl Change {
 }
 
 impl Hollow {
-    /// The plain reply of an honest upstream, made hollow.
+    /// The plain reply of a conforming upstream, made invalid.
     fn play(self, request: &Request) -> Play {
         let Reply::Json(honest, mut reply) = honest::plain(request) else { return honest::answer(request) };
         let status = match self {
@@ -383,7 +383,7 @@ impl Hollow {
     }
 }
 
-/// Takes away the word by which a reply of any protocol says that it is finished.
+/// Removes the member by which a reply of any protocol says that it is finished.
 fn unfinish(reply: &mut Value) {
     match reply["object"].as_str() {
         Some("response") => reply["status"] = "in_progress".into(),
@@ -413,9 +413,9 @@ const CAPACITIES: [usize; 5] = [64, 512, 4 << 10, 64 << 10, 1 << 20];
 const AT_ONCE: [usize; 4] = [7, 100, 4 << 10, 64 << 10];
 const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
 
-/// Scenarios without end: a clock that is paused would stand still for ever.
+/// Endless scenarios: a paused clock would never advance.
 const ENDLESS: [&str; 4] = ["endless-deltas", "endless-line", "endless-comments-N", "endless-empty-data-N"];
-/// Scenarios after which the answer is whole.
+/// Scenarios after which the response is complete.
 const HARMLESS: [&str; 14] = [
     "early-hints",
     "private-headers",
@@ -432,10 +432,10 @@ const HARMLESS: [&str; 14] = [
     "sse-multi-line",
     "hold-after-end",
 ];
-/// Scenarios whose answers mean another thing to each protocol, or nothing.
+/// Scenarios whose output means different things in each protocol, or nothing.
 const ODD: [&str; 4] = ["vllm", "delta-after-finish", "huge-index-N", "fault-N"];
-/// Scenarios whose answers leave their protocol, though the upstream brought them to their end: a relayed one at least
-/// need not be taken.
+/// Scenarios whose output leaves the protocol's grammar, though the upstream completed it: the relay at least need
+/// not accept it.
 const STRAYS: [&str; 13] = [
     "content-length-long",
     "huge-head",
@@ -452,7 +452,7 @@ const STRAYS: [&str; 13] = [
     "fault-N",
 ];
 
-/// What tests of the judge build faults of.
+/// Helpers with which tests of the judge build faults.
 #[cfg(test)]
 pub(crate) mod planted {
     use super::*;
@@ -462,14 +462,14 @@ pub(crate) mod planted {
     }
 
     impl Fault {
-        /// A question of this client to this upstream, over connections that nothing holds up.
+        /// A request of this client to this upstream, over connections without delays.
         pub(crate) fn planted(client: Protocol, upstream: Protocol, stream: bool, kind: Kind) -> Self {
             let pace = Pace { capacity: 1 << 20, at_once: 1 << 16, pieces: Vec::new(), pause: Duration::ZERO };
             let drawn = Self::draw(1, 7);
             Self { client, upstream, stream, question: Question::Text, kind, pace, ..drawn }
         }
 
-        /// The same with a pause before each piece of the answer.
+        /// The same with a pause before each piece of the response.
         pub(crate) fn slow(mut self) -> Self {
             self.pace.pause = Duration::from_secs(20);
             self

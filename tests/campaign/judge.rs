@@ -1,4 +1,4 @@
-//! What is owed after each fault.
+//! Checks the outcome of each fault against the requirements.
 
 mod answer;
 mod asked;
@@ -11,44 +11,43 @@ use crate::reading::Reading;
 use crate::said::Said;
 use crate::world::{Left, Seen};
 
-/// How an answer ended for its client.
+/// The end of a response, as its client saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Verdict {
-    /// A stream that said that it is whole.
+    /// A stream with the terminal event of a success.
     StreamWhole,
-    /// A stream that told its failure.
+    /// A stream with a failure event.
     StreamFailed,
     /// A plain reply.
     Reply,
-    /// A status that says that there is no answer.
+    /// An error status.
     Refused,
-    /// A plain reply that broke off.
+    /// A plain reply that was truncated.
     BrokenOff,
-    /// The client was not there to see it.
+    /// The client had disconnected.
     Unseen,
 }
 
 impl Verdict {
-    /// Whether the client has the whole answer.
+    /// Returns true if the client has the complete reply.
     fn is_success(self) -> bool {
         matches!(self, Self::StreamWhole | Self::Reply)
     }
 }
 
-/// A fault, and what was seen of it.
+/// A fault, and what was observed of it.
 struct Case<'a> {
     fault: &'a Fault,
     seen: &'a Seen,
-    /// The upstream's last answer.
+    /// The upstream's last response.
     said: &'a Said,
-    /// The content of it, if it is one of success by its status.
+    /// The content of it, if its status is one of success.
     theirs: Reading,
 }
 
-/// Holds what was seen against what is owed.
+/// Checks observations against requirements.
 ///
-/// # Panics
-/// When it is not what is owed.
+/// # Panics If a requirement is violated.
 pub(crate) fn judge(fault: &Fault, seen: &Seen, log: &str, panics: &[String]) -> Verdict {
     assert!(panics.is_empty(), "a task panicked: {}", panics.join("\n"));
     assert_eq!(seen.left, Left::default(), "something is left over");
@@ -89,12 +88,12 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Whether a limit in time may end what would have come to its end.
+    /// Returns true if a timeout may end a response that would have been completed.
     fn may_be_late(&self) -> bool {
         self.fault.is_slow() || matches!(self.fault.kind, Kind::Shutdown(_))
     }
 
-    /// Whether the words of the upstream can be compared with those of the client one by one.
+    /// Returns true if the upstream's text and the client's can be compared word for word.
     fn is_comparable(&self) -> bool {
         self.fault.kind.keeps_words()
     }

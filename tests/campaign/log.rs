@@ -1,4 +1,4 @@
-//! What the gateway logs, at its most talkative, kept for each thread until it was looked at.
+//! The gateway's log at the most verbose level, kept per thread until it is read.
 
 use std::cell::RefCell;
 use std::io;
@@ -19,7 +19,7 @@ pub(crate) fn keep() {
     });
 }
 
-/// What this thread has logged since it was last asked.
+/// Returns what this thread has logged since the last call.
 pub(crate) fn take() -> String {
     LINES.with(|lines| String::from_utf8_lossy(&std::mem::take(&mut *lines.borrow_mut())).into_owned())
 }

@@ -1,7 +1,8 @@
-//! Seeded faults, one after another, against a gateway in memory whose clock is paused. Run by `cargo xtask campaign`.
+//! Seeded faults, one after another, against a gateway in memory whose clock is paused. Run by `cargo xtask
+//! campaign`.
 //!
-//! A fault follows from the seed of the campaign and its number alone, so each can be repeated: `--only NUMBER`. After
-//! each, `judge` holds what the client, the upstream, the log and the metrics saw against what is owed.
+//! A fault follows from the seed of the campaign and its number alone, so that each can be repeated: `--only NUMBER`.
+//! After each, `judge` checks what the client, the upstream, the log and the metrics show against the requirements.
 
 #![allow(clippy::unwrap_used, reason = "a campaign fails where it stands")]
 
@@ -45,19 +46,19 @@ use crate::fault::Fault;
 use crate::summary::Summary;
 use crate::worlds::{BLOCK, Worlds};
 
-/// Puts seeded faults to the gateway.
+/// Runs seeded faults against the gateway.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// Another seed is another campaign.
+    /// The seed of the campaign.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many faults.
+    /// The number of faults.
     #[arg(long, default_value_t = 100_000)]
     faults: u64,
-    /// One fault alone, told in full.
+    /// Run a single fault and print all details.
     #[arg(long, value_name = "NUMBER")]
     only: Option<u64>,
-    /// How many at once; as many as there are cores without it.
+    /// The number of threads; as many as there are cores by default.
     #[arg(long)]
     jobs: Option<u64>,
     /// Write the summary to this file too.
@@ -75,18 +76,18 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     let code = match arguments.only {
-        Some(number) => tell(&arguments, number, &key),
+        Some(number) => print_details(&arguments, number, &key),
         None => run(&arguments, &key),
     };
-    // The system would clear it away too.
+    // The system removes it otherwise.
     let _ = std::fs::remove_file(&key);
     code
 }
 
-/// Puts every fault, and sums up.
+/// Runs every fault, and sums up.
 fn run(arguments: &Arguments, key: &Path) -> ExitCode {
     eprintln!("campaign: {} faults of seed {}", arguments.faults, arguments.seed);
-    let summary = put(arguments, key);
+    let summary = run_all(arguments, key);
     let page = page(arguments, &summary);
     println!("{page}");
     for (number, what) in summary.broken.iter().take(SHOWN) {
@@ -103,14 +104,14 @@ fn run(arguments: &Arguments, key: &Path) -> ExitCode {
     if is_whole && summary.broken.is_empty() && deviations.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Holds the shares of a summary against the committed ones.
+/// Compares the shares of a summary with the committed ones.
 fn differences(summary: &Summary) -> Result<(), String> {
     let deviations = shares::deviations(&summary.rows(), &shares::committed()?);
     if deviations.is_empty() { Ok(()) } else { Err(format!("other shares:\n  {}", deviations.join("\n  "))) }
 }
 
-/// Puts every fault, on as many threads as there are jobs. What a fault comes to does not depend on their number.
-fn put(arguments: &Arguments, key: &Path) -> Summary {
+/// Runs every fault, on as many threads as there are jobs. The result of a fault does not depend on their number.
+fn run_all(arguments: &Arguments, key: &Path) -> Summary {
     let cores = thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
     let next = AtomicU64::new(0);
     let mut summary = Summary::default();
@@ -119,7 +120,7 @@ fn put(arguments: &Arguments, key: &Path) -> Summary {
             let blocks = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed) * BLOCK);
             let mut summary = Summary::default();
             for first in blocks.take_while(|first| *first < arguments.faults) {
-                share(arguments, first, &mut summary, key);
+                run_block(arguments, first, &mut summary, key);
             }
             summary
         };
@@ -129,35 +130,36 @@ fn put(arguments: &Arguments, key: &Path) -> Summary {
     summary
 }
 
-/// Puts the block of faults that begins with this one.
-fn share(arguments: &Arguments, first: u64, summary: &mut Summary, key: &Path) {
+/// Runs the block of faults that begins with this one.
+fn run_block(arguments: &Arguments, first: u64, summary: &mut Summary, key: &Path) {
     let mut worlds = Worlds::new(key);
     for number in first..arguments.faults.min(first + BLOCK) {
         let fault = Fault::draw(arguments.seed, number);
-        match worlds.put(&fault) {
+        match worlds.run(&fault) {
             Ok(verdict) => summary.count(fault.kind.name(), verdict),
             Err(what) => {
                 let first = what.lines().next().unwrap_or_default();
-                eprintln!("fault {number} broke a promise (--seed {} --only {number}): {first}", arguments.seed);
+                eprintln!("fault {number} violated a requirement (--seed {} --only {number}): {first}", arguments.seed);
                 summary.broken.push((number, what));
             }
         }
-        if (number + 1).is_multiple_of(TOLD_EVERY) {
+        if (number + 1).is_multiple_of(PROGRESS_INTERVAL) {
             eprintln!("{} of {} faults", number + 1, arguments.faults);
         }
     }
 }
 
-/// Puts one fault and tells all about it. Those before it in its block are put too, so that it meets the same gateway.
-fn tell(arguments: &Arguments, number: u64, key: &Path) -> ExitCode {
+/// Runs one fault and prints all details. The faults before it in its block are run too, so that the gateway is in
+/// the same state.
+fn print_details(arguments: &Arguments, number: u64, key: &Path) -> ExitCode {
     let mut worlds = Worlds::new(key);
     for before in number - number % BLOCK..number {
-        // What came of it is told when it is asked for.
-        let _ = worlds.put(&Fault::draw(arguments.seed, before));
+        // Their results are printed on request only.
+        let _ = worlds.run(&Fault::draw(arguments.seed, before));
     }
     let fault = Fault::draw(arguments.seed, number);
     println!("{fault:#?}");
-    match worlds.put(&fault) {
+    match worlds.run(&fault) {
         Ok(verdict) => {
             println!("{verdict:?}");
             ExitCode::SUCCESS
@@ -174,37 +176,37 @@ fn page(arguments: &Arguments, summary: &Summary) -> String {
     format!("# Campaign\n\n`cargo xtask campaign --seed {seed} --faults {faults}`\n\n{summary}")
 }
 
-/// After so many faults a line is told.
-const TOLD_EVERY: u64 = 10_000;
-/// So many broken promises are told in full.
+/// The number of faults after which progress is printed.
+const PROGRESS_INTERVAL: u64 = 10_000;
+/// The number of violations that are printed in full.
 const SHOWN: usize = 20;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Puts the first faults of a seed.
+    /// Runs the first faults of a seed.
     fn first(faults: u64, seed: u64, jobs: Option<u64>) -> Summary {
         log::keep();
         panics::keep();
         let arguments = Arguments { seed, faults, only: None, jobs, write: None };
         let key = std::env::temp_dir().join(format!("sluicegate-campaign-{}-{seed}.key", std::process::id()));
         std::fs::write(&key, law::UPSTREAM_KEY).unwrap();
-        let summary = put(&arguments, &key);
+        let summary = run_all(&arguments, &key);
         std::fs::remove_file(&key).unwrap();
         assert_eq!(summary.faults(), faults);
         summary
     }
 
-    /// Streams that were begun end once and as they really ended, whatever goes wrong, and nothing is left over.
+    /// Streams that were started end once and as they really ended, under every fault, and nothing leaks.
     #[test]
     fn thousands_of_faults_break_no_promise() {
         let summary = first(3_000, 5, None);
-        assert_eq!(summary.broken, [], "faults that broke a promise");
+        assert_eq!(summary.broken, [], "faults that violated a requirement");
         assert_eq!(differences(&summary), Ok(()));
     }
 
-    /// A seed says all: the faults and how each of them ends, on however many threads.
+    /// The seed determines everything: the faults and how each of them ends, on any number of threads.
     #[test]
     fn the_same_seed_gives_the_same_summary() {
         let [one, other] = [1, 3].map(|jobs| first(300, u64::MAX, Some(jobs)));

@@ -1,4 +1,4 @@
-//! The counters of a gateway that the judge looks at.
+//! The counters of a gateway that the judge checks.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Metrics(BTreeMap<String, f64>);
 
-/// What one fault adds to them.
+/// The increments of one fault.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Counted {
     /// Requests by status and code: `200`, `502 upstream_error`.
@@ -18,19 +18,19 @@ pub(crate) struct Counted {
 }
 
 impl Metrics {
-    /// Reads them in Prometheus' text form.
+    /// Parses them in Prometheus' text format.
     pub(crate) fn read(text: &str) -> Self {
         let counters = text.lines().filter_map(|line| line.rsplit_once(' '));
         let counters = counters.filter(|(name, _)| READ.iter().any(|read| name.starts_with(read)));
         Self(counters.map(|(name, value)| (name.to_owned(), value.parse().unwrap_or(f64::NAN))).collect())
     }
 
-    /// Every panic that was counted.
+    /// The number of panics.
     pub(crate) fn panics(&self) -> f64 {
         self.0.get(PANICS).copied().unwrap_or_default()
     }
 
-    /// What was added since they were `old`.
+    /// The difference to an older state.
     pub(crate) fn since(&self, old: &Self) -> Counted {
         let mut counted = Counted::default();
         for (name, value) in &self.0 {
@@ -55,7 +55,7 @@ impl Counted {
     }
 }
 
-/// The value of a label; empty without it.
+/// The value of a label; empty if it is absent.
 fn label<'a>(name: &'a str, label: &str) -> &'a str {
     let value = name.split_once(&format!("{label}=\"")).and_then(|(_, rest)| rest.split('"').next());
     value.unwrap_or_default()
@@ -71,7 +71,7 @@ const READ: [&str; 4] = [REQUESTS, STREAMS, TOKENS, PANICS];
 mod tests {
     use super::*;
 
-    /// What was counted before is not counted again, and counters are told apart by what their labels mean.
+    /// Earlier counts are not counted again, and counters are distinguished by the meaning of their labels.
     #[test]
     fn only_what_was_added_is_counted() {
         let before = Metrics::read("sluicegate_requests_total{route=\"chat\",status=\"200\",code=\"\"} 2\n");

@@ -1,48 +1,49 @@
-//! What panics have said, those of tasks too, kept until it was looked at.
+//! Captures the messages of panics, including those of tasks, until they are read.
 
 use std::cell::RefCell;
 use std::sync::{Mutex, Once, PoisonError};
 
 thread_local! {
-    /// Of a thread that puts faults.
-    static SAID: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
+    /// Of a thread that runs faults.
+    static CAPTURED: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
 }
 
-/// Of threads that work for others, and so for a fault that may be any.
+/// Of helper threads, whose work may belong to any fault.
 static ELSEWHERE: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Keeps every panic from now on, instead of telling it. Tests tell it as well, since a test that fails panics.
+/// Captures every panic from now on, instead of printing it. In tests it is printed as well, since a failing test
+/// panics.
 pub(crate) fn keep() {
     static KEPT: Once = Once::new();
     KEPT.call_once(keep_all);
 }
 
 fn keep_all() {
-    let tell = std::panic::take_hook();
+    let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         if cfg!(test) {
-            tell(panic);
+            print(panic);
         }
         let panic = panic.to_string();
-        SAID.with_borrow_mut(|said| match said {
-            Some(said) => said.push(panic),
+        CAPTURED.with_borrow_mut(|captured| match captured {
+            Some(captured) => captured.push(panic),
             None => ELSEWHERE.lock().unwrap_or_else(PoisonError::into_inner).push(panic),
         });
     }));
 }
 
-/// What the panics of this thread, and of those that may work for it, have said since it was last asked.
+/// Returns the messages of the panics of this thread, and of those that may work for it, since the last call.
 pub(crate) fn take() -> Vec<String> {
-    let mut said = SAID.replace(Some(Vec::new())).unwrap_or_default();
-    said.append(&mut ELSEWHERE.lock().unwrap_or_else(PoisonError::into_inner));
-    said
+    let mut captured = CAPTURED.replace(Some(Vec::new())).unwrap_or_default();
+    captured.append(&mut ELSEWHERE.lock().unwrap_or_else(PoisonError::into_inner));
+    captured
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A task that panics takes nobody with it, and is told of all the same.
+    /// A panic of a task affects no other task, and is captured.
     #[test]
     fn a_panic_of_a_task_is_kept() {
         keep();
@@ -50,7 +51,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let task = runtime.block_on(async { tokio::spawn(async { panic!("a task fell") }).await });
         assert!(task.is_err());
-        let said = take();
-        assert!(said.len() == 1 && said[0].contains("a task fell"), "{said:?}");
+        let captured = take();
+        assert!(captured.len() == 1 && captured[0].contains("a task fell"), "{captured:?}");
     }
 }

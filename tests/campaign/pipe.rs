@@ -1,4 +1,4 @@
-//! Connections in memory, which can be reset.
+//! Connections in memory that can be reset.
 
 use std::io;
 use std::pin::Pin;
@@ -9,32 +9,32 @@ use std::task::{Context, Poll, ready};
 use simulator::Socket;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, DuplexStream, ReadBuf, duplex};
 
-/// One side of a connection. Dropping it closes it.
+/// One side of a connection. Dropping it closes the connection.
 pub(crate) struct Pipe {
     stream: DuplexStream,
-    /// Whether closing this side is a reset.
+    /// True if closing this side is a reset.
     resets: Arc<AtomicBool>,
-    /// Whether the other side's is.
+    /// True if closing the other side is a reset.
     is_reset: Arc<AtomicBool>,
-    /// Counts sides of the gateway's.
+    /// Counts sides of the gateway.
     _counted: Option<Counted>,
-    /// Keeps what this side writes.
+    /// Records what this side writes.
     recorder: Option<Recorder>,
 }
 
-/// Keeps what one side of a connection writes, on one tape after another.
+/// Records what one side of a connection writes, on one tape after another.
 #[derive(Clone, Default)]
 pub(crate) struct Recorder(Arc<Mutex<Tape>>);
 
 impl Recorder {
-    /// Puts in a new tape: what is written from now on is on it.
+    /// Starts a new tape, and returns it.
     pub(crate) fn next(&self) -> Tape {
         let tape = Tape::default();
         lock(&self.0).clone_from(&tape);
         tape
     }
 
-    /// The tape that is in it.
+    /// The current tape.
     fn tape(&self) -> Tape {
         lock(&self.0).clone()
     }
@@ -44,16 +44,16 @@ impl Recorder {
 #[derive(Clone, Default)]
 pub(crate) struct Tape(Arc<Mutex<Written>>);
 
-/// The bytes that were written, and how that ended.
+/// The bytes that were written, and how the connection ended.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Written {
     pub(crate) bytes: Vec<u8>,
-    /// Whether the side that wrote them closed the connection, or reset it.
+    /// True if the side that wrote them closed or reset the connection.
     pub(crate) is_closed: bool,
 }
 
 impl Tape {
-    /// All that is on it so far.
+    /// Everything that is on it so far.
     pub(crate) fn written(&self) -> Written {
         lock(&self.0).clone()
     }
@@ -71,7 +71,7 @@ fn lock<T>(place: &Mutex<T>) -> MutexGuard<'_, T> {
     place.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How many sides of connections the gateway holds.
+/// The number of connection sides that the gateway holds.
 #[derive(Clone, Default)]
 pub(crate) struct Count(Arc<AtomicUsize>);
 
@@ -89,7 +89,7 @@ impl Drop for Counted {
     }
 }
 
-/// Both sides of a new connection that holds so many bytes in each direction: the gateway's, and the other.
+/// Both sides of a new connection with this capacity in each direction: the gateway's, and the other.
 pub(crate) fn pair(capacity: usize, count: &Count) -> (Pipe, Pipe) {
     let (one, other) = duplex(capacity);
     let (here, there) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
@@ -106,7 +106,7 @@ pub(crate) fn pair(capacity: usize, count: &Count) -> (Pipe, Pipe) {
 }
 
 impl Pipe {
-    /// Keeps what this side writes from now on.
+    /// Records what this side writes from now on.
     pub(crate) fn recorded(self, recorder: Recorder) -> Self {
         Self { recorder: Some(recorder), ..self }
     }
@@ -117,13 +117,13 @@ impl Pipe {
         }
     }
 
-    /// Closes its own direction.
+    /// Half-closes the connection.
     pub(crate) async fn half_close(&mut self) {
-        // The other side may be gone.
+        // The other side may be closed already.
         let _ = self.stream.shutdown().await;
     }
 
-    /// Closes it with a reset.
+    /// Closes the connection with a reset.
     pub(crate) fn reset(self) {
         self.resets.store(true, Ordering::Relaxed);
     }
@@ -145,7 +145,7 @@ impl AsyncRead for Pipe {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = into.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, into))?;
-        // What was sent before a reset is read first, as from a socket.
+        // Data that was sent before a reset is read first, as from a socket.
         let is_end = into.filled().len() == before && into.remaining() > 0;
         if is_end && self.is_reset.load(Ordering::Relaxed) {
             return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));

@@ -1,4 +1,4 @@
-//! The content of an answer, read from its bytes alone: no type of the gateway's takes part.
+//! The content of a response, parsed from its bytes without any type of the gateway's.
 
 mod events;
 mod reply;
@@ -11,47 +11,48 @@ use simulator::Protocol;
 
 pub(crate) use self::events::events;
 
-/// The body of an answer with status 200, up to its end.
+/// The content of the body of a response with status 200, up to its end.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Reading {
     pub(crate) end: End,
-    /// Thoughts, texts, refusals and arguments, in order. Of Images the pictures.
+    /// Reasoning, texts, refusals and arguments, in order. For Images the pictures.
     pub(crate) words: String,
-    /// Whether the limit on the output cut it.
+    /// True if the output limit truncated it.
     pub(crate) is_cut: bool,
-    /// Whether it says that it is not all of the answer, be it for that reason or another.
+    /// True if it says that it is incomplete, for that reason or another.
     pub(crate) is_incomplete: bool,
     pub(crate) usage: Option<Usage>,
     /// Every model that it names.
     pub(crate) models: BTreeSet<String>,
-    /// How many events it has before its end.
+    /// The number of events before its end.
     pub(crate) events: usize,
-    /// Whether events come after its end.
+    /// True if there are events after its end.
     pub(crate) has_more: bool,
 }
 
-/// The end of an answer.
+/// The end of a response.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum End {
-    /// None: it breaks off.
+    /// None: it is truncated.
     #[default]
     Missing,
     /// The terminal event of a success, or a finished reply.
     Success,
-    /// A failure with its code, or something that is not of the protocol, without one.
+    /// A failure with its code, or data outside of the protocol, without one.
     Failure(Option<String>),
 }
 
-/// Tokens.
+/// Token counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
-    /// Those from a cache among them.
+    /// Including those from a cache.
     pub(crate) input: u64,
     pub(crate) output: u64,
 }
 
 impl Reading {
-    /// Reads a body, which is a JSON object or else a stream of events. A success is one only of `pictures` pictures.
+    /// Parses a body, which is a JSON object or else a stream of events. It is only a success with `pictures`
+    /// pictures.
     pub(crate) fn of(protocol: Protocol, body: &[u8], is_whole: bool, pictures: u32) -> Self {
         match json(body) {
             Ok(reply @ Value::Object(_)) if is_whole => reply::read(protocol, &reply),
@@ -66,12 +67,12 @@ impl Reading {
 }
 
 impl Usage {
-    /// Reads the counts of any protocol.
+    /// Parses the counts of any protocol.
     fn of(counts: &Value) -> Option<Self> {
         counts.is_object().then(|| Self::with(counts, Self::default()))
     }
 
-    /// The same, with `other` for those that are left out.
+    /// The same, with `other` for those that are absent.
     fn with(counts: &Value, other: Self) -> Self {
         let count = |names: &[&str]| names.iter().find_map(|name| counts[*name].as_u64());
         let cached = ["cache_read_input_tokens", "cache_creation_input_tokens"].map(|name| count(&[name]));
@@ -133,7 +134,7 @@ fn failure(object: &Value) -> Option<End> {
     Some(End::Failure(code.map(str::to_owned)))
 }
 
-/// The texts of the members of these names.
+/// The texts of the members with these names.
 fn texts<'a>(object: &'a Value, names: &'a [&str]) -> impl Iterator<Item = &'a str> {
     names.iter().filter_map(|name| object[*name].as_str())
 }

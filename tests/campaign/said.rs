@@ -1,28 +1,28 @@
-//! What an upstream said, read from the bytes that it wrote: a client may be told success only of this.
+//! The response of an upstream, parsed from the bytes that it wrote: a client may only see a success if this is one.
 
 use crate::pipe::Written;
 
-/// An answer, as its framing has it.
+/// A response, delimited by its framing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Said {
-    /// 0 without a whole head.
+    /// 0 without a complete head.
     pub(crate) status: u16,
     pub(crate) body: Vec<u8>,
-    /// Whether the body came to the end that its head speaks of.
+    /// True if the body is complete by its framing.
     pub(crate) is_whole: bool,
-    /// Whether the upstream itself closed or reset the connection.
+    /// True if the upstream itself closed or reset the connection.
     pub(crate) is_closed: bool,
 }
 
 impl Said {
-    /// Reads the first answer among what was written, which may be anything.
+    /// Parses the first response in what was written, which may be any bytes.
     pub(crate) fn read(written: &Written) -> Self {
         let mut bytes = &written.bytes[..];
         while let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
             let head = String::from_utf8_lossy(&bytes[..end]).to_ascii_lowercase();
             bytes = &bytes[end + 4..];
             let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_default();
-            // Hints come before the answer.
+            // Informational responses precede the final one.
             if !(100..200).contains(&status) {
                 let (body, is_whole) = framed(&head, bytes);
                 return Self { status, body, is_whole, is_closed: written.is_closed };
@@ -31,7 +31,8 @@ impl Said {
         Self { is_closed: written.is_closed, ..Self::default() }
     }
 
-    /// Whether the upstream neither finished its answer nor ended the connection: it was waited for.
+    /// Returns true if the upstream neither finished its response nor closed the connection, so that the gateway
+    /// waited for it.
     pub(crate) fn is_silent(&self) -> bool {
         !self.is_whole && !self.is_closed
     }
@@ -41,7 +42,7 @@ impl Said {
     }
 }
 
-/// The body behind a head, and whether all of it is there.
+/// The body after a head, and whether all of it is there.
 fn framed(head: &str, bytes: &[u8]) -> (Vec<u8>, bool) {
     let header = |name: &str| head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim);
     if header("transfer-encoding") == Some("chunked") {
@@ -77,7 +78,7 @@ fn chunks(mut rest: &[u8]) -> (Vec<u8>, bool) {
 mod tests {
     use super::*;
 
-    /// What stands behind the framed body was never said, and hints before the answer are none.
+    /// Bytes after the framed body are ignored, and informational responses are skipped.
     #[test]
     fn an_answer_is_what_its_framing_says() {
         let read = |bytes: &str| {
@@ -95,7 +96,7 @@ mod tests {
         assert_eq!(read("220 mail"), (0, String::new(), false));
     }
 
-    /// An upstream is waited for as long as it has neither finished its answer nor closed the connection.
+    /// The gateway waits for an upstream as long as it has neither finished its response nor closed the connection.
     #[test]
     fn an_upstream_that_closed_is_not_silent() {
         let silent = |bytes: &str, is_closed| Said::read(&Written { bytes: bytes.into(), is_closed }).is_silent();

@@ -1,5 +1,5 @@
-//! How often each kind of fault ends how, held against the committed table: a gateway that answers 502 whenever it is in
-//! doubt breaks no single promise.
+//! Compares the distribution of outcomes for each kind of fault with the committed table: a gateway that answers 502
+//! whenever it is in doubt violates no single requirement.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,8 +12,7 @@ const LOG: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/LOG.md");
 
 /// The counts of the committed table, by kind.
 ///
-/// # Errors
-/// When there is no such table, or it has other columns.
+/// # Errors If there is no such table, or it has other columns.
 pub(crate) fn committed() -> Result<BTreeMap<String, Counts>, String> {
     let text = fs::read_to_string(Path::new(LOG)).map_err(|error| format!("LOG.md: {error}"))?;
     parse(&text).map_err(|error| format!("LOG.md: {error}; {AGAIN}"))
@@ -39,7 +38,7 @@ fn counts(cells: &[&str]) -> Result<Counts, String> {
     counts.ok_or_else(|| format!("the row of '{}' is no row of counts", cells[0]))
 }
 
-/// Each share that differs by more than chance, in words.
+/// Describes each share that differs by more than chance.
 pub(crate) fn deviations(found: &BTreeMap<String, Counts>, committed: &BTreeMap<String, Counts>) -> Vec<String> {
     let mut deviations = Vec::new();
     for kind in found.keys().filter(|kind| !committed.contains_key(*kind)) {
@@ -58,7 +57,7 @@ pub(crate) fn deviations(found: &BTreeMap<String, Counts>, committed: &BTreeMap<
     deviations
 }
 
-/// The words for a share that differs, given as a part and the whole that it is of.
+/// The message for a share that differs, given as a part and its total.
 fn deviation(kind: &str, column: &str, found: [u64; 2], committed: [u64; 2]) -> Option<String> {
     let share = |[part, whole]: [u64; 2]| part as f64 / whole as f64;
     let tolerance = tolerance(found, committed)?;
@@ -72,8 +71,8 @@ fn deviation(kind: &str, column: &str, found: [u64; 2], committed: [u64; 2]) -> 
     })
 }
 
-/// By how much two samples of the same share differ at most, but for a chance of one in ten thousand million
-/// (Bernstein's inequality). Nothing can be said without both samples.
+/// The largest difference between two samples of the same share, except with a probability of one in ten thousand
+/// million (Bernstein's inequality). Returns `None` if a sample is empty.
 fn tolerance(one: [u64; 2], other: [u64; 2]) -> Option<f64> {
     let [part, whole] = [one[0] + other[0], one[1] + other[1]].map(|count| count as f64);
     if one[1] == 0 || other[1] == 0 {
@@ -85,9 +84,9 @@ fn tolerance(one: [u64; 2], other: [u64; 2]) -> Option<f64> {
     Some(linear + (linear * linear + 2.0 * share * (1.0 - share) * DOUBT / trials).sqrt())
 }
 
-/// The logarithm of two divided by that chance.
+/// The logarithm of two divided by that probability.
 const DOUBT: f64 = 23.7;
-/// What to do when the deviation is meant.
+/// The remedy for an intended deviation.
 const AGAIN: &str =
     "if that is meant, write LOG.md anew with `cargo xtask campaign --seed 2026 --faults 1000000 --write`";
 
@@ -118,8 +117,8 @@ mod tests {
         assert!(committed().unwrap().contains_key("answer reset"));
     }
 
-    /// A tenth of the answers of an upstream with which nothing is wrong become a 502: no promise is broken, and the
-    /// shares tell, at 20,000 faults of which 900 are of this kind.
+    /// A tenth of the responses of a correct upstream become a 502: no requirement is violated, but the shares show
+    /// it, at 20,000 faults of which 900 are of this kind.
     #[test]
     fn answers_that_turn_into_refusals_are_noticed() {
         let committed = parse(TABLE).unwrap();
@@ -132,7 +131,7 @@ mod tests {
         assert!(found.iter().all(|told| told.starts_with("nothing, st")), "{found:?}");
     }
 
-    /// A kind that the table lacks, and one that never came, are deviations too.
+    /// A kind that the table lacks, and one that never occurred, are deviations too.
     #[test]
     fn kinds_are_compared_as_well() {
         let committed = parse(TABLE).unwrap();
@@ -146,7 +145,7 @@ mod tests {
         assert!(found[1].starts_with("nothing, faults: 0.00 % (0 of 113627)"), "{found:?}");
     }
 
-    /// Two samples of one share, drawn a million times over, never differ by more than is allowed.
+    /// Two samples of one share, drawn a million times, never differ by more than the tolerance.
     #[test]
     fn chance_alone_is_no_deviation() {
         let dice = &mut crate::dice::Dice::new(1, 1);
@@ -161,7 +160,7 @@ mod tests {
         }
     }
 
-    /// What is allowed shrinks with the number of faults: two points of a half at 20,000 against a million.
+    /// The tolerance shrinks with the number of faults: two percentage points of a half at 20,000 against a million.
     #[test]
     fn many_faults_allow_little() {
         let allowed = |faults| 100.0 * tolerance([faults / 2, faults], [500_000, 1_000_000]).unwrap();

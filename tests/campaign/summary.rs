@@ -5,11 +5,11 @@ use std::fmt;
 
 use crate::judge::Verdict;
 
-/// How often each kind of fault ended how.
+/// The number of faults of each kind with each outcome.
 #[derive(Default)]
 pub(crate) struct Summary {
     kinds: BTreeMap<&'static str, BTreeMap<Verdict, u64>>,
-    /// What is not as it is owed: the number of the fault, and what was found.
+    /// Violations: the number of the fault, and the message.
     pub(crate) broken: Vec<(u64, String)>,
 }
 
@@ -19,7 +19,7 @@ impl Summary {
         *self.kinds.entry(kind).or_default().entry(verdict).or_default() += 1;
     }
 
-    /// Takes in what another thread has counted.
+    /// Adds the counts of another thread.
     pub(crate) fn merge(&mut self, other: Self) {
         for (kind, verdicts) in other.kinds {
             for (verdict, count) in verdicts {
@@ -35,11 +35,11 @@ impl Summary {
     }
 }
 
-/// How often something ended in each way, in the order of [`COLUMNS`].
+/// The number of faults with each outcome, in the order of [`COLUMNS`].
 pub(crate) type Counts = [u64; COLUMNS.len()];
 
 impl Summary {
-    /// How many faults there were.
+    /// The total number of faults.
     pub(crate) fn faults(&self) -> u64 {
         self.rows().values().flatten().sum::<u64>() + self.broken.len() as u64
     }
@@ -74,7 +74,7 @@ impl fmt::Display for Summary {
     }
 }
 
-/// The ways in which an answer ends, with their heads in the table.
+/// The outcomes, with their headings in the table.
 pub(crate) const COLUMNS: [(Verdict, &str); 6] = [
     (Verdict::StreamWhole, "stream whole"),
     (Verdict::StreamFailed, "stream failed"),

@@ -1,4 +1,4 @@
-//! What a client does at the gateway, as the fault has it.
+//! The client's side of a fault.
 
 use std::time::Duration;
 
@@ -9,27 +9,27 @@ use crate::client::{self, Response};
 use crate::fault::{Fault, Kind, Leave};
 use crate::pipe::Pipe;
 
-/// What a client did, and what it got for it.
+/// The actions of a client, and the response it got.
 #[derive(Default)]
 pub(crate) struct Client {
-    /// What it read.
+    /// The response that it read.
     pub(crate) response: Option<Response>,
-    /// Whether it stayed to the end.
+    /// True if it stayed to the end.
     pub(crate) stayed: bool,
-    /// Whether the head of its request was sent.
+    /// True if the head of its request was sent.
     pub(crate) sent_head: bool,
-    /// Whether all of it was.
+    /// True if all of its request was sent.
     pub(crate) sent_whole: bool,
 }
 
 impl Client {
-    /// A client that sent its request and stayed for all of the answer.
+    /// A client that sent its request and read the complete response.
     fn answered(bytes: &[u8]) -> Self {
         Self { response: Response::parse(bytes), stayed: true, sent_head: true, sent_whole: true }
     }
 }
 
-/// Asks over `pipe`, and reads the answer as far as the fault lets it.
+/// Sends a request over `pipe`, and reads the response as far as the fault permits.
 pub(crate) async fn visit(pipe: Pipe, fault: &Fault, inside: &EmbeddedGateway) -> Client {
     let request = client::request(fault);
     match fault.kind {
@@ -38,10 +38,10 @@ pub(crate) async fn visit(pipe: Pipe, fault: &Fault, inside: &EmbeddedGateway) -
     }
 }
 
-/// Sends the request up to a place, and leaves; reads the answer where it still can.
+/// Sends the request up to a position, and disconnects; reads the response where it still can.
 async fn upload(mut pipe: Pipe, request: &[u8], end: usize, how: Leave, at_once: usize) -> Client {
     let head = request.windows(4).position(|window| window == b"\r\n\r\n").map_or(0, |at| at + 4);
-    // The gateway may have answered and closed before.
+    // The gateway may have answered and closed already.
     let _ = client::write(&mut pipe, &request[..end], at_once).await;
     let sent_whole = end == request.len();
     let stayed = sent_whole && how == Leave::Still;
@@ -60,10 +60,10 @@ async fn upload(mut pipe: Pipe, request: &[u8], end: usize, how: Leave, at_once:
     Client { response, stayed, sent_head: end >= head, sent_whole }
 }
 
-/// Sends the whole request, and reads.
+/// Sends the complete request, and reads.
 async fn ask(mut pipe: Pipe, request: &[u8], fault: &Fault, inside: &EmbeddedGateway) -> Client {
     let at_once = fault.pace.at_once;
-    // The gateway may have answered and closed before.
+    // The gateway may have answered and closed already.
     let _ = client::write(&mut pipe, request, at_once).await;
     let mut bytes = Vec::new();
     match fault.kind {
@@ -74,7 +74,7 @@ async fn ask(mut pipe: Pipe, request: &[u8], fault: &Fault, inside: &EmbeddedGat
         }
         Kind::Shutdown(spot) => {
             let enough = spot.of(LONG);
-            // What is held back does not come before the end of the process.
+            // Data that the upstream holds back does not arrive before the process exits.
             let begun = timeout(SETTLED, client::read_into(&mut bytes, &mut pipe, at_once, enough)).await;
             inside.cut();
             if begun.is_ok() && bytes.len() < enough {
@@ -91,10 +91,10 @@ async fn ask(mut pipe: Pipe, request: &[u8], fault: &Fault, inside: &EmbeddedGat
     Client::answered(&bytes)
 }
 
-/// Leaves in the midst of an answer.
+/// Disconnects in the middle of a response.
 async fn go(mut pipe: Pipe, how: Leave) {
     match how {
-        // It reads nothing, and waits until the gateway has given up.
+        // It reads nothing, and waits until the gateway has timed out.
         Leave::Still => sleep(GIVEN_UP).await,
         Leave::Reset => pipe.reset(),
         Leave::HalfClose => pipe.half_close().await,
@@ -102,9 +102,9 @@ async fn go(mut pipe: Pipe, how: Leave) {
     }
 }
 
-/// Everything is back after so long.
+/// The time after which all resources are released.
 pub(crate) const SETTLED: Duration = Duration::from_secs(1);
-/// A client that takes nothing has been given up after so long, and the stream behind it too.
+/// The time after which a client that reads nothing has timed out, and the stream behind it too.
 const GIVEN_UP: Duration = Duration::from_secs(700);
-/// About the length of an answer.
+/// About the length of a response.
 const LONG: usize = 4_000;

@@ -1,4 +1,4 @@
-//! A gateway in memory with its upstreams, and one fault after another put to it.
+//! A gateway in memory with its upstreams, against which one fault after another is run.
 
 use std::future::pending;
 use std::io;
@@ -24,58 +24,58 @@ use crate::visit::{Client, SETTLED, visit};
 /// A gateway with its upstreams.
 pub(crate) struct World {
     inside: EmbeddedGateway,
-    stage: Arc<Stage>,
-    /// The sides of connections that the gateway holds.
+    shared: Arc<Shared>,
+    /// The connection sides that the gateway holds.
     held: Count,
     /// The metrics after the last fault.
     metrics: Metrics,
 }
 
-/// What one fault came to.
+/// The observations of one fault.
 pub(crate) struct Seen {
     /// What the client sent and read.
     pub(crate) client: Client,
-    /// Each request that the upstream saw, with its answer.
+    /// Each request that the upstream received, with its response.
     pub(crate) asked: Vec<Asked>,
-    /// What the metrics have more than before.
+    /// The increments of the metrics.
     pub(crate) counted: Counted,
-    /// What is left over when all is over.
+    /// The resources that remain in the end.
     pub(crate) left: Left,
 }
 
 impl Seen {
-    /// The upstream's last answer, as far as it came.
+    /// The upstream's last response, as far as it was sent.
     pub(crate) fn said(&self) -> &Said {
         self.asked.last().map_or(&NO_ANSWER, |asked| &asked.said)
     }
 }
 
-/// A request that an upstream saw.
+/// A request that an upstream received.
 pub(crate) struct Asked {
     pub(crate) request: Request,
-    /// The answer, as far as it came.
+    /// The response, as far as it was sent.
     pub(crate) said: Said,
-    /// What had been written to the client when the request came.
+    /// The bytes that had been written to the client when the request arrived.
     pub(crate) written_before: Vec<u8>,
 }
 
-/// What should be nothing.
+/// Resources that should all be released.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Left {
     pub(crate) permits: usize,
     pub(crate) connections: usize,
     pub(crate) tasks: usize,
     pub(crate) panics: f64,
-    /// It took longer than every limit together.
+    /// True if it took longer than all timeouts together.
     pub(crate) hung: bool,
 }
 
-/// Where the upstreams play.
-struct Stage {
+/// The state that the upstreams share.
+struct Shared {
     fault: Mutex<Option<Fault>>,
-    /// What is written to the client.
+    /// Records what is written to the client.
     to_client: Mutex<Tape>,
-    /// Keep what is written to the gateway over each of its connections, in the order in which it opened them.
+    /// Record what is written to the gateway over each of its connections, in the order in which it opened them.
     recorders: Mutex<Vec<Recorder>>,
     /// The requests of this fault.
     asked: Mutex<Vec<Pending>>,
@@ -83,7 +83,7 @@ struct Stage {
     upstream: Detached,
 }
 
-/// A request whose answer may still be on its way.
+/// A request whose response may still be in progress.
 #[derive(Clone)]
 struct Pending {
     request: Request,
@@ -92,14 +92,15 @@ struct Pending {
 }
 
 impl World {
-    /// A gateway whose key for its upstreams stands in this file.
+    /// A gateway whose key for its upstreams is in this file.
     pub(crate) fn new(key: &Path) -> Self {
         let held = Count::default();
-        let stage = Arc::new_cyclic(|stage| {
-            let stage = Weak::<Stage>::clone(stage);
-            let behave = move |request: &Request| stage.upgrade().map_or_else(Play::new, |stage| stage.play(request));
+        let shared = Arc::new_cyclic(|shared| {
+            let shared = Weak::<Shared>::clone(shared);
+            let behave =
+                move |request: &Request| shared.upgrade().map_or_else(Play::new, |shared| shared.play(request));
             let upstream = Detached::new(behave);
-            Stage {
+            Shared {
                 fault: Mutex::default(),
                 to_client: Mutex::default(),
                 recorders: Mutex::default(),
@@ -108,27 +109,27 @@ impl World {
                 upstream,
             }
         });
-        let network = Network { dialer: Arc::new(Dialer(Arc::clone(&stage))), ..Network::default() };
+        let network = Network { dialer: Arc::new(Dialer(Arc::clone(&shared))), ..Network::default() };
         let inside =
             EmbeddedGateway::new(&config(key), network).unwrap_or_else(|error| panic!("the configuration: {error}"));
-        Self { inside, stage, held, metrics: Metrics::default() }
+        Self { inside, shared, held, metrics: Metrics::default() }
     }
 
-    /// Lets one fault happen.
-    pub(crate) async fn suffer(&mut self, fault: &Fault) -> Seen {
-        set(&self.stage.fault, Some(fault.clone()));
-        set(&self.stage.asked, Vec::new());
-        let exchange = timeout(FOR_EVER, self.exchange(fault)).await;
+    /// Runs one fault.
+    pub(crate) async fn run_fault(&mut self, fault: &Fault) -> Seen {
+        set(&self.shared.fault, Some(fault.clone()));
+        set(&self.shared.asked, Vec::new());
+        let exchange = timeout(MAX_DURATION, self.exchange(fault)).await;
         let hung = exchange.is_err();
-        // Connections wait for a next request for a while; then nothing may be left.
+        // Idle connections are kept for a while; then nothing may be left.
         sleep(SETTLED).await;
         let permits = self.inside.in_flight();
-        sleep(FORGOTTEN).await;
+        sleep(POOL_EXPIRY).await;
         let metrics = Metrics::read(&self.inside.metrics());
         let old = std::mem::replace(&mut self.metrics, metrics);
         Seen {
             client: exchange.unwrap_or_default(),
-            asked: get(&self.stage.asked).into_iter().map(Pending::ended).collect(),
+            asked: get(&self.shared.asked).into_iter().map(Pending::ended).collect(),
             counted: self.metrics.since(&old),
             left: Left {
                 permits,
@@ -140,18 +141,18 @@ impl World {
         }
     }
 
-    /// Lets a client come, as the fault has it.
+    /// Runs the client's side of the fault.
     async fn exchange(&self, fault: &Fault) -> Client {
         let (ours, client) = pair(fault.pace.capacity, &self.held);
         let recorder = Recorder::default();
-        set(&self.stage.to_client, recorder.next());
+        set(&self.shared.to_client, recorder.next());
         let (inside, ours) = (self.inside.clone(), ours.recorded(recorder));
         tokio::spawn(async move { inside.serve(ours).await });
         visit(client, fault, &self.inside).await
     }
 }
 
-impl Stage {
+impl Shared {
     fn play(&self, request: &Request) -> Play {
         let Some(fault) = get(&self.fault) else { return Play::new() };
         // Connections are numbered in the order in which they were opened.
@@ -170,7 +171,7 @@ impl Stage {
 }
 
 impl Pending {
-    /// The request with all of its answer.
+    /// The request with its complete response.
     fn ended(self) -> Asked {
         let Self { request, answer, written_before } = self;
         Asked { request, said: Said::read(&answer.written()), written_before }
@@ -178,7 +179,7 @@ impl Pending {
 }
 
 /// The network of a gateway in memory.
-struct Dialer(Arc<Stage>);
+struct Dialer(Arc<Shared>);
 
 impl Dial for Dialer {
     fn dial(&self, _: SocketAddr) -> BoxFuture<'_, io::Result<Box<dyn Connection>>> {
@@ -191,8 +192,8 @@ impl Dial for Dialer {
             }
             let capacity = fault.map_or(1, |fault| fault.pace.capacity);
             let (ours, theirs) = pair(capacity, &self.0.held);
-            let (stage, theirs) = (Arc::clone(&self.0), theirs.recorded(self.0.recorder()));
-            tokio::spawn(async move { stage.upstream.serve(theirs).await });
+            let (shared, theirs) = (Arc::clone(&self.0), theirs.recorded(self.0.recorder()));
+            tokio::spawn(async move { shared.upstream.serve(theirs).await });
             Ok(Box::new(ours) as Box<dyn Connection>)
         })
     }
@@ -229,11 +230,11 @@ fn lock<T>(place: &Mutex<T>) -> MutexGuard<'_, T> {
     place.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The answer of nobody.
+/// The response if no request was received.
 static NO_ANSWER: Said = Said { status: 0, body: Vec::new(), is_whole: false, is_closed: false };
 /// The name of each model at its upstream.
 pub(crate) const THEIR_MODEL: &str = "their-model";
-/// Longer than all limits of a request together.
-const FOR_EVER: Duration = Duration::from_secs(3_600);
-/// So long idle connections to upstreams are kept at most.
-const FORGOTTEN: Duration = Duration::from_secs(100);
+/// Longer than all timeouts of a request together.
+const MAX_DURATION: Duration = Duration::from_secs(3_600);
+/// Longer than idle connections to upstreams are kept.
+const POOL_EXPIRY: Duration = Duration::from_secs(100);

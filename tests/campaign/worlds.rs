@@ -1,4 +1,4 @@
-//! Gateways, one after another.
+//! A sequence of gateways.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -10,20 +10,20 @@ use crate::judge::{Verdict, judge};
 use crate::world::World;
 use crate::{log, panics};
 
-/// A gateway for a block of faults, replaced by a new one when it has ended.
+/// A gateway for a block of faults, replaced by a new one after the block or when it has ended.
 pub(crate) struct Worlds<'a> {
     key: &'a Path,
     current: Option<(Runtime, World)>,
 }
 
 impl<'a> Worlds<'a> {
-    /// Without a gateway so far; the key for its upstreams stands in the file `key`.
+    /// Starts without a gateway; the key for its upstreams is in the file `key`.
     pub(crate) fn new(key: &'a Path) -> Self {
         Self { key, current: None }
     }
 
-    /// Puts a fault to the gateway; what is not as it is owed, as a message.
-    pub(crate) fn put(&mut self, fault: &Fault) -> Result<Verdict, String> {
+    /// Runs a fault against the gateway; returns violations as a message.
+    pub(crate) fn run(&mut self, fault: &Fault) -> Result<Verdict, String> {
         let (runtime, world) = self.current.get_or_insert_with(|| {
             let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
             let world = World::new(self.key);
@@ -32,7 +32,7 @@ impl<'a> Worlds<'a> {
         log::take();
         panics::take();
         let verdict = catch_unwind(AssertUnwindSafe(|| {
-            let seen = runtime.block_on(world.suffer(fault));
+            let seen = runtime.block_on(world.run_fault(fault));
             judge(fault, &seen, &log::take(), &panics::take())
         }));
         if verdict.is_err() || matches!(fault.kind, Kind::Shutdown(_) | Kind::Drain(_)) {
@@ -42,6 +42,6 @@ impl<'a> Worlds<'a> {
     }
 }
 
-/// So many faults are put to the same gateway, unless it ends. What a fault comes to may depend on those before it: an
-/// upstream that has failed often is not asked twice.
+/// The number of faults for the same gateway, unless it ends. The result of a fault may depend on those before it:
+/// after many failures the circuit breaker prevents retries.
 pub(crate) const BLOCK: u64 = 100;

@@ -1,4 +1,4 @@
-//! What only shows with two gateways.
+//! Tests that are specific to two gateways.
 
 use std::net::Shutdown;
 

@@ -1,4 +1,4 @@
-//! A gateway in front of another, as one server to the tests.
+//! A gateway in front of another, with the interface of a single server.
 
 #[path = "../black_box/server.rs"]
 #[allow(dead_code, reason = "the helpers of more tests than these")]
@@ -14,11 +14,11 @@ pub(crate) use self::single::{IMAGES, MESSAGES, TEXT};
 use crate::client::{Request, Response};
 
 /// Two gateways in a row. The models of the outer one are all served by the inner one, each over one protocol; the
-/// model that clients ask by two protocols has two outer ones, so that each of them is relayed.
+/// model that clients use with two protocols has two outer gateways, so that each of them is relayed.
 pub(crate) struct Server {
     outer: Single,
     outer_of_chat: Single,
-    /// With the embedded engines.
+    /// The gateway with the embedded engines.
     inner: Single,
 }
 
@@ -29,12 +29,12 @@ impl Server {
         SHARED.get_or_init(|| Self::configured(""))
     }
 
-    /// A server of its own whose outer gateways have this configuration.
+    /// Starts a separate server whose outer gateways have this configuration.
     pub(crate) fn configured(config: &str) -> Self {
         Self::before(Single::configured("[local]\nthreads = 2\n"), config)
     }
 
-    /// A server of its own before the embedded image engine alone: no weights are loaded.
+    /// Starts a separate server with only the embedded image engine: no weights are loaded.
     pub(crate) fn drawing(config: &str) -> Self {
         Self::before(Single::drawing(""), config)
     }
@@ -52,12 +52,12 @@ impl Server {
         Request::post(path, body).bearer(key).send(self.outer(path).address())
     }
 
-    /// The outer gateway that relays what is asked there.
+    /// The outer gateway that relays requests to this path.
     pub(crate) fn outer(&self, path: &str) -> &Single {
         if path == "/v1/chat/completions" { &self.outer_of_chat } else { &self.outer }
     }
 
-    /// Waits until no permit is out, outside and inside.
+    /// Waits until no permit is in use in any of the gateways.
     #[track_caller]
     pub(crate) fn await_quiet(&self) {
         [&self.outer, &self.outer_of_chat, &self.inner].into_iter().for_each(Single::await_quiet);

@@ -1,4 +1,4 @@
-//! A: who is let in, and for how long.
+//! A: authentication, model permissions and key revocation.
 
 use std::fs;
 
@@ -11,7 +11,8 @@ use crate::house::{self, CLIENT_KEY, House, PROTOCOLS, word};
 use crate::question::{RED, ask};
 use crate::server::{await_that, binary};
 
-/// On every endpoint a model beside the patterns of the key is 403 and an unknown one 404, before anybody is asked.
+/// On every endpoint a model that the key does not allow is refused with 403 and an unknown model with 404, before
+/// any request is sent upstream.
 #[test]
 fn a06_every_endpoint_asks_for_the_models_of_a_key() {
     let simulator = Simulator::honest().unwrap();
@@ -51,7 +52,7 @@ fn a06_every_endpoint_asks_for_the_models_of_a_key() {
     }
 }
 
-/// Every route that the gateway describes asks for a key before it does anything else.
+/// Every route in the OpenAPI document requires a key before it does anything else.
 #[test]
 fn a07_every_route_that_is_described_asks_for_a_key() {
     let (house, simulator) = honest_house();
@@ -78,10 +79,10 @@ fn a07_every_route_that_is_described_asks_for_a_key() {
         }
     }
     assert_eq!(routes, 8);
-    assert!(simulator.requests().is_empty(), "nobody is asked anything");
+    assert!(simulator.requests().is_empty(), "no upstream request was sent");
 }
 
-/// A flood of wrong keys is refused key by key, takes no permit, and holds up nobody who has a right one.
+/// A flood of wrong keys is refused one by one, takes no permit and does not delay requests with a valid key.
 #[test]
 fn a09_a_flood_of_wrong_keys_holds_up_nobody() {
     let (house, simulator) = honest_house();
@@ -109,7 +110,8 @@ fn a09_a_flood_of_wrong_keys_holds_up_nobody() {
     await_that("each was counted", || house.sum(refused) == (4 * FLOOD) as f64);
 }
 
-/// A key that is taken out of the file opens nothing any more, and the streams that it opened come to their end.
+/// A key that is removed from the file is refused from then on, and streams that were opened with it run to
+/// completion.
 #[test]
 fn a10_a_revoked_key_opens_nothing_and_its_streams_end_well() {
     let simulator = Simulator::start(hesitant).unwrap();
@@ -122,23 +124,23 @@ fn a10_a_revoked_key_opens_nothing_and_its_streams_end_well() {
     await_that("the key is gone", || status() == 401);
     simulator.release_all();
     for (stream, protocol) in streams.iter_mut().zip(PROTOCOLS) {
-        let mut told = Vec::new();
+        let mut received = Vec::new();
         while let Some(chunk) = stream.chunk().filter(|chunk| !chunk.is_empty()) {
-            told.extend(chunk);
+            received.extend(chunk);
         }
-        let told = String::from_utf8(told).unwrap();
+        let received = String::from_utf8(received).unwrap();
         let end = match protocol {
             Protocol::Responses => "response.completed",
             Protocol::Chat => "data: [DONE]",
             Protocol::Messages => "message_stop",
             Protocol::Images => "image_generation.completed",
         };
-        assert!(told.contains(end) && !told.contains("error\":{"), "{protocol:?}: {told}");
+        assert!(received.contains(end) && !received.contains("error\":{"), "{protocol:?}: {received}");
     }
     house.gateway.await_quiet();
 }
 
-/// What operators are told is not told to clients, whatever they show and however they ask.
+/// Operator endpoints are not reachable on the client address, with any key, method or header.
 #[test]
 fn a11_nothing_of_the_operators_is_on_the_clients_address() {
     let (house, _simulator) = honest_house();
@@ -161,7 +163,7 @@ fn honest_house() -> (House, Simulator) {
     (House::before(&simulator, "their-model", "", ""), simulator)
 }
 
-/// A stream that has begun.
+/// Opens a stream and waits until it has started.
 fn open(house: &House, protocol: Protocol) -> Connection {
     let mut stream = Connection::open(house.address());
     stream.send(&house::request(protocol, &ask(protocol, word(protocol), "Hello, you there.", true)).bytes());
@@ -169,7 +171,7 @@ fn open(house: &House, protocol: Protocol) -> Connection {
     stream
 }
 
-/// Stops in the middle of an answer until it is let go on.
+/// Pauses in the middle of a reply until the test continues it.
 fn hesitant(request: &Asked) -> Play {
     let mut play = Play::stream();
     for (place, piece) in honest::answer(request).pieces().enumerate() {
@@ -179,5 +181,5 @@ fn hesitant(request: &Asked) -> Play {
     play.step(Step::End)
 }
 
-/// The wrong keys of one client.
+/// The number of wrong keys that one client sends.
 const FLOOD: usize = 1000;

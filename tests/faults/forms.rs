@@ -1,4 +1,4 @@
-//! M: multipart forms that are damaged, or not what they should be.
+//! M: malformed multipart forms, and forms with unexpected parts.
 
 use std::net::Shutdown;
 
@@ -13,7 +13,8 @@ use crate::question::RED;
 use crate::raw::Raw;
 use crate::server::await_that;
 
-/// A boundary that is missing, empty, too long, of other characters, or not the one of the body is 400.
+/// A multipart boundary that is missing, empty, too long, has invalid characters or does not match the body is
+/// refused with 400.
 #[test]
 fn m01_boundaries_that_are_none() {
     let scene = Scene::new("");
@@ -31,9 +32,9 @@ fn m01_boundaries_that_are_none() {
         "; boundary=\"sgb",
         "; charset=sgb",
     ] {
-        let told = scene.send(&whole, &format!("multipart/form-data{parameter}"));
-        assert_eq!(told.status, 400, "{parameter:?}: {}", told.text());
-        assert_eq!(told.json()["error"]["type"], "invalid_request_error");
+        let response = scene.send(&whole, &format!("multipart/form-data{parameter}"));
+        assert_eq!(response.status, 400, "{parameter:?}: {}", response.text());
+        assert_eq!(response.json()["error"]["type"], "invalid_request_error");
     }
     scene.nobody_was_asked();
     for kind in ["multipart/form-data; boundary=\"sgb\"", "Multipart/Form-Data; charset=utf-8; Boundary=sgb"] {
@@ -41,29 +42,30 @@ fn m01_boundaries_that_are_none() {
     }
 }
 
-/// Settings and masks that come twice are 400 by name, pictures under any of their names are taken, and parts of an
-/// unknown name are let go.
+/// Repeated settings and masks are refused with 400 that names the field, pictures are accepted under any of their
+/// names, and parts with unknown names are ignored.
 #[test]
 fn m06_parts_that_come_twice_or_are_unknown() {
     let scene = Scene::new("");
     for (name, value) in [("prompt", "y"), ("model", "images"), ("size", "64x64"), ("stream", "false")] {
-        let told = scene.post(edit().text(name, value).text(name, value));
-        assert_eq!((told.status, &told.json()["error"]["param"]), (400, &json!(name)), "{}", told.text());
+        let response = scene.post(edit().text(name, value).text(name, value));
+        assert_eq!((response.status, &response.json()["error"]["param"]), (400, &json!(name)), "{}", response.text());
     }
-    let told = scene.post(edit().file("mask", "m.png", &png()).file("mask", "m.png", &png()));
-    assert_eq!((told.status, &told.json()["error"]["param"]), (400, &json!("mask")), "{}", told.text());
-    let told = scene.post(edit().part("filename=\"a.png\"", b"nameless"));
-    assert_eq!(told.status, 400, "{}", told.text());
+    let response = scene.post(edit().file("mask", "m.png", &png()).file("mask", "m.png", &png()));
+    assert_eq!((response.status, &response.json()["error"]["param"]), (400, &json!("mask")), "{}", response.text());
+    let response = scene.post(edit().part("filename=\"a.png\"", b"nameless"));
+    assert_eq!(response.status, 400, "{}", response.text());
     scene.nobody_was_asked();
     let mixed = edit().file("image[]", "b.png", &png()).file("image", "c.png", &png());
-    let told = scene.post(mixed.text("unknown", "x").file("other", "x.bin", b"\0\xff"));
-    assert_eq!(told.status, 200, "{}", told.text());
-    let asked = scene.asked();
-    assert_eq!(asked.matches("name=\"image[]\"").count(), 3, "{asked}");
-    assert!(!asked.contains("unknown") && !asked.contains("other"), "{asked}");
+    let response = scene.post(mixed.text("unknown", "x").file("other", "x.bin", b"\0\xff"));
+    assert_eq!(response.status, 200, "{}", response.text());
+    let forwarded = scene.forwarded_body();
+    assert_eq!(forwarded.matches("name=\"image[]\"").count(), 3, "{forwarded}");
+    assert!(!forwarded.contains("unknown") && !forwarded.contains("other"), "{forwarded}");
 }
 
-/// The name that a client gives to a file is nowhere used, logged or handed on: an upstream gets a name of ours.
+/// The file name that a client sends is neither used, logged nor forwarded: the upstream receives a name of the
+/// gateway's.
 #[test]
 fn m07_names_of_files_are_of_no_use() {
     let scene = Scene::new("");
@@ -78,23 +80,26 @@ fn m07_names_of_files_are_of_no_use() {
         "filename=\"\"",
     ] {
         let form = Form::new().text("prompt", "x").text("model", "images");
-        let told = scene.post(form.part(&format!("name=\"image\"; {name}"), &png()));
-        assert_eq!(told.status, 200, "{name}: {}", told.text());
-        assert!(!told.text().contains("canary"));
-        let asked = scene.asked();
-        assert!(asked.contains("name=\"image\"; filename=\"picture.png\"") && !asked.contains("canary"), "{asked}");
+        let response = scene.post(form.part(&format!("name=\"image\"; {name}"), &png()));
+        assert_eq!(response.status, 200, "{name}: {}", response.text());
+        assert!(!response.text().contains("canary"));
+        let forwarded = scene.forwarded_body();
+        assert!(
+            forwarded.contains("name=\"image\"; filename=\"picture.png\"") && !forwarded.contains("canary"),
+            "{forwarded}"
+        );
     }
     for name in [&"a".repeat(64 << 10), "\u{1b}[31m", "a\0b", "a\nb"] {
-        let told = scene.post(edit().part(&format!("name=\"image\"; filename=\"{name}canary\""), &png()));
-        assert_eq!(told.status, 400, "{name:.20}: {}", told.text());
-        let id = told.header("x-request-id").unwrap().to_owned();
+        let response = scene.post(edit().part(&format!("name=\"image\"; filename=\"{name}canary\""), &png()));
+        assert_eq!(response.status, 400, "{name:.20}: {}", response.text());
+        let id = response.header("x-request-id").unwrap().to_owned();
         await_that("it is logged", || scene.house.gateway.log.lock().unwrap().contains(&id));
     }
     assert!(!scene.house.gateway.log.lock().unwrap().contains("canary"));
 }
 
-/// What a part says of its own coding is not heeded: bytes are bytes, text is UTF-8, and a form within a form is no
-/// picture.
+/// Encoding headers of a part are ignored: file parts are raw bytes, text parts are UTF-8, and a nested form is not
+/// accepted as a picture.
 #[test]
 fn m08_codings_of_parts_are_not_heeded() {
     let scene = Scene::new("");
@@ -115,8 +120,13 @@ fn m08_codings_of_parts_are_not_heeded() {
         ("Content-Transfer-Encoding: base64", RED.as_bytes()),
         ("Content-Type: multipart/mixed; boundary=inner", nested),
     ] {
-        let told = image(headers, data);
-        assert_eq!((told.status, &told.json()["error"]["param"]), (400, &json!("image")), "{}", told.text());
+        let response = image(headers, data);
+        assert_eq!(
+            (response.status, &response.json()["error"]["param"]),
+            (400, &json!("image")),
+            "{}",
+            response.text()
+        );
     }
     let latin = |data: &[u8]| {
         let head = "name=\"prompt\"\r\nContent-Type: text/plain; charset=iso-8859-1";
@@ -125,8 +135,8 @@ fn m08_codings_of_parts_are_not_heeded() {
     assert_eq!((latin(b"caf\xe9"), latin("caf\u{e9}".as_bytes())), (400, 200));
 }
 
-/// What stands before the first boundary and behind the last is no part of a form, and boundaries may have spaces
-/// behind them.
+/// The preamble before the first boundary and the epilogue after the last are ignored, and boundaries may have
+/// trailing spaces.
 #[test]
 fn m10_what_is_around_a_form_is_left_alone() {
     let scene = Scene::new("");
@@ -138,13 +148,13 @@ fn m10_what_is_around_a_form_is_left_alone() {
     };
     for form in [[b"This is a form.\r\n", &whole[..]].concat(), [&whole[..], b"And that was it.\r\n"].concat(), padded]
     {
-        let told = scene.send(&form, KIND);
-        assert_eq!(told.status, 200, "{:.80}: {}", String::from_utf8_lossy(&form), told.text());
+        let response = scene.send(&form, KIND);
+        assert_eq!(response.status, 200, "{:.80}: {}", String::from_utf8_lossy(&form), response.text());
     }
 }
 
-/// Nobody is asked before the body of a form has ended, also behind its last boundary: a client that leaves there is
-/// seen to.
+/// No upstream request is sent before the body of a form has ended, even after its last boundary: a client that
+/// disconnects there is noticed.
 #[test]
 fn m10_c01_a_form_ends_with_its_body() {
     let scene = Scene::new("");
@@ -161,7 +171,7 @@ fn m10_c01_a_form_ends_with_its_body() {
     scene.nobody_was_asked();
 }
 
-/// A form that does not come is 408, and nobody is asked.
+/// A form whose body does not arrive is refused with 408, and no upstream request is sent.
 #[test]
 fn m11_a_form_that_does_not_come_is_given_up() {
     let scene = Scene::new("body_idle = \"200ms\"");
@@ -170,14 +180,20 @@ fn m11_a_form_that_does_not_come_is_given_up() {
     for left in [10, 40, form.len()] {
         let mut connection = Connection::open(scene.house.address());
         connection.send(&whole[..whole.len() - left]);
-        let told = connection.response();
-        assert_eq!((told.status, &told.json()["error"]["code"]), (408, &json!("request_timeout")), "{}", told.text());
+        let response = connection.response();
+        assert_eq!(
+            (response.status, &response.json()["error"]["code"]),
+            (408, &json!("request_timeout")),
+            "{}",
+            response.text()
+        );
         assert!(connection.is_closed());
     }
     scene.nobody_was_asked();
 }
 
-/// A client that leaves in the middle of its form is counted as gone, nobody is asked, and its memory comes back.
+/// A client that disconnects in the middle of its form is counted as `client_closed`, no upstream request is sent,
+/// and its memory is released.
 #[test]
 fn m12_a_client_that_leaves_in_the_middle_of_its_form() {
     // There is room for one form at a time.
@@ -195,7 +211,7 @@ fn m12_a_client_that_leaves_in_the_middle_of_its_form() {
     assert_eq!(scene.post(edit().text("unknown", &"x".repeat(40 << 10))).status, 200, "there is room again");
 }
 
-/// A gateway before an honest server, which gets edits as forms.
+/// A gateway in front of a conforming upstream, which receives edits as forms.
 struct Scene {
     house: House,
     simulator: Simulator,
@@ -218,8 +234,8 @@ impl Scene {
         self.send(&form.bytes(), KIND)
     }
 
-    /// The body of the last request that the upstream got.
-    fn asked(&self) -> String {
+    /// Returns the body of the last request that the upstream received.
+    fn forwarded_body(&self) -> String {
         String::from_utf8_lossy(&self.simulator.requests().pop().unwrap().body).into_owned()
     }
 
@@ -235,7 +251,7 @@ fn request(form: &[u8], kind: &str) -> Request {
     Request::post_bytes("/v1/images/edits", form).bearer(CLIENT_KEY).header("content-type", kind)
 }
 
-/// A form, part by part.
+/// A builder of multipart forms.
 struct Form(Vec<u8>);
 
 impl Form {
@@ -243,7 +259,7 @@ impl Form {
         Self(Vec::new())
     }
 
-    /// A part whose disposition, and whatever headers come behind it, are these.
+    /// Adds a part with these disposition parameters, which may be followed by further headers.
     fn part(mut self, head: &str, data: &[u8]) -> Self {
         self.0.extend(format!("--sgb\r\nContent-Disposition: form-data; {head}\r\n\r\n").bytes());
         self.0.extend(data);
@@ -265,7 +281,7 @@ impl Form {
     }
 }
 
-/// An edit that keeps every rule.
+/// A valid edit.
 fn edit() -> Form {
     Form::new().text("prompt", "x").text("model", "images").file("image", "a.png", &png())
 }
@@ -275,5 +291,5 @@ fn png() -> Vec<u8> {
 }
 
 const KIND: &str = "multipart/form-data; boundary=sgb";
-/// The requests whose clients left.
+/// The counter of requests whose clients disconnected.
 const GONE: &str = "sluicegate_requests_total{route=\"image_edits\",status=\"499\"";

@@ -1,4 +1,4 @@
-//! H: requests that are not framed as HTTP asks.
+//! H: requests with invalid or ambiguous HTTP framing.
 
 use std::fmt::Write as _;
 
@@ -7,31 +7,31 @@ use simulator::{Protocol, Simulator, honest};
 use crate::client::Connection;
 use crate::house::{self, CLIENT_KEY, House};
 use crate::question::ask;
-use crate::raw::{Raw, say};
+use crate::raw::{Raw, exchange};
 use crate::server::await_that;
 
-/// A gateway before an honest server.
+/// A gateway in front of a conforming upstream.
 fn honest_house() -> (House, Simulator) {
     let simulator = Simulator::start(honest::answer).unwrap();
     (House::before(&simulator, "their-model", "", ""), simulator)
 }
 
-/// The text of a good question.
+/// The text of a valid request body.
 fn question() -> String {
     ask(Protocol::Chat, "chat", "Hello.", false).to_string()
 }
 
-/// A question with these lines in its head, and what comes after it.
+/// A request with these header lines, followed by `rest`.
 fn post(lines: &str, rest: &str) -> String {
     format!("POST /v1/chat/completions HTTP/1.1\r\nhost: gateway\r\n{KEY}{CLIENT_KEY}\r\n{lines}\r\n{rest}")
 }
 
-/// A request for the list of models with these lines in its head.
+/// A request for the models list with these header lines.
 fn list(lines: &str) -> String {
     format!("GET /v1/models HTTP/1.1\r\nhost: gateway\r\n{KEY}{CLIENT_KEY}\r\n{lines}\r\n")
 }
 
-/// A question with its right length, and these lines in its head.
+/// A request with its correct Content-Length and these header lines.
 fn whole(lines: &str) -> String {
     let body = question();
     post(&format!("content-length: {}\r\n{lines}", body.len()), &body)
@@ -45,7 +45,8 @@ fn chunked(body: &str) -> String {
     format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len())
 }
 
-/// The transfer coding and the length contradict each other: the coding holds, and the connection ends with the answer.
+/// If a request has both Transfer-Encoding and Content-Length, the transfer coding applies and the connection is
+/// closed after the response.
 #[test]
 fn h01_a_length_beside_chunks_is_not_seen() {
     let (house, simulator) = honest_house();
@@ -53,9 +54,9 @@ fn h01_a_length_beside_chunks_is_not_seen() {
     for lines in
         ["content-length: 3\r\ntransfer-encoding: chunked\r\n", "transfer-encoding: chunked\r\ncontent-length: 3\r\n"]
     {
-        let said = say(house.address(), post(lines, &rest));
-        assert_eq!(said.statuses(), [200], "{lines}");
-        assert!(said.has("connection: close"), "{}", said.text());
+        let received = exchange(house.address(), post(lines, &rest));
+        assert_eq!(received.statuses(), [200], "{lines}");
+        assert!(received.has("connection: close"), "{}", received.text());
     }
     let asked = simulator.requests();
     assert_eq!(asked.len(), 2);
@@ -63,55 +64,61 @@ fn h01_a_length_beside_chunks_is_not_seen() {
     assert!(asked.iter().all(|request| request.header("content-length") == Some(&request.body.len().to_string())));
 }
 
-/// A length that is none, or two of them: 400 and the end of the connection, counted as such.
+/// Invalid or repeated Content-Length headers are rejected with 400, the connection is closed, and the rejection is
+/// counted.
 #[test]
 fn h02_a_length_is_one_number() {
     let (house, simulator) = honest_house();
     let lengths = ["5, 5", "+5", "-1", "0x5", "18446744073709551616", "5 5", "", "five"];
     for length in lengths {
-        let said = say(house.address(), post(&format!("content-length: {length}\r\n"), "hello"));
-        assert_eq!(said.statuses(), [400], "{length}");
+        let received = exchange(house.address(), post(&format!("content-length: {length}\r\n"), "hello"));
+        assert_eq!(received.statuses(), [400], "{length}");
     }
-    let twice = say(house.address(), post("content-length: 5\r\ncontent-length: 6\r\n", "hello!"));
+    let twice = exchange(house.address(), post("content-length: 5\r\ncontent-length: 6\r\n", "hello!"));
     assert_eq!(twice.statuses(), [400]);
     await_that("each is counted", || bad_heads(&house) == lengths.len() as f64 + 1.0);
     assert_eq!(simulator.requests().len(), 0);
 }
 
-/// Any other transfer coding than `chunked`, and nothing beside it: 400 and the end of the connection.
+/// Any Transfer-Encoding other than exactly `chunked` is rejected with 400, and the connection is closed.
 #[test]
 fn h03_a_body_is_chunked_and_nothing_else() {
     let (house, simulator) = honest_house();
     let rest = chunked(&question()) + &list("");
     for coding in ["identity", "xchunked", "chunked, gzip", "gzip", ""] {
-        let said = say(house.address(), post(&format!("transfer-encoding: {coding}\r\n"), &rest));
-        assert_eq!(said.statuses(), [400], "{coding}");
+        let received = exchange(house.address(), post(&format!("transfer-encoding: {coding}\r\n"), &rest));
+        assert_eq!(received.statuses(), [400], "{coding}");
     }
     let chunked_twice = "chunked\r\ntransfer-encoding: chunked";
     for coding in ["gzip, chunked", "chunked, chunked", "identity, chunked", chunked_twice] {
-        let said = say(house.address(), post(&format!("transfer-encoding: {coding}\r\n"), &rest));
-        assert_eq!(said.statuses(), [400], "{coding}");
-        assert!(said.has("\"invalid_value\"") && said.has("connection: close"), "{coding}: {}", said.text());
+        let received = exchange(house.address(), post(&format!("transfer-encoding: {coding}\r\n"), &rest));
+        assert_eq!(received.statuses(), [400], "{coding}");
+        assert!(
+            received.has("\"invalid_value\"") && received.has("connection: close"),
+            "{coding}: {}",
+            received.text()
+        );
     }
     assert_eq!(simulator.requests().len(), 0);
 }
 
-/// HTTP/1.0 has no transfer coding, and no body that ends with the connection: 400 in both cases.
+/// An HTTP/1.0 request with a transfer coding, or with a body delimited by the end of the connection, is rejected
+/// with 400.
 #[test]
 fn h04_an_old_request_has_a_length_or_no_body() {
     let (house, simulator) = honest_house();
     let old = |lines: &str, rest: &str| post(lines, rest).replacen("HTTP/1.1", "HTTP/1.0", 1);
-    let coded = say(house.address(), old("transfer-encoding: chunked\r\n", &chunked(&question())));
+    let coded = exchange(house.address(), old("transfer-encoding: chunked\r\n", &chunked(&question())));
     assert_eq!(coded.statuses(), [400]);
-    let endless = say(house.address(), old("", &question()));
+    let endless = exchange(house.address(), old("", &question()));
     assert_eq!(endless.statuses(), [400]);
     assert_eq!(simulator.requests().len(), 0);
     let body = question();
-    let good = say(house.address(), old(&format!("content-length: {}\r\n", body.len()), &body));
+    let good = exchange(house.address(), old(&format!("content-length: {}\r\n", body.len()), &body));
     assert_eq!(good.statuses(), [200]);
 }
 
-/// A chunk that is none: 400 and the end of the connection.
+/// A malformed chunk is rejected with 400, and the connection is closed.
 #[test]
 fn h05_chunks_have_a_size_and_an_end() {
     let (house, simulator) = honest_house();
@@ -126,14 +133,14 @@ fn h05_chunks_have_a_size_and_an_end() {
         "5\r\nhello!\r\n0\r\n\r\n",
         &extension,
     ] {
-        let said = say(house.address(), post("transfer-encoding: chunked\r\n", body));
-        assert_eq!(said.statuses(), [400], "{body:.40}");
-        assert!(said.has("connection: close"), "{body:.40}: {}", said.text());
+        let received = exchange(house.address(), post("transfer-encoding: chunked\r\n", body));
+        assert_eq!(received.statuses(), [400], "{body:.40}");
+        assert!(received.has("connection: close"), "{body:.40}: {}", received.text());
     }
     assert_eq!(simulator.requests().len(), 0);
 }
 
-/// Chunks of one byte are a body as any other.
+/// A body in chunks of one byte is accepted.
 #[test]
 fn h05_chunks_may_be_of_one_byte() {
     let (house, _simulator) = honest_house();
@@ -141,11 +148,12 @@ fn h05_chunks_may_be_of_one_byte() {
     for byte in format!("{}{}", question(), " ".repeat(100_000)).chars() {
         write!(body, "1\r\n{byte}\r\n").unwrap();
     }
-    let said = say(house.address(), post("transfer-encoding: chunked\r\nconnection: close\r\n", &(body + "0\r\n\r\n")));
-    assert_eq!(said.statuses(), [200]);
+    let received =
+        exchange(house.address(), post("transfer-encoding: chunked\r\nconnection: close\r\n", &(body + "0\r\n\r\n")));
+    assert_eq!(received.statuses(), [200]);
 }
 
-/// No host, two, or one that servers may read in different ways: 400. A good one changes nothing.
+/// A missing, repeated or ambiguous Host header is rejected with 400. A valid one changes nothing.
 #[test]
 fn h06_there_is_one_host_and_it_decides_nothing() {
     let (house, _simulator) = honest_house();
@@ -162,25 +170,27 @@ fn h06_there_is_one_host_and_it_decides_nothing() {
         "host: a b\r\n",
         "host: [::1\r\n",
     ] {
-        let said = say(house.address(), get(&format!("{lines}{KEY}{CLIENT_KEY}\r\n")));
-        assert_eq!(said.statuses(), [400], "{lines}");
-        assert!(said.has("\"invalid_value\""), "{lines}: {}", said.text());
+        let received = exchange(house.address(), get(&format!("{lines}{KEY}{CLIENT_KEY}\r\n")));
+        assert_eq!(received.statuses(), [400], "{lines}");
+        assert!(received.has("\"invalid_value\""), "{lines}: {}", received.text());
     }
     for host in ["a", "127.0.0.1", "[::1]:1", "api.openai.com", "localhost:9090", "xn--a.example:65535"] {
-        assert_eq!(say(house.address(), get(&format!("host: {host}\r\n"))).statuses(), [401], "{host}");
+        assert_eq!(exchange(house.address(), get(&format!("host: {host}\r\n"))).statuses(), [401], "{host}");
         let with_key = get(&format!("host: {host}\r\n{KEY}{CLIENT_KEY}\r\n"));
-        assert_eq!(say(house.address(), with_key).statuses(), [200], "{host}");
+        assert_eq!(exchange(house.address(), with_key).statuses(), [200], "{host}");
     }
 }
 
-/// Only the path of a target counts. Tunnels, traces and unknown methods: 405 with `Allow`, and the connection ends.
+/// Only the path of a request target is used for routing. CONNECT, TRACE and unknown methods are rejected with 405
+/// and `Allow`, and the connection is closed.
 #[test]
 fn h07_other_targets_and_methods() {
     let (house, _simulator) = honest_house();
-    let told =
-        |line: &str| say(house.address(), list("connection: close\r\n").replacen("GET /v1/models HTTP/1.1", line, 1));
-    assert_eq!(told("GET http://elsewhere.example/v1/models HTTP/1.1").statuses(), [200]);
-    assert_eq!(told("GET http://gateway/v1/nope HTTP/1.1").statuses(), [404]);
+    let send = |line: &str| {
+        exchange(house.address(), list("connection: close\r\n").replacen("GET /v1/models HTTP/1.1", line, 1))
+    };
+    assert_eq!(send("GET http://elsewhere.example/v1/models HTTP/1.1").statuses(), [200]);
+    assert_eq!(send("GET http://gateway/v1/nope HTTP/1.1").statuses(), [404]);
     for line in [
         "OPTIONS *",
         "CONNECT example.org:443",
@@ -190,13 +200,13 @@ fn h07_other_targets_and_methods() {
         "get /v1/models",
     ] {
         let bytes = list("").replacen("GET /v1/models", line, 1) + &list("");
-        let said = say(house.address(), bytes);
-        assert_eq!(said.statuses(), [405], "{line}");
-        assert!(said.has("\r\nallow: GET") && said.has("connection: close"), "{line}: {}", said.text());
+        let received = exchange(house.address(), bytes);
+        assert_eq!(received.statuses(), [405], "{line}");
+        assert!(received.has("\r\nallow: GET") && received.has("connection: close"), "{line}: {}", received.text());
     }
 }
 
-/// No protocol is switched to; what follows is a request of its own, with a key of its own.
+/// Upgrade requests are ignored, and the bytes that follow are a separate request that needs its own key.
 #[test]
 fn h08_nothing_is_upgraded() {
     let (house, simulator) = honest_house();
@@ -205,21 +215,22 @@ fn h08_nothing_is_upgraded() {
         "upgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-key: x3JJHMbDL1EzLkh9GBhXDw==\r\n",
         "upgrade: h2c\r\nconnection: upgrade, http2-settings\r\nhttp2-settings: AAMAAABkAAQAAP__\r\n",
     ] {
-        assert_eq!(say(house.address(), list(lines) + &second).statuses(), [200, 401], "{lines}");
+        assert_eq!(exchange(house.address(), list(lines) + &second).statuses(), [200, 401], "{lines}");
         let body = question();
         let head = format!("{lines}content-length: {}\r\n", body.len());
-        assert_eq!(say(house.address(), post(&head, &body) + &second).statuses(), [200, 401], "{lines}");
+        assert_eq!(exchange(house.address(), post(&head, &body) + &second).statuses(), [200, 401], "{lines}");
     }
     assert_eq!(simulator.requests().len(), 2);
 }
 
-/// Paths are matched to the letter: whatever resembles one is 404, and no key is skipped on the way.
+/// Paths are matched exactly: a path that merely resembles a route is rejected with 404, and no check of the key is
+/// bypassed.
 #[test]
 fn h09_only_exact_paths_lead_anywhere() {
     let (house, _simulator) = honest_house();
-    let told = |path: &str, key: &str| {
+    let statuses = |path: &str, key: &str| {
         let request = list("connection: close\r\n").replacen("/v1/models", path, 1).replacen(CLIENT_KEY, key, 1);
-        say(house.address(), request).statuses()
+        exchange(house.address(), request).statuses()
     };
     for path in [
         "/v1//models",
@@ -238,18 +249,18 @@ fn h09_only_exact_paths_lead_anywhere() {
         "/livez",
         "/",
     ] {
-        assert_eq!((told(path, CLIENT_KEY), told(path, "nobody")), (vec![404], vec![404]), "{path}");
+        assert_eq!((statuses(path, CLIENT_KEY), statuses(path, "nobody")), (vec![404], vec![404]), "{path}");
     }
     for path in ["/v1/models\0", "v1/models", "/v1/mod els"] {
-        assert_eq!((told(path, CLIENT_KEY), told(path, "nobody")), (vec![400], vec![400]), "{path}");
+        assert_eq!((statuses(path, CLIENT_KEY), statuses(path, "nobody")), (vec![400], vec![400]), "{path}");
     }
-    // The library that reads targets drops what no client may send.
+    // The library that parses request targets drops the fragment, which no client may send.
     for path in ["/v1/models", "/v1/models?limit=1", "/v1/models#part"] {
-        assert_eq!((told(path, CLIENT_KEY), told(path, "nobody")), (vec![200], vec![401]), "{path}");
+        assert_eq!((statuses(path, CLIENT_KEY), statuses(path, "nobody")), (vec![200], vec![401]), "{path}");
     }
 }
 
-/// A header line that is none: 400 and the end of the connection.
+/// A malformed header line is rejected with 400, and the connection is closed.
 #[test]
 fn h10_header_lines_are_name_and_value() {
     let (house, simulator) = honest_house();
@@ -268,13 +279,13 @@ fn h10_header_lines_are_name_and_value() {
     ] {
         let head = whole("").into_bytes();
         let at = head.windows(2).position(|window| window == b"\r\n").unwrap() + 2;
-        let said = say(house.address(), [&head[..at], line, b"\r\n", &head[at..]].concat());
-        assert_eq!(said.statuses(), [400], "{}", String::from_utf8_lossy(line));
+        let received = exchange(house.address(), [&head[..at], line, b"\r\n", &head[at..]].concat());
+        assert_eq!(received.statuses(), [400], "{}", String::from_utf8_lossy(line));
     }
     assert_eq!(simulator.requests().len(), 0);
 }
 
-/// A head whose lines end with a mere line feed is read as one whose lines end as they should.
+/// A head whose lines end with a bare LF is parsed like one whose lines end with CRLF.
 #[test]
 fn h11_a_line_may_end_with_a_line_feed() {
     let (house, _simulator) = honest_house();
@@ -282,28 +293,28 @@ fn h11_a_line_may_end_with_a_line_feed() {
         [list("connection: close\r\n"), whole("connection: close\r\n"), list("").replacen(CLIENT_KEY, "nobody", 1)]
     {
         let request = if request.contains("close") { request } else { request.replacen("GET", "PUT", 1) };
-        let proper = say(house.address(), &request).statuses();
-        assert_eq!(say(house.address(), request.replace("\r\n", "\n")).statuses(), proper, "{request}");
+        let proper = exchange(house.address(), &request).statuses();
+        assert_eq!(exchange(house.address(), request.replace("\r\n", "\n")).statuses(), proper, "{request}");
     }
 }
 
-/// Requests that come at once are answered in order; after a bad one nothing is read.
+/// Pipelined requests are answered in order, and after an invalid one nothing more is read.
 #[test]
 fn h12_requests_may_come_at_once() {
     let (house, _simulator) = honest_house();
     let good = list("") + &whole("") + &list("connection: close\r\n");
-    assert_eq!(say(house.address(), &good).statuses(), [200, 200, 200]);
+    assert_eq!(exchange(house.address(), &good).statuses(), [200, 200, 200]);
     let bad = list("") + "NONSENSE\r\n\r\n" + &list("");
-    assert_eq!(say(house.address(), bad).statuses(), [200, 400]);
+    assert_eq!(exchange(house.address(), bad).statuses(), [200, 400]);
     for cut in (1..good.len()).step_by(7) {
         let mut raw = Raw::open(house.address());
         raw.send(&good[..cut]);
         raw.send(&good[cut..]);
-        assert_eq!(raw.hear().statuses(), [200, 200, 200], "cut at {cut}");
+        assert_eq!(raw.read_to_end().statuses(), [200, 200, 200], "cut at {cut}");
     }
 }
 
-/// A body that nobody reads is passed over or ends the connection; it is never taken for the next request.
+/// An unread body is discarded or closes the connection; it is never parsed as the next request.
 #[test]
 fn h12_an_unread_body_is_no_request() {
     let (house, simulator) = honest_house();
@@ -311,13 +322,13 @@ fn h12_an_unread_body_is_no_request() {
         let smuggled = list("connection: close\r\n");
         let body = smuggled.repeat(length / smuggled.len() + 1);
         let unread = post(&format!("content-length: {}\r\n", body.len()), &body).replacen(CLIENT_KEY, "nobody", 1);
-        let statuses = say(house.address(), unread + &list("connection: close\r\n")).statuses();
+        let statuses = exchange(house.address(), unread + &list("connection: close\r\n")).statuses();
         assert!(statuses == [401] || statuses == [401, 200], "{length}: {statuses:?}");
     }
     assert_eq!(simulator.requests().len(), 0);
 }
 
-/// A request is the same in however many pieces it comes.
+/// A request is handled the same in however many pieces it arrives.
 #[test]
 fn h13_a_request_may_come_in_any_two_pieces() {
     let (house, _simulator) = honest_house();
@@ -342,20 +353,21 @@ fn h13_a_request_may_come_in_any_two_pieces() {
     assert_eq!(connection.response().status, 200);
 }
 
-/// Who waits for leave to send a body gets it once when the body is wanted, and a plain no when it is not.
+/// A client that sends `Expect: 100-continue` receives 100 Continue once if the body is wanted, and otherwise only
+/// the refusal.
 #[test]
 fn h14_a_body_that_is_not_wanted_is_not_asked_for() {
     let (house, _simulator) = honest_house();
     let expect = "expect: 100-continue\r\nconnection: close\r\n";
     let unknown = whole(expect).replacen(CLIENT_KEY, "nobody", 1);
     let head = |request: &str| request.split_inclusive("\r\n\r\n").next().unwrap().to_owned();
-    assert_eq!(say(house.address(), head(&unknown)).statuses(), [401]);
+    assert_eq!(exchange(house.address(), head(&unknown)).statuses(), [401]);
     let large = post(&format!("content-length: {}\r\n{expect}", 1_u64 << 40), "");
-    assert_eq!(say(house.address(), large).statuses(), [413]);
-    assert_eq!(say(house.address(), whole(expect)).statuses(), [100, 200]);
+    assert_eq!(exchange(house.address(), large).statuses(), [413]);
+    assert_eq!(exchange(house.address(), whole(expect)).statuses(), [100, 200]);
 }
 
-/// Another protocol than HTTP/1 is not spoken: 400 or silence, and the end of the connection.
+/// A client of another protocol than HTTP/1 gets 400 or no response, and the connection is closed.
 #[test]
 fn h15_other_protocols_are_turned_away() {
     let (house, _simulator) = honest_house();
@@ -370,7 +382,7 @@ fn h15_other_protocols_are_turned_away() {
     await_that("each is counted", || bad_heads(&house) == 4.0);
 }
 
-/// What stands after a body is no header: it opens nothing and changes nothing.
+/// Trailers are not headers: they authenticate nothing and change nothing.
 #[test]
 fn h17_trailers_are_not_headers() {
     let (house, simulator) = honest_house();
@@ -382,22 +394,22 @@ fn h17_trailers_are_not_headers() {
     let with_key = post("transfer-encoding: chunked\r\ntrailer: authorization\r\n", &rest);
     let without = with_key.replacen(&format!("{KEY}{CLIENT_KEY}\r\n"), "", 1);
     let last = list("connection: close\r\n");
-    assert_eq!(say(house.address(), with_key + &last).statuses(), [200, 200]);
-    assert_eq!(say(house.address(), without + &last).statuses()[0], 401);
+    assert_eq!(exchange(house.address(), with_key + &last).statuses(), [200, 200]);
+    assert_eq!(exchange(house.address(), without + &last).statuses()[0], 401);
     let asked = simulator.requests();
     assert_eq!(asked.len(), 1);
     assert_eq!((asked[0].header("x-private"), asked[0].body.is_empty()), (None, false));
 }
 
-/// Naming headers in `Connection` takes none away and sends none on.
+/// Header names listed in `Connection` neither remove headers nor forward them.
 #[test]
 fn h18_headers_of_one_hop() {
     let (house, simulator) = honest_house();
     let lines = "connection: authorization, x-foo, content-length, close\r\nx-foo: private\r\nte: trailers\r\n\
                  keep-alive: timeout=5\r\nproxy-connection: keep-alive\r\n";
-    assert_eq!(say(house.address(), whole(lines)).statuses(), [200]);
+    assert_eq!(exchange(house.address(), whole(lines)).statuses(), [200]);
     let keyless = whole(lines).replacen(&format!("{KEY}{CLIENT_KEY}\r\n"), "", 1);
-    assert_eq!(say(house.address(), keyless).statuses(), [401]);
+    assert_eq!(exchange(house.address(), keyless).statuses(), [401]);
     let asked = simulator.requests();
     assert_eq!(asked.len(), 1);
     for name in ["connection", "x-foo", "te", "keep-alive", "proxy-connection"] {
@@ -405,5 +417,5 @@ fn h18_headers_of_one_hop() {
     }
 }
 
-/// The name of the header that shows a key.
+/// The start of the header that carries a key.
 const KEY: &str = "authorization: Bearer ";

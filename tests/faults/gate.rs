@@ -9,12 +9,12 @@ use crate::client::{Connection, Request, Response};
 use crate::house::House;
 use crate::scene::GUARD;
 
-/// The gateway and its upstream, which speaks every protocol.
+/// The gateway and its upstream, which supports every protocol.
 pub(crate) struct Gate {
     house: House,
     simulator: Simulator,
-    /// The number of requests that [`Gate::hold`] has sent. Any other is answered at once: a test that expects its refusal
-    /// fails then, and does not wait.
+    /// The number of requests that [`Gate::hold`] has sent. Any other is answered at once, so that a test that
+    /// expects a refusal fails instead of waiting.
     held: Arc<AtomicUsize>,
 }
 
@@ -44,9 +44,9 @@ impl Gate {
     /// Sends a request that the gateway refuses without its upstream.
     #[track_caller]
     pub(crate) fn refuse(&self, request: &Request) -> Response {
-        let asked = self.simulator.requests().len();
+        let before = self.simulator.requests().len();
         let response = request.send(self.house.address());
-        assert_eq!(self.simulator.requests().len(), asked, "no upstream is asked: {}", response.text());
+        assert_eq!(self.simulator.requests().len(), before, "no upstream request is sent: {}", response.text());
         response
     }
 

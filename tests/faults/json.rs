@@ -1,4 +1,4 @@
-//! J: JSON bodies that are none, or not what they should be.
+//! J: invalid JSON bodies, and JSON with unexpected values.
 
 use serde_json::{Value, json};
 use simulator::{Protocol, Simulator};
@@ -7,7 +7,8 @@ use crate::client::{Connection, Request, Response, changed};
 use crate::house::{self, CLIENT_KEY, House, PROTOCOLS, UPSTREAM_KEY, path, word};
 use crate::question::ask;
 
-/// A body that breaks off at any byte is 400 with the place, and nothing of it is repeated.
+/// A body that is truncated at any byte is refused with 400 and the position of the error, and none of it is repeated
+/// in the message.
 #[test]
 fn j01_a_body_that_breaks_off_at_any_byte() {
     let scene = Scene::new();
@@ -16,16 +17,16 @@ fn j01_a_body_that_breaks_off_at_any_byte() {
         let mut connection = Connection::open(scene.house.address());
         for cut in 0..whole.len() {
             connection.send(&raw(protocol, &whole.as_bytes()[..cut]).bytes());
-            let told = connection.response();
-            assert_refused(protocol, &told, "invalid_json");
-            assert!(told.text().contains("(line 1, column "), "{}", told.text());
-            assert!(!told.text().contains("canary"), "{}", told.text());
+            let response = connection.response();
+            assert_refused(protocol, &response, "invalid_json");
+            assert!(response.text().contains("(line 1, column "), "{}", response.text());
+            assert!(!response.text().contains("canary"), "{}", response.text());
         }
     }
     scene.nobody_was_asked();
 }
 
-/// What is no JSON in UTF-8, or more than one document, is 400.
+/// A body that is not exactly one JSON document in UTF-8 is refused with 400.
 #[test]
 fn j01_what_is_no_document_in_utf_8() {
     let scene = Scene::new();
@@ -55,15 +56,15 @@ fn j01_what_is_no_document_in_utf_8() {
             with("\"x\":1,"),
             with("\"x\":\"a\nb\""),
         ] {
-            let told = scene.send(&raw(protocol, &body));
-            assert_refused(protocol, &told, "invalid_json");
+            let response = scene.send(&raw(protocol, &body));
+            assert_refused(protocol, &response, "invalid_json");
         }
         let fine = with("\"x\":[1.50,\"\\u0000\"]");
         assert_eq!(scene.send(&raw(protocol, &fine)).status, 200, "what was added is not what is wrong");
     }
 }
 
-/// Nesting beyond the limit is 400 on every route, however deep it goes.
+/// Nesting beyond the limit is refused with 400 on every route, at any depth.
 #[test]
 fn j02_what_nests_too_deep_is_refused_on_every_route() {
     let scene = Scene::new();
@@ -82,7 +83,7 @@ fn j02_what_nests_too_deep_is_refused_on_every_route() {
     }
 }
 
-/// Numbers that pass through keep their spelling to the digit; those that a field cannot hold are 400.
+/// Numbers that are relayed keep their exact spelling; numbers that do not fit their field are refused with 400.
 #[test]
 fn j03_numbers_keep_their_spelling_or_are_refused() {
     let scene = Scene::new();
@@ -90,30 +91,30 @@ fn j03_numbers_keep_their_spelling_or_are_refused() {
         let whole = question(protocol, "Hello.").to_string();
         let with = |member: &str| format!("{},{member}}}", &whole[..whole.len() - 1]);
         let odd = "\"x\":[-0,1.0,1.50e0,1E+2,9007199254740993,0.1000000000000000055511151231257827,1e-400]";
-        let told = scene.send(&raw(protocol, with(odd).as_bytes()));
-        assert_eq!(told.status, 200, "{}", told.text());
-        let asked = scene.simulator.requests();
-        let body = std::str::from_utf8(&asked.last().unwrap().body).unwrap();
+        let response = scene.send(&raw(protocol, with(odd).as_bytes()));
+        assert_eq!(response.status, 200, "{}", response.text());
+        let forwarded = scene.simulator.requests();
+        let body = std::str::from_utf8(&forwarded.last().unwrap().body).unwrap();
         assert!(body.contains(odd), "{body}");
         let cap = cap(protocol);
         for number in ["1e400", "1.5", "9223372036854775808", "1e19", &"9".repeat(100_000)] {
             let body = changed(question(protocol, "Hello."), &json!({cap: "number"}));
-            let told = scene.send(&raw(protocol, body.to_string().replace("\"number\"", number).as_bytes()));
-            assert_eq!(told.status, 400, "{cap} {number:.20}: {}", told.text());
+            let response = scene.send(&raw(protocol, body.to_string().replace("\"number\"", number).as_bytes()));
+            assert_eq!(response.status, 400, "{cap} {number:.20}: {}", response.text());
         }
         for number in ["16.0", "1.6e1", "16"] {
             let body = changed(question(protocol, "Hello."), &json!({cap: "number"}));
             scene.send(&raw(protocol, body.to_string().replace("\"number\"", number).as_bytes()));
-            // Whether it likes the spelling is for the upstream to say.
-            let asked = scene.simulator.requests().pop().unwrap();
+            // Accepting that spelling is up to the upstream.
+            let forwarded = scene.simulator.requests().pop().unwrap();
             let spelled = format!("\"{cap}\":{number}");
-            assert!(std::str::from_utf8(&asked.body).unwrap().contains(&spelled), "{protocol:?} {number}");
+            assert!(std::str::from_utf8(&forwarded.body).unwrap().contains(&spelled), "{protocol:?} {number}");
         }
     }
 }
 
-/// What is carried and not looked into is a value too: numbers that nobody can hold and half surrogates in the schema of a
-/// tool are 400, whatever the upstream speaks.
+/// Values that are forwarded without interpretation are validated too: numbers out of range and lone surrogates in a
+/// tool's schema are refused with 400, for every upstream protocol.
 #[test]
 fn j03_j09_a_schema_is_made_of_values() {
     let scene = Scene::new();
@@ -131,14 +132,15 @@ fn j03_j09_a_schema_is_made_of_values() {
                 assert_refused(client, &with(value), "invalid_json");
             }
             for value in ["1e300", "1.50", r#""\ud83d\ude00 \\ud800""#] {
-                let told = with(value);
-                assert_eq!(told.status, 200, "{client:?} before {upstream:?}: {value}: {}", told.text());
+                let response = with(value);
+                assert_eq!(response.status, 200, "{client:?} before {upstream:?}: {value}: {}", response.text());
             }
         }
     }
 }
 
-/// A field that is given twice is 400 wherever the gateway reads it, so that nobody can read another one than it did.
+/// A repeated field is refused with 400 wherever the gateway reads it, so that no upstream can read a different value
+/// than the gateway did.
 #[test]
 fn j04_a_field_that_is_given_twice_is_refused() {
     let scene = Scene::new();
@@ -158,15 +160,15 @@ fn j04_a_field_that_is_given_twice_is_refused() {
     scene.nobody_was_asked();
 }
 
-/// Values of a wrong type, and null where something is required, are 400 with the field.
+/// Values of the wrong type, and null for a required field, are refused with 400 that names the field.
 #[test]
 fn j05_values_of_a_wrong_type_are_refused_by_name() {
     let scene = Scene::new();
     let refused = |protocol: Protocol, field: &str, value: Value| {
         let body = changed(question(protocol, "Hello."), &json!({field: value}));
-        let told = scene.send(&raw(protocol, body.to_string().as_bytes()));
-        assert_eq!(told.status, 400, "{protocol:?} {body}: {}", told.text());
-        let error = told.json()["error"].clone();
+        let response = scene.send(&raw(protocol, body.to_string().as_bytes()));
+        assert_eq!(response.status, 400, "{protocol:?} {body}: {}", response.text());
+        let error = response.json()["error"].clone();
         let names_it = error["message"].as_str().unwrap().contains(field);
         assert!(names_it && (protocol == Protocol::Messages || error["param"] == field), "{body}: {error}");
     };
@@ -188,16 +190,21 @@ fn j05_values_of_a_wrong_type_are_refused_by_name() {
         refused(protocol, "temperature", json!("warm"));
         refused(protocol, "tools", json!("all"));
     }
-    // An array of an object's values is no object, however well they fit.
+    // An array of the values of an object is not an object, even if the values fit.
     refused(Protocol::Chat, "response_format", json!(["text"]));
     let choice = json!({"tool_choice": {"type": "function", "function": ["look"]}});
-    let told =
+    let response =
         scene.send(&raw(Protocol::Chat, changed(question(Protocol::Chat, "Hello."), &choice).to_string().as_bytes()));
-    assert_eq!((told.status, &told.json()["error"]["param"]), (400, &json!("tool_choice.function")), "{}", told.text());
+    assert_eq!(
+        (response.status, &response.json()["error"]["param"]),
+        (400, &json!("tool_choice.function")),
+        "{}",
+        response.text()
+    );
     scene.nobody_was_asked();
 }
 
-/// Fields that nobody knows are taken; none that names a host, a key or headers has any effect on where a request goes.
+/// Unknown fields are accepted, and one that names a host, a key or headers has no effect on where a request is sent.
 #[test]
 fn j07_unknown_fields_change_nothing() {
     let scene = Scene::new();
@@ -212,19 +219,19 @@ fn j07_unknown_fields_change_nothing() {
             "mock_response": "mocked",
         });
         let body = changed(question(protocol, "Hello."), &unknown);
-        let told = scene.send(&raw(protocol, body.to_string().as_bytes()));
-        assert_eq!(told.status, 200, "{protocol:?}: {}", told.text());
-        let asked = scene.simulator.requests().pop().unwrap();
-        assert_eq!(asked.path, path(protocol), "no query is added");
-        assert!(asked.headers.iter().all(|(name, value)| name != "x-added" && !value.contains("stolen")));
-        assert!(asked.headers.iter().any(|(_, value)| value.contains(UPSTREAM_KEY)));
-        assert_eq!(asked.model(), "their-model");
+        let response = scene.send(&raw(protocol, body.to_string().as_bytes()));
+        assert_eq!(response.status, 200, "{protocol:?}: {}", response.text());
+        let forwarded = scene.simulator.requests().pop().unwrap();
+        assert_eq!(forwarded.path, path(protocol), "no query is added");
+        assert!(forwarded.headers.iter().all(|(name, value)| name != "x-added" && !value.contains("stolen")));
+        assert!(forwarded.headers.iter().any(|(_, value)| value.contains(UPSTREAM_KEY)));
+        assert_eq!(forwarded.model(), "their-model");
     }
-    assert_eq!(elsewhere.connections(), 0, "nobody is asked whom a request names");
+    assert_eq!(elsewhere.connections(), 0, "no request is sent to a host that a request names");
 }
 
-/// Bodies of very many or very strange members are read in steps that grow with their length, and not with its square,
-/// which is more than the guard of any test; more values than a million are 400.
+/// Bodies with very many or unusual members are parsed in linear and not quadratic time, and more than a million
+/// values are refused with 400.
 #[test]
 fn j08_many_members_are_read_in_time() {
     let scene = Scene::new();
@@ -235,8 +242,8 @@ fn j08_many_members_are_read_in_time() {
         let with = |member: String| format!("{},{member}}}", &whole[..whole.len() - 1]);
         let keys: Vec<String> = (0..50_000).map(|key| format!("\"the_same_prefix_{key}\":0")).collect();
         for body in [with(keys.join(",")), with(format!("\"x\":\"{}\"", "\\u0000".repeat(500_000)))] {
-            let told = scene.send(&raw(client, body.as_bytes()));
-            assert_eq!(told.status, 200, "{client:?} before {upstream:?}: {:.300}", told.text());
+            let response = scene.send(&raw(client, body.as_bytes()));
+            assert_eq!(response.status, 200, "{client:?} before {upstream:?}: {:.300}", response.text());
         }
     }
     for (protocol, named) in [(Protocol::Responses, false), (Protocol::Chat, true)] {
@@ -257,13 +264,14 @@ fn j08_many_members_are_read_in_time() {
         assert_refused(protocol, &scene.send(&raw(protocol, with(1_000_000).as_bytes())), "invalid_json");
         let content = if protocol == Protocol::Responses { "input" } else { "messages" };
         let content = if protocol == Protocol::Images { "prompt" } else { content };
-        let told = scene.send(&raw(protocol, format!("{{\"{content}\":{}}}", items(300_000)).as_bytes()));
-        assert_eq!(told.status, 400);
-        assert!(told.body.len() < 4 << 10, "{} bytes tell what is wrong", told.body.len());
+        let response = scene.send(&raw(protocol, format!("{{\"{content}\":{}}}", items(300_000)).as_bytes()));
+        assert_eq!(response.status, 400);
+        assert!(response.body.len() < 4 << 10, "the error has {} bytes", response.body.len());
     }
 }
 
-/// NUL, line separators and every other character are relayed as they were written; half a surrogate is 400.
+/// NUL, line separators and all other characters are relayed as they were written; a lone surrogate is refused with
+/// 400.
 #[test]
 fn j09_characters_are_relayed_as_they_were_written() {
     let scene = Scene::new();
@@ -271,18 +279,19 @@ fn j09_characters_are_relayed_as_they_were_written() {
         let whole = question(protocol, "TEXT").to_string();
         let written =
             "\\u0000 \u{2028}\u{2029}\\u2028 \u{7f}\u{85}\u{feff}\u{10ffff}\\ud83d\\ude00 \\/ \u{202e}\\u0041";
-        let told = scene.send(&raw(protocol, whole.replace("TEXT", written).as_bytes()));
-        assert_eq!(told.status, 200, "{protocol:?}: {}", told.text());
-        let asked = scene.simulator.requests().pop().unwrap();
-        assert!(std::str::from_utf8(&asked.body).unwrap().contains(written), "as it was written");
+        let response = scene.send(&raw(protocol, whole.replace("TEXT", written).as_bytes()));
+        assert_eq!(response.status, 200, "{protocol:?}: {}", response.text());
+        let forwarded = scene.simulator.requests().pop().unwrap();
+        assert!(std::str::from_utf8(&forwarded.body).unwrap().contains(written), "as it was written");
         for half in ["\\ud800", "\\udc00", "\\ud800\\ud800", "\\ud800x"] {
-            let told = scene.send(&raw(protocol, whole.replace("TEXT", half).as_bytes()));
-            assert_refused(protocol, &told, "invalid_json");
+            let response = scene.send(&raw(protocol, whole.replace("TEXT", half).as_bytes()));
+            assert_refused(protocol, &response, "invalid_json");
         }
     }
 }
 
-/// A body of another type is 415; one without a type is JSON, and the parameters of a type do not matter.
+/// A body with another media type is refused with 415; one without a media type is parsed as JSON, and parameters of
+/// the media type are ignored.
 #[test]
 fn j10_a_body_of_another_type_is_refused() {
     let scene = Scene::new();
@@ -317,15 +326,15 @@ fn j10_a_body_of_another_type_is_refused() {
     }
 }
 
-/// Counts out of their range are 400 with the field, and nothing is set aside for them.
+/// Counts out of range are refused with 400 that names the field, and no memory is allocated for them.
 #[test]
 fn j11_counts_out_of_range_are_refused_by_name() {
     let scene = Scene::new();
     let refused = |protocol: Protocol, field: &str, value: Value| {
         let body = changed(question(protocol, "Hello."), &json!({field: value}));
-        let told = scene.send(&raw(protocol, body.to_string().as_bytes()));
-        assert_eq!(told.status, 400, "{protocol:?} {field} {value}: {}", told.text());
-        assert!(told.json()["error"]["message"].as_str().unwrap().contains(field), "{}", told.text());
+        let response = scene.send(&raw(protocol, body.to_string().as_bytes()));
+        assert_eq!(response.status, 400, "{protocol:?} {field} {value}: {}", response.text());
+        assert!(response.json()["error"]["message"].as_str().unwrap().contains(field), "{}", response.text());
     };
     for value in [json!(0), json!(-1), json!(i64::MIN), json!(-1.0)] {
         for protocol in TEXT {
@@ -347,7 +356,7 @@ fn j11_counts_out_of_range_are_refused_by_name() {
     }
     scene.nobody_was_asked();
     for protocol in TEXT {
-        // No memory is set aside by a cap: what an upstream takes is its own affair.
+        // No memory is allocated for an output cap: the accepted range is up to the upstream.
         let body = changed(question(protocol, "Hello."), &json!({cap(protocol): 1_000_000_000_000_000_000_i64}));
         assert_eq!(scene.send(&raw(protocol, body.to_string().as_bytes())).status, 200, "{protocol:?}");
     }
@@ -370,16 +379,16 @@ fn j12_a_schema_that_refers_to_itself_is_relayed() {
         for upstream in TEXT {
             let mut body = changed(question(client, "Hello."), &json!({"tools": [tool]}));
             body["model"] = word(upstream).into();
-            let told = scene.send(&raw(client, body.to_string().as_bytes()));
-            assert_eq!(told.status, 200, "{client:?} before {upstream:?}: {}", told.text());
-            let asked = scene.simulator.requests().pop().unwrap();
-            let said = std::str::from_utf8(&asked.body).unwrap();
-            assert!(said.contains(&schema.to_string()), "{client:?} before {upstream:?}: {said}");
+            let response = scene.send(&raw(client, body.to_string().as_bytes()));
+            assert_eq!(response.status, 200, "{client:?} before {upstream:?}: {}", response.text());
+            let forwarded = scene.simulator.requests().pop().unwrap();
+            let forwarded_body = std::str::from_utf8(&forwarded.body).unwrap();
+            assert!(forwarded_body.contains(&schema.to_string()), "{client:?} before {upstream:?}: {forwarded_body}");
         }
     }
 }
 
-/// A gateway before an honest server.
+/// A gateway in front of a conforming upstream.
 struct Scene {
     house: House,
     simulator: Simulator,
@@ -395,7 +404,7 @@ impl Scene {
         request.send(self.house.address())
     }
 
-    /// What is wrong is found before anybody is asked.
+    /// Asserts that no request has reached the upstream, since errors are found before one is sent.
     #[track_caller]
     fn nobody_was_asked(&self) {
         assert!(self.simulator.requests().is_empty());
@@ -403,27 +412,27 @@ impl Scene {
     }
 }
 
-/// A plain question to an upstream of the client's own protocol.
+/// A plain request to an upstream of the client's own protocol.
 fn question(protocol: Protocol, text: &str) -> Value {
     ask(protocol, word(protocol), text, false)
 }
 
-/// A request of this body.
+/// A request with this body.
 fn raw(protocol: Protocol, body: &[u8]) -> Request {
     Request::post_bytes(path(protocol), body).bearer(CLIENT_KEY).header("content-type", "application/json")
 }
 
-/// It is an error of the request, of this code where the protocol has codes.
+/// Asserts that the response is an invalid-request error, with this code where the protocol has codes.
 #[track_caller]
-fn assert_refused(protocol: Protocol, told: &Response, code: &str) {
+fn assert_refused(protocol: Protocol, response: &Response, code: &str) {
     let status = if code == "unsupported_media_type" { 415 } else { 400 };
-    assert_eq!(told.status, status, "{protocol:?}: {}", told.text());
-    let error = &told.json()["error"];
+    assert_eq!(response.status, status, "{protocol:?}: {}", response.text());
+    let error = &response.json()["error"];
     assert_eq!(error["type"], "invalid_request_error", "{error}");
     assert!(protocol == Protocol::Messages || error["code"] == code, "{error}");
 }
 
-/// The field that caps the output.
+/// The name of the field that limits the output tokens.
 fn cap(protocol: Protocol) -> &'static str {
     match protocol {
         Protocol::Responses => "max_output_tokens",

@@ -1,4 +1,4 @@
-//! D: the process is asked to leave.
+//! D: graceful shutdown.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,19 +17,19 @@ use crate::{client, house};
 
 const TEXT: &str = "Hello, you there.";
 
-/// A gateway that leaves when it is told to, and gives open answers `drain`.
+/// A gateway that shuts down on request, with this drain timeout for open responses.
 fn leaving(drain: &str, behave: impl Fn(&Request) -> Play + Send + Sync + 'static) -> Scene {
     Scene::playing(behave, &format!("lame_duck = \"1ms\"\ndrain = \"{drain}\""), PATIENT)
 }
 
-/// All but the end of an answer, and then nothing more.
+/// Sends all but the end of a reply, and then nothing more.
 fn endless(request: &Request) -> Play {
     let play = honest::answer(request);
     let pieces = play.pieces().count();
     play.cut_after(pieces - 1, Cut::Hold)
 }
 
-/// Stops in the middle of a stream until it is let go on.
+/// Pauses in the middle of a stream until the test continues it.
 fn hesitant(request: &Request) -> Play {
     let whole = honest::answer(request);
     let pieces = whole.pieces().enumerate();
@@ -40,7 +40,7 @@ fn hesitant(request: &Request) -> Play {
     play.step(Step::End)
 }
 
-/// Opens a stream on each lane, in their order at the upstream too.
+/// Opens a stream on each lane; they reach the upstream in the same order.
 fn streams(scene: &Scene) -> Vec<(Lane, Connection)> {
     let mut open = Vec::new();
     for lane in lanes() {
@@ -50,13 +50,13 @@ fn streams(scene: &Scene) -> Vec<(Lane, Connection)> {
     open
 }
 
-/// Waits until nobody is accepted any more.
+/// Waits until no connection is accepted any more.
 fn await_closed(address: SocketAddr) {
     await_that("the listener is closed", || Connection::try_open(address).is_none());
 }
 
-/// Clients that go on asking while it leaves are all answered, each time as long as they can connect; from the signal
-/// on each answer closes its connection.
+/// Clients that keep sending requests during shutdown are all answered for as long as they can connect, and from the
+/// signal on every response closes its connection.
 #[test]
 fn d01_no_request_is_lost_while_it_leaves() {
     let pause = Duration::from_millis(20);
@@ -94,8 +94,8 @@ fn d01_no_request_is_lost_while_it_leaves() {
     assert_eq!(scene.simulator.requests().len(), answered.load(Ordering::Relaxed));
 }
 
-/// A client that has connected before the listener closed is answered, and one that sends on an idle connection at that
-/// moment too.
+/// Connections made before the listener closed are served, and so is a request sent on an idle connection at that
+/// moment.
 #[test]
 fn d01_who_has_connected_is_answered() {
     let mut scene = leaving("20s", honest::answer);
@@ -117,8 +117,8 @@ fn d01_who_has_connected_is_answered() {
     assert!(scene.house.gateway.wait().success());
 }
 
-/// While it stays for those who have not heard that it leaves it is not ready, and serves as before; then newcomers are
-/// refused, and what was begun until then is brought to its end.
+/// During the shutdown delay the gateway is not ready but serves as before; then new connections are refused, and
+/// requests in progress are completed.
 #[test]
 fn d01_d02_it_serves_while_it_stays_and_then_ends_what_is_open() {
     const STAY: Duration = Duration::from_secs(3);
@@ -129,7 +129,7 @@ fn d01_d02_it_serves_while_it_stays_and_then_ends_what_is_open() {
     assert_eq!(answers("/readyz"), 200);
     let mut open = streams(&scene);
     scene.house.gateway.signal("TERM");
-    let told = now();
+    let signalled = now();
     await_that("it is not ready", || answers("/readyz") == 503);
     for lane in lanes() {
         open.push((lane, scene.open(lane, true)));
@@ -139,7 +139,7 @@ fn d01_d02_it_serves_while_it_stays_and_then_ends_what_is_open() {
     }
     scene.await_requests(3 * lanes().len());
     await_closed(address);
-    assert!(told.elapsed() >= STAY, "newcomers are refused after {:?}", told.elapsed());
+    assert!(signalled.elapsed() >= STAY, "newcomers are refused after {:?}", signalled.elapsed());
     assert_eq!((answers("/livez"), answers("/readyz")), (200, 503), "it is there for those who are");
     scene.simulator.release_all();
     for (lane, mut connection) in open {
@@ -149,40 +149,41 @@ fn d01_d02_it_serves_while_it_stays_and_then_ends_what_is_open() {
     assert!(scene.house.gateway.wait().success());
 }
 
-/// Streams that end before the deadline are whole, and relayed ones byte for byte what the upstream said.
+/// Streams that end before the drain deadline are complete, and relayed ones are byte for byte what the upstream
+/// sent.
 #[test]
 fn d02_streams_that_end_in_time_are_whole() {
     let behave = |request: &Request| if request.streams() { hesitant(request) } else { honest::answer(request) };
     let mut scene = leaving("60s", behave);
     let open = streams(&scene);
-    let asked = scene.simulator.requests();
+    let requests = scene.simulator.requests();
     let mut idle = scene.open(lanes()[0], false);
     assert_eq!(idle.response().status, 200);
     scene.house.gateway.signal("TERM");
     assert!(idle.is_ended(), "connections that are idle are closed when the drain begins");
     await_closed(scene.house.address());
     scene.simulator.release_all();
-    for ((lane, mut connection), request) in open.into_iter().zip(&asked) {
+    for ((lane, mut connection), request) in open.into_iter().zip(&requests) {
         let got = Got::new(lane, connection.response(), honest_text(lane, true, TEXT));
         got.is_whole();
-        // Of Chat the details of the usage are left out.
+        // In Chat the details of the usage are left out.
         if lane.client == lane.upstream && lane.client != Protocol::Chat {
-            let said = String::from_utf8(honest::answer(request).body_bytes()).unwrap();
-            assert_eq!(got.response.text(), said.replace("their-model", word(lane.client)));
+            let expected = String::from_utf8(honest::answer(request).body_bytes()).unwrap();
+            assert_eq!(got.response.text(), expected.replace("their-model", word(lane.client)));
         }
         assert!(connection.is_ended());
     }
     assert!(scene.house.gateway.wait().success());
 }
 
-/// Streams past the deadline get exactly one failure event and a FIN; their outcome is `shutdown` and the process ends
-/// with status 0 within 2 s of the deadline.
+/// Streams that are open at the drain deadline get exactly one failure event and a FIN; their outcome is `shutdown`,
+/// and the process exits with status 0 within 2 s of the deadline.
 #[test]
 fn d03_streams_past_the_deadline_are_told_that_they_failed() {
     let mut scene = leaving("1s", endless);
     let open = streams(&scene);
     scene.house.gateway.signal("TERM");
-    let told = now();
+    let signalled = now();
     thread::scope(|scope| {
         for (lane, mut connection) in open {
             scope.spawn(move || {
@@ -193,14 +194,15 @@ fn d03_streams_past_the_deadline_are_told_that_they_failed() {
         }
     });
     assert_eq!(scene.house.gateway.wait().code(), Some(0));
-    assert!(told.elapsed() < Duration::from_secs(1) + GRACE, "{:?}", told.elapsed());
-    await_that("each outcome is told", || {
+    assert!(signalled.elapsed() < Duration::from_secs(1) + GRACE, "{:?}", signalled.elapsed());
+    await_that("each outcome is logged", || {
         let log = scene.house.gateway.log.lock().unwrap();
         log.matches("\"outcome\":\"shutdown\"").count() == lanes().len()
     });
 }
 
-/// A client that does not read its failure does not hold up the end, which comes within 2 s of the deadline too.
+/// A client that does not read its failure event does not delay the exit, which still happens within 2 s of the
+/// deadline.
 #[test]
 fn d03_who_does_not_read_holds_nobody_up() {
     let scenario = simulator::scenario::named("endless-deltas").unwrap();
@@ -209,12 +211,12 @@ fn d03_who_does_not_read_holds_nobody_up() {
     let mut stuck = scene.open(lane, true);
     assert_eq!(stuck.head().0, 200);
     scene.house.gateway.signal("TERM");
-    let told = now();
+    let signalled = now();
     assert_eq!(scene.house.gateway.wait().code(), Some(0));
-    assert!(told.elapsed() < Duration::from_millis(100) + GRACE, "{:?}", told.elapsed());
+    assert!(signalled.elapsed() < Duration::from_millis(100) + GRACE, "{:?}", signalled.elapsed());
 }
 
-/// A second signal, of either kind, ends the process at once and not with success.
+/// A second signal, of either kind, ends the process at once with a failure status.
 #[test]
 fn d04_a_second_signal_ends_it_at_once() {
     for (limits, second) in [("lame_duck = \"1h\"", "TERM"), ("lame_duck = \"1ms\"\ndrain = \"1h\"", "INT")] {
@@ -229,8 +231,8 @@ fn d04_a_second_signal_ends_it_at_once() {
     }
 }
 
-/// What has not begun to be answered by the deadline is told so: 503 and when to come again, in its upload as while the
-/// upstream is waited for.
+/// A request without a response by the drain deadline is answered with 503 and Retry-After, both during its upload
+/// and while it waits for the upstream.
 #[test]
 fn d05_what_has_not_begun_by_the_deadline_is_a_503() {
     let mut scene = leaving("1s", |_| Play::new().hold());
@@ -259,5 +261,5 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// How long after the deadline the process has ended.
+/// The time after the deadline within which the process exits.
 const GRACE: Duration = Duration::from_secs(2);

@@ -11,7 +11,7 @@ use simulator::Simulator;
 use crate::client::{Connection, Request};
 use crate::server::{Server, TEXT, await_that};
 
-/// A gateway with a model of which every line of the log has the id; it is long, so that the log fills up soon.
+/// A gateway with a very long model id that every log line contains, so that the log fills up soon.
 struct Talkative {
     server: Server,
     question: Request,
@@ -37,15 +37,15 @@ impl Talkative {
         self.server.metric("sluicegate_log_dropped_total")
     }
 
-    /// Asks until lines are lost; every answer is as it should be.
+    /// Sends requests until log lines are lost, and asserts that every response is correct.
     fn serves_while_lines_are_lost(&self) {
         let mut connection = Connection::open(self.server.address());
-        let mut asked = 0;
+        let mut requests = 0;
         while self.lost() == 0.0 {
-            assert!(asked < MANY, "no line was lost after {MANY} requests");
+            assert!(requests < MANY, "no line was lost after {MANY} requests");
             connection.send(&self.question.bytes());
             assert_eq!(connection.response().status, 200);
-            asked += 1;
+            requests += 1;
         }
         assert_eq!(self.server.metric("sluicegate_panics_total"), 0.0);
     }
@@ -56,7 +56,7 @@ impl Talkative {
     }
 }
 
-/// A reader of the log that has stopped holds up no request: lines are left out and counted.
+/// A stalled log reader delays no request: log lines are dropped and counted.
 #[test]
 fn d13_a_stalled_reader_of_the_log_holds_up_nobody() {
     let (_reader, writer) = io::pipe().unwrap();
@@ -65,7 +65,7 @@ fn d13_a_stalled_reader_of_the_log_holds_up_nobody() {
     talkative.leaves();
 }
 
-/// A reader of the log that has gone is no end of the process: lines are counted as lost.
+/// A closed log pipe does not end the process: dropped log lines are counted.
 #[test]
 fn d13_a_closed_pipe_of_the_log_ends_nothing() {
     let (reader, writer) = io::pipe().unwrap();
@@ -75,7 +75,7 @@ fn d13_a_closed_pipe_of_the_log_ends_nothing() {
     talkative.leaves();
 }
 
-/// A full disk under the log is no end of the process: lines are counted as lost.
+/// A full disk does not end the process: dropped log lines are counted.
 #[test]
 fn d13_a_full_disk_ends_nothing() {
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
@@ -84,7 +84,8 @@ fn d13_a_full_disk_ends_nothing() {
     talkative.leaves();
 }
 
-/// A reader that has stalled and goes on gets every line that was not counted as lost, and each is whole.
+/// A log reader that stalls and then continues receives every line that was not counted as dropped, and each line is
+/// complete.
 #[test]
 fn d13_what_was_left_out_is_told_in_the_log() {
     let (reader, writer) = io::pipe().unwrap();
@@ -98,8 +99,8 @@ fn d13_what_was_left_out_is_told_in_the_log() {
     talkative.leaves();
     let lines = lines.join().unwrap();
     assert!(lines.iter().all(|line| serde_json::from_str::<Value>(line).is_ok()));
-    assert!(lines.iter().any(|line| line.contains("lines were left out")));
+    assert!(lines.iter().any(|line| line.contains("log lines were dropped")));
 }
 
-/// More lines than a pipe and the queue before it have room for.
+/// More lines than fit into a pipe and the queue before it.
 const MANY: usize = 100_000;

@@ -1,4 +1,4 @@
-//! O: more than the gateway takes.
+//! O: more requests than the gateway accepts.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -13,18 +13,18 @@ use crate::question::ask;
 use crate::scene::{GUARD, Got, Lane, PATIENT, Scene, honest_text, lanes, request};
 use crate::server::{TEXT, await_that};
 
-/// A gateway for so many requests at once.
+/// A gateway with this limit of concurrent requests.
 fn limited(limit: usize, behave: impl Fn(&Request) -> Play + Send + Sync + 'static) -> Scene {
     let limits = format!("concurrency = {limit}\nconcurrency_per_key = {limit}");
     Scene::playing(behave, &limits, PATIENT)
 }
 
-/// Answers once it is let.
+/// Answers once the test opens the gate.
 fn gated(request: &Request) -> Play {
     Play::new().gate().then(honest::answer(request))
 }
 
-/// Whether a stream on this lane is told of the limit within the stream.
+/// Returns true if a stream on this lane reports the limit as an event within the stream.
 fn is_told_within(lane: &Lane) -> bool {
     lane.client == Protocol::Responses
 }
@@ -40,8 +40,8 @@ fn milliseconds(response: &Response) -> u32 {
     response.header("retry-after-ms").unwrap().parse().unwrap()
 }
 
-/// One request more than the limit is refused at once with 429, `gateway_concurrency_limit` and `Retry-After: 1`; its
-/// connection can be used again.
+/// A request over the concurrency limit is refused at once with 429, `gateway_concurrency_limit` and `Retry-After:
+/// 1`, and its connection can be reused.
 #[test]
 fn o01_one_too_many_is_refused_and_may_come_again() {
     let scene = limited(1, gated);
@@ -54,7 +54,7 @@ fn o01_one_too_many_is_refused_and_may_come_again() {
         is_over_the_limit(&got);
         refused.push((lane, connection));
     }
-    assert_eq!(scene.simulator.requests().len(), 1, "nobody was asked");
+    assert_eq!(scene.simulator.requests().len(), 1, "no upstream request was sent");
     scene.simulator.release_all();
     assert_eq!(first.response().status, 200);
     scene.house.gateway.await_quiet();
@@ -67,8 +67,8 @@ fn o01_one_too_many_is_refused_and_may_come_again() {
     scene.end();
 }
 
-/// A Responses stream over the limit is 200 with one `response.failed` of that code; a stream of every other protocol
-/// is 429 before it begins.
+/// A Responses stream over the concurrency limit is 200 with one `response.failed` event of that code; a stream of
+/// every other protocol is 429 before it starts.
 #[test]
 fn o02_o03_streams_over_the_limit_are_told_as_their_protocol_can() {
     let scene = limited(1, gated);
@@ -78,14 +78,14 @@ fn o02_o03_streams_over_the_limit_are_told_as_their_protocol_can() {
         let got = scene.ask(lane, true);
         if is_told_within(&lane) { got.fails_with("gateway_concurrency_limit") } else { is_over_the_limit(&got) }
     }
-    assert_eq!(scene.simulator.requests().len(), 1, "nobody was asked");
+    assert_eq!(scene.simulator.requests().len(), 1, "no upstream request was sent");
     scene.simulator.release_all();
     assert_eq!(first.response().status, 200);
     scene.end();
 }
 
-/// Whatever clients and upstreams do, no more permits are out than there are, and all come back: those of each key, and
-/// those over all.
+/// However requests end, the permits in use never exceed the limits per key and overall, and all of them are
+/// returned.
 #[test]
 fn o04_permits_come_back_whatever_happens() {
     let scene = Scene::playing(as_asked, "concurrency = 5\nconcurrency_per_key = 4", PATIENT);
@@ -108,12 +108,12 @@ fn o04_permits_come_back_whatever_happens() {
     scene.end();
 }
 
-/// One request, to an end of which there is another kind in each turn. Only upstreams of the client's own protocol break
-/// off: one that fails more often in a row is left alone for a while.
+/// Sends one request that ends in a different way in each turn. Only upstreams of the client's own protocol abort:
+/// one that fails more often in a row would open its circuit breaker.
 fn comes_and_goes(scene: &Scene, lane: Lane, turn: usize) {
     let is_relayed = lane.client == lane.upstream;
     match turn {
-        // It leaves once the head is there.
+        // The client disconnects once the head has arrived.
         0 => assert!(matches!(scene.open(lane, true).head().0, 200 | 429), "{lane:?}"),
         1 => admitted(scene, lane, false, "Hello.").is_whole(),
         2 if is_relayed => admitted(scene, lane, false, RESET).is_bad_gateway(),
@@ -123,7 +123,7 @@ fn comes_and_goes(scene: &Scene, lane: Lane, turn: usize) {
     }
 }
 
-/// Asks until there is a permit; each refusal before is one for the limit.
+/// Retries until there is a permit; each earlier refusal is one for the limit.
 fn admitted(scene: &Scene, lane: Lane, stream: bool, text: &str) -> Got {
     for _ in 0..1_000 {
         let got = scene.say(lane, stream, text);
@@ -139,7 +139,7 @@ fn admitted(scene: &Scene, lane: Lane, stream: bool, text: &str) -> Got {
     panic!("{lane:?}: there is never a permit");
 }
 
-/// Answers as the text of the request says.
+/// Answers as the text of the request demands.
 fn as_asked(request: &Request) -> Play {
     let asked = String::from_utf8_lossy(&request.body);
     let answer = honest::answer(request);
@@ -152,7 +152,7 @@ fn as_asked(request: &Request) -> Play {
     }
 }
 
-/// Takes the permits of a key, which has so many, and keeps them until the upstream is let answer.
+/// Takes all permits of a key, and keeps them until the upstream is allowed to answer.
 #[track_caller]
 fn take_all(scene: &Scene, key: &str, permits: usize) -> Vec<Connection> {
     scene.sent.fetch_add(permits + 1, Ordering::Relaxed);
@@ -176,21 +176,20 @@ fn in_flight(scene: &Scene) -> f64 {
     scene.house.gateway.metric("sluicegate_in_flight")
 }
 
-/// Five times as many clients as are taken, each of which comes again three times at once when it is refused, take
-/// nothing from those who are served: their answers are whole, and nobody is asked for the others. Figures:
-/// `cargo xtask soak overload`.
+/// While five times as many clients as the limit allows each retry three times without a delay, the accepted requests
+/// are served completely, and refused requests do not reach an upstream. Figures: `cargo xtask soak overload`.
 #[test]
 fn o05_o06_a_storm_of_retries_takes_nothing_from_those_who_are_served() {
     let scene = limited(LIMIT, unhurried);
     let storm = storm(&scene);
     assert!(storm.refused > 0, "the limit was felt");
-    assert_eq!(scene.simulator.requests().len(), storm.served, "nobody else was asked");
+    assert_eq!(scene.simulator.requests().len(), storm.served, "no other upstream request was sent");
     let refused = "sluicegate_requests_total{route=\"chat_completions\",status=\"429\"";
     await_that("each refusal is counted", || scene.house.sum(refused) == storm.refused as f64);
     scene.end();
 }
 
-/// After a storm of retries all is as before: nobody is connected, and as many are served at once as the limit says.
+/// After a storm of retries no connection is left, and the concurrency limit is available in full.
 #[test]
 fn o09_after_a_storm_of_retries_all_is_as_before() {
     let scene = limited(LIMIT, unhurried);
@@ -203,7 +202,7 @@ fn o09_after_a_storm_of_retries_all_is_as_before() {
     scene.end();
 }
 
-/// The operator's address answers all the while that a storm of retries goes on.
+/// The admin listener responds throughout a storm of retries.
 #[test]
 fn o10_operators_are_answered_in_a_storm_of_retries() {
     let scene = limited(LIMIT, unhurried);
@@ -223,24 +222,24 @@ fn o10_operators_are_answered_in_a_storm_of_retries() {
     scene.end();
 }
 
-/// What came of a storm.
+/// The result of a storm.
 struct Storm {
     served: usize,
     refused: usize,
 }
 
-/// Five times as many clients as are taken, each of which comes again three times at once when it is refused, until
-/// ten times as many as are taken were served.
+/// Runs five times as many clients as the limit allows, each of which retries three times without a delay when it is
+/// refused, until ten times the limit was served.
 fn storm(scene: &Scene) -> Storm {
     const ENOUGH: usize = 10 * LIMIT;
     let (served, refused) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let lane = Lane { client: Protocol::Chat, upstream: Protocol::Chat };
     let (bytes, honest) = (request(lane, false, "Hello.").bytes(), honest_text(lane, false, "Hello."));
-    let begun = now();
+    let started = now();
     let client = || {
         let mut connection = Connection::open(scene.house.address());
         while served.load(Ordering::Relaxed) < ENOUGH {
-            assert!(begun.elapsed() < GUARD, "only {served:?} of {ENOUGH} were served");
+            assert!(started.elapsed() < GUARD, "only {served:?} of {ENOUGH} were served");
             for _ in 0..4 {
                 connection.send(&bytes);
                 let got = Got::new(lane, connection.response(), honest.clone());
@@ -260,25 +259,25 @@ fn storm(scene: &Scene) -> Storm {
     storm
 }
 
-/// Takes a while for an answer, and waits with it where it is asked to.
+/// Answers after a delay, or waits at a gate if the request says so.
 fn unhurried(request: &Request) -> Play {
     as_asked(request).paced(Duration::from_millis(50))
 }
 
-/// Those who are refused together are not told to come back at the same time.
+/// Requests that are refused together get different Retry-After values.
 #[test]
 fn o06_the_time_to_come_back_is_spread() {
     let scene = limited(1, gated);
     let _first = scene.open(lanes()[0], false);
     scene.await_requests(1);
-    let mut told: Vec<_> = (0..20).map(|_| milliseconds(&scene.ask(lanes()[0], false).response)).collect();
-    assert!(told.iter().all(|told| (1000..2000).contains(told)), "{told:?}");
-    told.sort_unstable();
-    told.dedup();
-    assert!(told.len() > 10, "{told:?}");
+    let mut delays: Vec<_> = (0..20).map(|_| milliseconds(&scene.ask(lanes()[0], false).response)).collect();
+    assert!(delays.iter().all(|delay| (1000..2000).contains(delay)), "{delays:?}");
+    delays.sort_unstable();
+    delays.dedup();
+    assert!(delays.len() > 10, "{delays:?}");
 }
 
-/// A key that takes all it may leaves the rest to the others.
+/// A key that uses all of its permits leaves the rest to other keys.
 #[test]
 fn o07_one_key_cannot_take_what_is_anothers() {
     let scene = Scene::playing(as_asked, "concurrency = 4\nconcurrency_per_key = 2", PATIENT);
@@ -295,7 +294,7 @@ fn now() -> Instant {
 }
 
 const LIMIT: usize = 8;
-/// What upstreams are asked to do: to wait until they are let, and to break off before the first event and after it.
+/// Texts that make the upstream wait for the test, and abort before or after the first event.
 const WAIT: &str = "Please wait.";
 const RESET: &str = "Please reset.";
 const CLOSE: &str = "Please close.";

@@ -1,4 +1,4 @@
-//! O: the limits of concurrent requests are exact on every road.
+//! O: the limits of concurrent requests are exact on every route and upstream protocol.
 
 use simulator::Protocol;
 
@@ -7,8 +7,8 @@ use crate::roads::{Asks, Road, roads};
 use crate::server::{IMAGES, MESSAGES, TEXT};
 use crate::told;
 
-/// On every road, plain or streamed, as many requests as the limit are accepted and one more is refused with
-/// `gateway_concurrency_limit`; once they have ended as many are accepted again.
+/// On every route, plain or streamed, exactly as many requests as the concurrency limit are accepted and one more is
+/// refused with `gateway_concurrency_limit`; once they have ended as many are accepted again.
 #[test]
 fn o01_o02_o03_the_concurrency_limit_is_exact_on_every_road() {
     let gate = Gate::new("concurrency = 2");
@@ -21,8 +21,8 @@ fn o01_o02_o03_the_concurrency_limit_is_exact_on_every_road() {
     }
 }
 
-/// On every road, plain or streamed, as many requests of one key as its limit are accepted and one more is refused, while
-/// another key has a limit of its own.
+/// On every route, plain or streamed, exactly as many requests of one key as its limit are accepted and one more is
+/// refused, while another key has its own limit.
 #[test]
 fn o07_the_concurrency_limit_of_a_key_is_exact_on_every_road() {
     let gate = Gate::new("concurrency = 8\nconcurrency_per_key = 2");
@@ -35,7 +35,7 @@ fn o07_the_concurrency_limit_of_a_key_is_exact_on_every_road() {
     }
 }
 
-/// Sends a request that is one too many.
+/// Asserts that one more request is refused.
 #[track_caller]
 fn is_over_the_limit(gate: &Gate, road: Road, stream: bool) {
     let response = gate.refuse(&road.request(stream));
@@ -58,7 +58,7 @@ fn roads_and_modes() -> Vec<(Road, bool)> {
     both.filter(|(road, stream)| !(*stream && road.asks == Asks::Count)).collect()
 }
 
-/// A key for this road other than that of the tests.
+/// A second key for this road.
 fn other_key(road: Road) -> &'static str {
     match road.asks {
         Asks::Text(Protocol::Messages) | Asks::Count => MESSAGES,

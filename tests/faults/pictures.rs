@@ -1,4 +1,4 @@
-//! F and I: pictures in requests, by address and by their bytes.
+//! F and I: pictures in requests, by URL and as data.
 
 use serde_json::{Value, json};
 use simulator::{Protocol, Simulator};
@@ -7,26 +7,31 @@ use crate::client::Response;
 use crate::house::{CLIENT_KEY, House, Plan};
 use crate::question::{RED, TEXT, word};
 
-/// An address that an edit names is judged before it goes anywhere: as a picture in a form, or as it is.
+/// A picture URL in an edit is validated before anything is fetched or forwarded, in a form and as JSON.
 #[test]
 fn f01_f02_f15_addresses_of_edits_lead_nowhere_inside() {
     let red = format!("data:image/png;base64,{RED}");
     for edits in ["multipart", "json", "as_sent"] {
         let scene = Scene::new(edits, "");
         for url in INSIDE {
-            let told = scene.edit(&json!([{"image_url": url}]));
-            assert_eq!((told.status, &told.json()["error"]["param"]), (400, &json!("images[0].image_url")), "{url}");
-            assert_eq!(told.json()["error"]["code"], "invalid_value", "{url}");
-            // Beside `images` it is not read here, but may be by an upstream.
+            let response = scene.edit(&json!([{"image_url": url}]));
+            assert_eq!(
+                (response.status, &response.json()["error"]["param"]),
+                (400, &json!("images[0].image_url")),
+                "{url}"
+            );
+            assert_eq!(response.json()["error"]["code"], "invalid_value", "{url}");
+            // Beside `images` it is not read by the gateway, but may be by an upstream.
             let body = json!({"model": "images", "prompt": "x", "images": [{"image_url": red}], "image": url});
-            let told = scene.house.gateway.post(CLIENT_KEY, "/v1/images/edits", &body);
-            assert_eq!((told.status, &told.json()["error"]["param"]), (400, &json!("image")), "{url}");
+            let response = scene.house.gateway.post(CLIENT_KEY, "/v1/images/edits", &body);
+            assert_eq!((response.status, &response.json()["error"]["param"]), (400, &json!("image")), "{url}");
         }
         scene.nobody_was_asked();
     }
 }
 
-/// An address in a conversation is judged before it goes to an upstream, by either road and wherever it stands.
+/// A picture URL in a conversation is validated before it is sent to an upstream, relayed or translated and in any
+/// position.
 #[test]
 fn f01_f02_f15_addresses_in_conversations_lead_nowhere_inside() {
     let simulator = Simulator::honest().unwrap();
@@ -63,38 +68,39 @@ fn f01_f02_f15_addresses_in_conversations_lead_nowhere_inside() {
         let asked = simulator.requests().len();
         for url in INSIDE.iter().filter(|url| url.starts_with("https://")) {
             for (path, field, input) in places(url) {
-                let told =
+                let response =
                     house.gateway.post(CLIENT_KEY, path, &json!({"model": model, "max_tokens": 9, field: input}));
-                assert_eq!(told.status, 400, "{path} {input}: {}", told.text());
-                assert!(told.text().contains("not allowed"), "{path} {input}: {}", told.text());
+                assert_eq!(response.status, 400, "{path} {input}: {}", response.text());
+                assert!(response.text().contains("not allowed"), "{path} {input}: {}", response.text());
             }
         }
-        assert_eq!(simulator.requests().len(), asked, "nobody was asked");
+        assert_eq!(simulator.requests().len(), asked, "no upstream request was sent");
         for (path, field, input) in places("https://pictures.example/a.png") {
             let asked = simulator.requests().len();
-            let told = house.gateway.post(CLIENT_KEY, path, &json!({"model": model, "max_tokens": 9, field: input}));
-            assert!(!told.text().contains("not allowed"), "{path} {input}: {}", told.text());
-            assert!(told.status != 200 || simulator.requests().len() == asked + 1);
+            let response =
+                house.gateway.post(CLIENT_KEY, path, &json!({"model": model, "max_tokens": 9, field: input}));
+            assert!(!response.text().contains("not allowed"), "{path} {input}: {}", response.text());
+            assert!(response.status != 200 || simulator.requests().len() == asked + 1);
         }
     }
     assert!(!simulator.requests().is_empty());
 }
 
-/// Pictures that are to be fetched take their share of the memory for bodies before they are there.
+/// Pictures that are to be fetched reserve their share of the body memory before they are downloaded.
 #[test]
 fn f11_l06_fetched_pictures_share_the_memory_for_bodies() {
     let scene = Scene::new(
         "multipart",
         "picture = \"1MiB\"\nedit_body = \"1MiB\"\njson_body = \"64KiB\"\nbody_memory = \"1MiB\"",
     );
-    let told = scene.edit(&json!([{"image_url": "https://pictures.example/a.png"}]));
-    assert_eq!((told.status, told.header("retry-after")), (503, Some("1")), "{}", told.text());
+    let response = scene.edit(&json!([{"image_url": "https://pictures.example/a.png"}]));
+    assert_eq!((response.status, response.header("retry-after")), (503, Some("1")), "{}", response.text());
     assert_eq!(scene.house.sum("sluicegate_fetches_total"), 0.0, "nothing is fetched for which there is no room");
     let inline = format!("data:image/png;base64,{RED}");
     assert_eq!(scene.edit(&json!([{"image_url": inline}])).status, 200, "its share is back");
 }
 
-/// Addresses that nobody is sent to.
+/// Addresses to which no request may be sent.
 const INSIDE: [&str; 21] = [
     "http://pictures.example/a.png",
     "ftp://pictures.example/a.png",
@@ -119,19 +125,19 @@ const INSIDE: [&str; 21] = [
     "https://ok.example\\@127.0.0.1/a.png",
 ];
 
-/// More pictures than one edit may have are 400 before any is fetched.
+/// An edit with more pictures than the limit is refused with 400 before any is fetched.
 #[test]
 fn f11_an_edit_has_sixteen_pictures_at_most() {
     let scene = Scene::new("multipart", "");
     let many: Vec<_> = (0..17).map(|i| json!({"image_url": format!("https://pictures.example/{i}.png")})).collect();
-    let told = scene.edit(&many.into());
-    assert_eq!((told.status, &told.json()["error"]["param"]), (400, &json!("images")), "{}", told.text());
+    let response = scene.edit(&many.into());
+    assert_eq!((response.status, &response.json()["error"]["param"]), (400, &json!("images")), "{}", response.text());
     assert_eq!(scene.house.sum("sluicegate_fetches_total"), 0.0);
     scene.nobody_was_asked();
 }
 
-/// Base64 is of the standard alphabet with its padding and nothing between, and the rest of a Data URL is as it should
-/// be.
+/// Base64 must use the standard alphabet with padding and no whitespace, and the rest of a data URL must be
+/// well-formed.
 #[test]
 fn i04_i05_data_urls_are_read_strictly() {
     let scene = Scene::new("multipart", "");
@@ -156,16 +162,20 @@ fn i04_i05_data_urls_are_read_strictly() {
         format!("data;image/png;base64,{RED}"),
         RED.to_owned(),
     ] {
-        let told = scene.edit(&json!([{"image_url": url}]));
+        let response = scene.edit(&json!([{"image_url": url}]));
         let shown: String = url.chars().take(60).collect();
-        assert_eq!((told.status, &told.json()["error"]["param"]), (400, &json!("images[0].image_url")), "{shown}");
-        assert!(told.body.len() < 1 << 10, "{} bytes tell it", told.body.len());
+        assert_eq!(
+            (response.status, &response.json()["error"]["param"]),
+            (400, &json!("images[0].image_url")),
+            "{shown}"
+        );
+        assert!(response.body.len() < 1 << 10, "the error has {} bytes", response.body.len());
     }
     scene.nobody_was_asked();
     assert_eq!(scene.edit(&json!([{"image_url": data(RED)}])).status, 200);
 }
 
-/// A gateway before an honest server, which gets edits in this form.
+/// A gateway in front of a conforming upstream, which receives edits in this form.
 struct Scene {
     house: House,
     simulator: Simulator,

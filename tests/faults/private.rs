@@ -1,4 +1,4 @@
-//! P: what is told to whom, and what never travels.
+//! P: secrets and private data in responses, upstream requests, logs and metrics.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::question::{RED, ask};
 use crate::scene::lanes;
 use crate::server::{await_that, binary};
 
-/// An upstream sees exactly these headers, whatever a client sends and in whichever protocol it asks.
+/// An upstream receives exactly these headers, whatever a client sends and in every client protocol.
 #[test]
 fn p01_an_upstream_sees_a_stated_set_of_headers() {
     let simulator = Simulator::honest().unwrap();
@@ -19,8 +19,8 @@ fn p01_an_upstream_sees_a_stated_set_of_headers() {
     let sees = |path: &str, body: &Value, owed: &[String]| {
         let request = hostile(&Request::post(path, body).bearer(CLIENT_KEY));
         let request = request.header("anthropic-version", "2026-10-21").header("anthropic-beta", "one");
-        let told = request.send(house.address());
-        assert_eq!(told.status, 200, "{}", told.text());
+        let response = request.send(house.address());
+        assert_eq!(response.status, 200, "{}", response.text());
         assert_eq!(seen(&simulator), owed, "{path} with {body}");
     };
     for lane in lanes() {
@@ -37,7 +37,7 @@ fn p01_an_upstream_sees_a_stated_set_of_headers() {
     sees("/v1/messages/count_tokens", &count, &versioned(owed(Protocol::Messages, false, true)));
 }
 
-/// An upstream without a key of its own sees none, and nobody else's.
+/// An upstream without a configured key receives no key at all.
 #[test]
 fn p02_an_upstream_without_a_key_sees_no_key() {
     let simulator = Simulator::honest().unwrap();
@@ -47,13 +47,13 @@ fn p02_an_upstream_without_a_key_sees_no_key() {
     });
     let house = plan.start();
     for protocol in PROTOCOLS {
-        let told = hostile(&house::request(protocol, &question(protocol, false))).send(house.address());
-        assert_eq!(told.status, 200, "{}", told.text());
+        let response = hostile(&house::request(protocol, &question(protocol, false))).send(house.address());
+        assert_eq!(response.status, 200, "{}", response.text());
         assert_eq!(seen(&simulator), owed(protocol, false, false), "{protocol:?}");
     }
 }
 
-/// Nothing that a client sends becomes a header or a line of its own.
+/// No value that a client sends can inject a header or a line.
 #[test]
 fn p03_nothing_breaks_out_into_a_header() {
     let simulator = Simulator::honest().unwrap();
@@ -78,17 +78,17 @@ fn p03_nothing_breaks_out_into_a_header() {
         requests.push(house::request(protocol, &question(protocol, true)).header("x-request-id", "a\tset-cookie:a=b"));
     }
     for request in requests {
-        let told = request.send(house.address());
-        assert!(told.status < 500, "{}: {request:?}", told.text());
-        for (name, value) in &told.headers {
+        let response = request.send(house.address());
+        assert!(response.status < 500, "{}: {request:?}", response.text());
+        for (name, value) in &response.headers {
             assert!(TOLD.contains(&name.as_str()), "{name}: {value}");
             assert!(!value.contains("cookie") && value.bytes().all(|byte| (b' '..=b'~').contains(&byte)), "{value}");
         }
     }
 }
 
-/// Whatever goes wrong and whatever is written down of it, no secret is in the log, in the metrics or in an error; and
-/// each line of the log is one object of JSON without control characters.
+/// Under every failure no secret appears in the log, in the metrics or in an error, and each log line is one JSON
+/// object without control characters.
 #[test]
 fn p04_p05_i09_no_secret_is_told() {
     let simulator = Simulator::start(indiscreet).unwrap();
@@ -96,24 +96,24 @@ fn p04_p05_i09_no_secret_is_told() {
     let mut command = binary();
     command.env("SLUICEGATE_LOG", "trace").env("CANARY", "canary-of-the-environment");
     let house = plan.start_by(command);
-    let told: Vec<Response> = bundle().iter().map(|request| request.send(house.address())).collect();
-    let last = told.last().unwrap().header("x-request-id").unwrap().to_owned();
+    let responses: Vec<Response> = bundle().iter().map(|request| request.send(house.address())).collect();
+    let last = responses.last().unwrap().header("x-request-id").unwrap().to_owned();
     await_that("the last is logged", || house.gateway.log.lock().unwrap().contains(&last));
     house.gateway.await_quiet();
 
-    let statuses: BTreeSet<_> = told.iter().map(|response| response.status).collect();
+    let statuses: BTreeSet<_> = responses.iter().map(|response| response.status).collect();
     assert!([200, 400, 401, 404, 405, 413, 415, 502].iter().all(|status| statuses.contains(status)), "{statuses:?}");
     assert!(!statuses.contains(&503), "each was put to the upstream: {statuses:?}");
-    for response in &told {
-        // A client may be told what it said itself.
+    for response in &responses {
+        // The client's own input may be repeated to it.
         assert_private("an answer", &String::from_utf8_lossy(&response.body), &KEYS);
         response.headers.iter().for_each(|(_, value)| assert_private("a header", value, &ALL));
     }
     let metrics = Request::get("/metrics").send(house.gateway.admin.unwrap());
     assert_private("the metrics", metrics.text(), &ALL);
     let log = house.gateway.log.lock().unwrap();
-    assert!(log.lines().count() > told.len(), "{log}");
-    // Of an address that is not fetched, host and path.
+    assert!(log.lines().count() > responses.len(), "{log}");
+    // Of a URL that is not fetched, host and path are logged.
     assert!(log.contains(": 127.0.0.1/a.png\"") && log.contains(": localhost/a.png\""), "{log}");
     for line in log.lines() {
         assert_private("the log", line, &ALL);
@@ -122,7 +122,7 @@ fn p04_p05_i09_no_secret_is_told() {
     }
 }
 
-/// The series of the metrics are of closed lists: names of models, keys and paths make no new ones.
+/// Metric labels have bounded sets of values: names of models, keys and paths create no new series.
 #[test]
 fn p06_the_number_of_series_is_bounded() {
     let simulator = Simulator::honest().unwrap();
@@ -139,8 +139,8 @@ fn p06_the_number_of_series_is_bounded() {
             Request::get("/v1/models").bearer(CLIENT_KEY).header("x-request-id", &format!("id-{number}")),
         ] {
             connection.send(&request.bytes());
-            let told = connection.response();
-            if told.header("connection") == Some("close") {
+            let response = connection.response();
+            if response.header("connection") == Some("close") {
                 connection = Connection::open(house.address());
             }
         }
@@ -153,7 +153,7 @@ fn p06_the_number_of_series_is_bounded() {
     ask_all(0);
     let counted = |count: usize| house.sum("sluicegate_requests_total{") == (6 * count) as f64;
     await_that("all are counted", || counted(1));
-    // So is the connection that was closed, a moment after.
+    // The closed connection is counted too, a moment later.
     await_that("its end is counted", || house.sum("sluicegate_connections_ended_total{reason=\"done\"") >= 1.0);
     let before = series();
     (1..ROUNDS).for_each(&mut ask_all);
@@ -161,16 +161,16 @@ fn p06_the_number_of_series_is_bounded() {
     assert_eq!(series(), before);
 }
 
-/// Every answer says that it is to be taken for what it says and not to be stored, and a stream that it is not to be
-/// gathered on its way.
+/// Every response has `X-Content-Type-Options: nosniff` and must not be stored, and a stream also disables buffering in
+/// proxies.
 #[test]
 fn p08_answers_are_neither_stored_nor_gathered() {
     let simulator = Simulator::honest().unwrap();
     let house = House::before(&simulator, "their-model", "", "");
-    let owed = |told: &Response, caching: &str, gathering: Option<&str>| {
-        let of = |name: &str| told.header(name);
-        assert_eq!(of("x-content-type-options"), Some("nosniff"), "{}", told.text());
-        assert_eq!((of("cache-control"), of("x-accel-buffering")), (Some(caching), gathering), "{}", told.text());
+    let owed = |response: &Response, caching: &str, gathering: Option<&str>| {
+        let of = |name: &str| response.header(name);
+        assert_eq!(of("x-content-type-options"), Some("nosniff"), "{}", response.text());
+        assert_eq!((of("cache-control"), of("x-accel-buffering")), (Some(caching), gathering), "{}", response.text());
     };
     for protocol in PROTOCOLS {
         owed(&house.ask(protocol, &question(protocol, false)), "no-store", None);
@@ -187,7 +187,7 @@ fn question(protocol: Protocol, stream: bool) -> Value {
     ask(protocol, word(protocol), "Hello.", stream)
 }
 
-/// A request with headers that are nobody else's business.
+/// A request with headers that must not be forwarded.
 fn hostile(request: &Request) -> Request {
     let private = [
         ("cookie", "session=private"),
@@ -217,20 +217,20 @@ fn hostile(request: &Request) -> Request {
     private.iter().fold(request.clone(), |request, (name, value)| request.header(name, value))
 }
 
-/// The headers of the last request that an upstream got.
+/// Returns the headers of the last request that an upstream received.
 fn seen(simulator: &Simulator) -> Vec<String> {
-    let asked = simulator.requests().pop().unwrap();
+    let request = simulator.requests().pop().unwrap();
     let shown = |(name, value): &(String, String)| match name.as_str() {
-        "content-length" => format!("{name}: {}", *value == asked.body.len().to_string()),
+        "content-length" => format!("{name}: {}", *value == request.body.len().to_string()),
         "host" => format!("{name}: {}", *value == simulator.address().to_string()),
         _ => format!("{name}: {value}"),
     };
-    let mut headers: Vec<_> = asked.headers.iter().map(shown).collect();
+    let mut headers: Vec<_> = request.headers.iter().map(shown).collect();
     headers.sort_unstable();
     headers
 }
 
-/// The headers that an upstream gets.
+/// The headers that an upstream is expected to receive.
 fn owed(protocol: Protocol, stream: bool, key: bool) -> Vec<String> {
     let mut headers = vec![
         format!("accept: {}", if stream { "text/event-stream" } else { "application/json" }),
@@ -252,7 +252,7 @@ fn owed(protocol: Protocol, stream: bool, key: bool) -> Vec<String> {
     headers
 }
 
-/// The same from a client of Messages, which states the version that it speaks.
+/// The same from a client of Messages, which states its version of the API.
 fn versioned(mut headers: Vec<String>) -> Vec<String> {
     headers.retain(|header| !header.starts_with("anthropic-version"));
     headers.extend(["anthropic-version: 2026-10-21".to_owned(), "anthropic-beta: one".to_owned()]);
@@ -260,7 +260,7 @@ fn versioned(mut headers: Vec<String>) -> Vec<String> {
     headers
 }
 
-/// Requests of every protocol that go well and that go wrong, with something secret wherever there is room.
+/// Successful and failing requests of every protocol, with a secret in every possible place.
 fn bundle() -> Vec<Request> {
     let mut all = Vec::new();
     for protocol in PROTOCOLS {
@@ -312,7 +312,7 @@ fn bundle() -> Vec<Request> {
     all
 }
 
-/// Each between answers that go well, so that the upstream is not left alone as one that fails again and again.
+/// Each between successful responses, so that the circuit breaker of the upstream does not open.
 fn faults() -> impl Iterator<Item = &'static str> {
     FAULTS.into_iter().flat_map(|fault| [fault, "please-answer"])
 }
@@ -327,15 +327,15 @@ fn form(name: &str) -> Request {
     form.header("content-type", "multipart/form-data; boundary=sgb")
 }
 
-/// A server that fails as the prompt says, and tells all that it knows.
+/// A server that fails as the prompt says, and reveals everything it knows.
 fn indiscreet(request: &Asked) -> Play {
-    let asked = String::from_utf8_lossy(&request.body).into_owned();
+    let text = String::from_utf8_lossy(&request.body).into_owned();
     let all = format!("{PROMPT} for {UPSTREAM_KEY} of {UPSTREAM_ACCOUNT} with {RED}");
     let error = |status: u16| {
-        let told = json!({"type": "error", "error": {"message": all, "type": "invalid_request_error", "code": "x"}});
-        Play::json(status, &told)
+        let body = json!({"type": "error", "error": {"message": all, "type": "invalid_request_error", "code": "x"}});
+        Play::json(status, &body)
     };
-    let fault = FAULTS.iter().find(|fault| asked.contains(*fault)).copied().unwrap_or_default();
+    let fault = FAULTS.iter().find(|fault| text.contains(*fault)).copied().unwrap_or_default();
     match fault {
         "please-refuse" => error(400),
         "please-limit" => error(429),
@@ -354,9 +354,9 @@ fn indiscreet(request: &Asked) -> Play {
             let streaming = Asked { body: serde_json::to_vec(&asked).unwrap().into(), ..request.clone() };
             let whole = honest::answer(&streaming);
             let events: Vec<_> = whole.pieces().map(|event| String::from_utf8_lossy(event)).collect();
-            let told = json!({"type": "error", "message": all, "code": "invalid_request_error",
+            let failure = json!({"type": "error", "message": all, "code": "invalid_request_error",
                 "error": {"message": all, "type": "invalid_request_error", "code": "x"}});
-            Play::sse(format!("{}event: error\ndata: {told}\n\n", events[..events.len() / 2].concat()))
+            Play::sse(format!("{}event: error\ndata: {failure}\n\n", events[..events.len() / 2].concat()))
         }
         _ => honest::answer(request),
     }
@@ -384,12 +384,12 @@ const COOKIE: &str = "canary-of-the-headers";
 const QUERY: &str = "canary-of-the-query";
 const WRONG_KEY: &str = "sg_canary_of_a_wrong_key";
 const UPSTREAM_ACCOUNT: &str = "org-canary-of-the-account";
-/// What no client is told.
+/// Keys that no client may see.
 const KEYS: [&str; 6] =
     [CLIENT_KEY, UPSTREAM_KEY, WRONG_KEY, UPSTREAM_ACCOUNT, "canary-of-the-environment", "canary-of-the-headers"];
-/// What nobody is told: the picture by its beginning, and whatever else is called a canary.
+/// Values that nothing may reveal: the picture by its beginning, and everything else that is called a canary.
 const ALL: [&str; 6] = [CLIENT_KEY, UPSTREAM_KEY, "canary", "quoted", "iVBORw0KGgo", "557bedf70bab3080"];
-/// What clients may see.
+/// Response headers that clients may see.
 const TOLD: [&str; 12] = [
     "allow",
     "cache-control",
@@ -404,5 +404,5 @@ const TOLD: [&str; 12] = [
     "x-request-id",
     "x-sluicegate-dropped",
 ];
-/// Each has six requests with names of their own.
+/// Each has six requests with distinct names.
 const ROUNDS: usize = 1700;

@@ -1,4 +1,4 @@
-//! D: what befalls the process and its machine.
+//! D: faults of the process and its machine.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,7 +12,7 @@ use crate::client::{self, Connection};
 use crate::scene::{Got, HASTY, Scene, honest_text, text_lanes};
 use crate::server::{NOWHERE, Scratch, Server, TEXT, await_that, binary, by_shell};
 
-/// A process that was killed starts again at its address with nothing to repair.
+/// A process that was killed starts again at its address without any repair.
 #[test]
 fn d06_killed_at_any_moment_it_starts_again() {
     let mut killed = Server::without_engines("");
@@ -31,8 +31,8 @@ fn d06_killed_at_any_moment_it_starts_again() {
     }
 }
 
-/// Requests whose time runs out while the process is suspended fail cleanly when it goes on, one that came meanwhile is
-/// taken up then, and all is as before.
+/// After the process was suspended, requests whose deadlines have passed fail cleanly, a request that arrived
+/// meanwhile is served, and the gateway works as before.
 #[test]
 fn d12_suspended_it_goes_on_and_what_is_late_fails_cleanly() {
     let scene = Scene::named("stall-after-2", HASTY);
@@ -43,7 +43,7 @@ fn d12_suspended_it_goes_on_and_what_is_late_fails_cleanly() {
     let late = text_lanes()[0];
     open.push((late, scene.open(late, true)));
     let is_asked = scene.simulator.wait_for_requests(asked + 1, PAST_LIMITS);
-    assert!(!is_asked, "a suspended process asks nobody");
+    assert!(!is_asked, "a suspended process sends no requests");
     scene.house.gateway.signal("CONT");
     scene.await_requests(asked + 1);
     for (lane, mut connection) in open {
@@ -54,10 +54,10 @@ fn d12_suspended_it_goes_on_and_what_is_late_fails_cleanly() {
     scene.end();
 }
 
-/// Uploads past the memory that is set aside for them are refused with 503 before the system's own limit is reached.
+/// Uploads beyond the body memory limit are refused with 503 before the system's memory limit is reached.
 #[test]
 fn d15_uploads_past_their_memory_are_refused_before_the_system_kills() {
-    // No model is embedded: one alone would be more than the limit.
+    // No model is embedded: a single one would exceed the limit.
     let config = "[limits]\njson_body = \"8MiB\"\nedit_body = \"8MiB\"\nbody_memory = \"32MiB\"\n".to_owned() + NOWHERE;
     let mut command = by_shell("exec prlimit --data=268435456 \"$@\"", &binary());
     command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
@@ -69,7 +69,7 @@ fn d15_uploads_past_their_memory_are_refused_before_the_system_kills() {
     let all_but_the_end = &question[..question.len() - 1];
     std::thread::scope(|scope| {
         for connection in &mut open {
-            // Whoever is refused in the middle of it cannot send the rest.
+            // A client that is refused in the middle of its upload cannot send the rest.
             scope.spawn(|| connection.try_send(all_but_the_end));
         }
     });
@@ -81,7 +81,8 @@ fn d15_uploads_past_their_memory_are_refused_before_the_system_kills() {
     assert_eq!(server.get(TEXT, "/v1/models").status, 200, "it lives");
 }
 
-/// A key file that cannot be read is an error at the start that names it; one that everyone can read is warned of.
+/// A key file that cannot be read is a startup error that names it; a key file that is readable by everyone causes a
+/// warning.
 #[test]
 fn d16_key_files_are_looked_at() {
     let simulator = Simulator::honest().unwrap();
@@ -91,8 +92,8 @@ fn d16_key_files_are_looked_at() {
         + NOWHERE;
     let file = Scratch::file("sluicegate.toml", &missing);
     let output = binary().args(["serve", "--config"]).arg(&file.0).output().unwrap();
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(!output.status.success() && told.contains("/nonexistent/upstream.key"), "{told}");
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && message.contains("/nonexistent/upstream.key"), "{message}");
 
     for (mode, is_warned) in [(0o644, true), (0o600, false)] {
         let key = Scratch::file("upstream.key", "simulator-secret");
@@ -101,7 +102,7 @@ fn d16_key_files_are_looked_at() {
         let config = config.replace("http://127.0.0.1:1/v1", &simulator.base_url());
         let server = Server::configured(&config);
         assert_eq!(server.get(TEXT, "/v1/models").status, 200);
-        let warning = || server.log.lock().unwrap().contains("everyone on this machine can read the key");
+        let warning = || server.log.lock().unwrap().contains("the key file is world-readable");
         if is_warned {
             await_that("it is warned of", warning);
         } else {
@@ -112,5 +113,5 @@ fn d16_key_files_are_looked_at() {
     }
 }
 
-/// The limits of [`HASTY`] are over by then.
+/// The limits of [`HASTY`] have passed by then.
 const PAST_LIMITS: Duration = Duration::from_millis(1_500);

@@ -1,4 +1,4 @@
-//! D8: the configuration changes while requests come.
+//! D8: the configuration changes while requests are served.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -13,7 +13,7 @@ use simulator::Simulator;
 use crate::client::Request;
 use crate::server::{Scratch, Server, TEXT, await_that, binary};
 
-/// One model, which is known by another name at its one upstream.
+/// A configuration with one model, which has this other name at its only upstream.
 fn version(model: &str, simulator: &Simulator, theirs: &str) -> String {
     format!(
         "[[upstreams]]\nname = \"only\"\nprotocol = \"chat\"\nbase_url = \"{}\"\n\
@@ -34,8 +34,8 @@ fn replace(path: &Path, text: &str) {
     fs::rename(&next, path).unwrap();
 }
 
-/// While the file changes to and fro no request is lost, and none is answered by a bit of one file and a bit of the
-/// other.
+/// While the configuration file changes back and forth no request fails, and every request is served by exactly one
+/// version of the file.
 #[test]
 fn d08_no_request_sees_a_mix() {
     let (first, second) = (Simulator::honest().unwrap(), Simulator::honest().unwrap());
@@ -70,8 +70,8 @@ fn d08_no_request_sees_a_mix() {
     assert_eq!(first.requests().len() + second.requests().len(), asked.load(Ordering::Relaxed));
 }
 
-/// A file that is written in place is not read before it is whole, though its first half is a right file too; one that
-/// stays torn is refused.
+/// A file that is written in place is not loaded before it is complete, even if its first half is valid too; one that
+/// stays truncated is rejected.
 #[test]
 fn d08_a_file_that_is_being_written_is_let_be() {
     let simulator = Simulator::honest().unwrap();
@@ -89,7 +89,7 @@ fn d08_a_file_that_is_being_written_is_let_be() {
     assert_eq!(status(&server, "mine"), 200);
 }
 
-/// A link that is pointed elsewhere, as Kubernetes does it, is a changed file.
+/// A symbolic link that is switched to another file, as Kubernetes does it, is detected as a change.
 #[test]
 fn d08_a_link_that_points_elsewhere_is_a_changed_file() {
     let simulator = Simulator::honest().unwrap();
@@ -110,7 +110,8 @@ fn d08_a_link_that_points_elsewhere_is_a_changed_file() {
     assert_eq!(Request::get("/livez").send(server.admin.unwrap()).status, 200);
 }
 
-/// A file that needs an embedded engine which was not loaded at the start is refused, and those who were served stay so.
+/// A configuration that needs an embedded engine which was not loaded at startup is rejected, and the previous
+/// configuration stays in effect.
 #[test]
 fn d08_an_engine_that_is_not_there_is_not_promised() {
     let simulator = Simulator::honest().unwrap();

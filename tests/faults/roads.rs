@@ -1,4 +1,4 @@
-//! Every endpoint with a request body, before each upstream.
+//! Every endpoint with a request body, in front of each upstream protocol.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,14 +10,14 @@ use crate::form::Form;
 use crate::house::{self, CLIENT_KEY, word};
 use crate::question::{RED, TEXT, ask};
 
-/// An endpoint, and the form of its request.
+/// An endpoint, and the format of its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asks {
-    /// An answer in this protocol.
+    /// A text response in this protocol.
     Text(Protocol),
-    /// A count of tokens.
+    /// A token count.
     Count,
-    /// A generation of pictures.
+    /// An image generation.
     Generation,
     /// An edit as JSON.
     Edit,
@@ -25,14 +25,14 @@ pub(crate) enum Asks {
     Form,
 }
 
-/// The way of a request through a gateway of [`house::House::before`].
+/// A way of a request through a gateway of [`house::House::before`]: endpoint and upstream protocol.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Road {
     pub(crate) asks: Asks,
     upstream: Protocol,
 }
 
-/// Each text protocol before each upstream, relayed and translated, and the other endpoints.
+/// Each text protocol in front of each upstream, relayed and translated, and the other endpoints.
 pub(crate) fn roads() -> Vec<Road> {
     let of = |client| TEXT.map(|upstream| Road { asks: Asks::Text(client), upstream });
     let count = Road { asks: Asks::Count, upstream: Protocol::Messages };
@@ -76,7 +76,7 @@ impl Road {
         self.post("", body).bearer(CLIENT_KEY)
     }
 
-    /// The body of a plain request, of this length.
+    /// A valid body of a plain request with exactly this length.
     pub(crate) fn body_of(self, length: usize) -> Vec<u8> {
         let mut body = self.body(false);
         match self.asks {

@@ -1,11 +1,11 @@
-//! L: the memory for request bodies is exact on every road.
+//! L: the memory limit for request bodies is exact on every route and upstream protocol.
 
 use crate::client::Request;
 use crate::gate::Gate;
 use crate::roads::{Road, roads};
 
-/// On every road bodies may fill `body_memory` to the last byte; one byte more is 503 with `Retry-After: 1`, and the memory
-/// of a body is free when its request was answered.
+/// On every route request bodies may fill `body_memory` to the last byte; one byte more is refused with 503 and
+/// `Retry-After: 1`, and the memory of a body is released when its request has been answered.
 #[test]
 fn l06_bodies_may_fill_their_memory_on_every_road() {
     // The body of a request that waits for its upstream is still in memory.
@@ -25,7 +25,7 @@ fn l06_bodies_may_fill_their_memory_on_every_road() {
     }
 }
 
-/// Sends a request for whose body no memory is left.
+/// Asserts that a request is refused because no memory is left for its body.
 #[track_caller]
 fn is_shed(gate: &Gate, road: Road, request: &Request) {
     let response = gate.refuse(request);

@@ -1,4 +1,4 @@
-//! L and M: the limits of sizes are exact on every road that has them.
+//! L and M: the size limits are exact on every route and upstream protocol.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +9,7 @@ use crate::client::Request;
 use crate::form::Form;
 use crate::house::{CLIENT_KEY, House};
 use crate::question::RED;
-use crate::raw::say;
+use crate::raw::exchange;
 use crate::roads::{Asks, Road, roads};
 
 fn house(limits: &str) -> (House, Simulator) {
@@ -22,12 +22,12 @@ fn around(limit: usize) -> [(usize, bool); 3] {
     [(limit - 1, true), (limit, true), (limit + 1, false)]
 }
 
-/// On every road a body may be as long as its limit, with a length and in chunks; a longer one is 413, and no upstream is
-/// asked. Edits have a limit of their own.
+/// On every route a body may be as long as its limit, with Content-Length and chunked; a longer one is refused with
+/// 413, and no upstream request is sent. Edits have a separate limit.
 #[test]
 fn l05_a_body_may_be_as_large_as_the_limit_on_every_road() {
     let (house, simulator) = house("json_body = \"16KiB\"\nedit_body = \"24KiB\"");
-    let mut asked = 0;
+    let mut forwarded = 0;
     for road in roads() {
         let limit = if matches!(road.asks, Asks::Edit | Asks::Form) { 24 << 10 } else { 16 << 10 };
         for (length, is_accepted) in around(limit) {
@@ -40,25 +40,26 @@ fn l05_a_body_may_be_as_large_as_the_limit_on_every_road() {
                 assert_eq!(response.header("x-should-retry"), Some("false"));
             }
             let status = if is_accepted { 200 } else { 413 };
-            assert_eq!(say(house.address(), in_chunks(road, &body)).statuses(), [status], "{road:?} of {length}");
-            asked += if is_accepted { 2 } else { 0 };
+            assert_eq!(exchange(house.address(), in_chunks(road, &body)).statuses(), [status], "{road:?} of {length}");
+            forwarded += if is_accepted { 2 } else { 0 };
         }
-        assert_eq!(simulator.requests().len(), asked, "{road:?}: no upstream is asked for more than the limit");
+        assert_eq!(simulator.requests().len(), forwarded, "{road:?}: no upstream request is sent over the limit");
     }
     house.gateway.await_quiet();
 }
 
-/// A picture of an edit, wherever it is, may be as large as the limit; a larger one is 413 with its field or part as `param`.
+/// A picture of an edit, in any position, may be as large as the limit; a larger one is refused with 413 with its
+/// field or part as `param`.
 #[test]
 fn m05_a_picture_may_be_as_large_as_the_limit_wherever_it_is() {
     let (house, simulator) = house("picture = \"10KiB\"");
-    let mut asked = 0;
+    let mut forwarded = 0;
     for (size, is_accepted) in around(10 << 10) {
         for (request, field) in edits(&red(), &picture(size)) {
             let response = request.bearer(CLIENT_KEY).send(house.address());
             if is_accepted {
                 assert_eq!(response.status, 200, "{field} of {size}: {}", response.text());
-                asked += 1;
+                forwarded += 1;
                 continue;
             }
             let error = &response.json()["error"];
@@ -66,11 +67,12 @@ fn m05_a_picture_may_be_as_large_as_the_limit_wherever_it_is() {
             assert_eq!(found, (413, &json!("request_too_large"), &json!(field)), "{error}");
         }
     }
-    assert_eq!(simulator.requests().len(), asked, "no upstream is asked for more than the limit");
+    assert_eq!(simulator.requests().len(), forwarded, "no upstream request is sent over the limit");
     house.gateway.await_quiet();
 }
 
-/// On every route path and query may be as long as the limit; longer ones are 414, in the shape of its protocol.
+/// On every route path and query may be as long as the limit; longer ones are refused with 414 in the error format of
+/// its protocol.
 #[test]
 fn l04_a_target_may_be_as_long_as_the_limit_on_every_route() {
     let (house, _simulator) = house("target = \"100\"");
@@ -91,7 +93,7 @@ fn l04_a_target_may_be_as_long_as_the_limit_on_every_route() {
     }
 }
 
-/// On every route a head with a body behind it may be as long as the limit; a longer one is 431.
+/// On every route a head that is followed by a body may be as long as the limit; a longer one is refused with 431.
 #[test]
 fn l04_a_head_may_be_as_long_as_the_limit_on_every_route() {
     let (house, simulator) = house("head = \"10KiB\"");
@@ -101,14 +103,14 @@ fn l04_a_head_may_be_as_long_as_the_limit_on_every_route() {
             let head = |filler: &str| head(road, &format!("content-length: {}\r\nx: {filler}\r\n", body.len()));
             let filler = "y".repeat(length - head("").len());
             let status = if is_accepted { 200 } else { 431 };
-            let heads = say(house.address(), [head(&filler).as_bytes(), &body].concat());
+            let heads = exchange(house.address(), [head(&filler).as_bytes(), &body].concat());
             assert_eq!(heads.statuses(), [status], "{road:?} of {length}");
         }
     }
     assert_eq!(simulator.requests().len(), 2 * roads().len());
 }
 
-/// The head of a request, with further lines, after which the connection is closed.
+/// The head of a request with these additional lines, after which the connection is closed.
 fn head(road: Road, lines: &str) -> String {
     let (path, kind) = (road.path(), road.kind());
     format!(

@@ -1,4 +1,4 @@
-//! L: clients that take their time.
+//! L: slow clients.
 
 use serde_json::json;
 use simulator::{Protocol, Simulator, honest};
@@ -13,7 +13,7 @@ fn house(limits: &str) -> (House, Simulator) {
     (House::before(&simulator, "their-model", limits, ""), simulator)
 }
 
-/// The head of a request whose body has this type and length.
+/// The head of a request whose body has this media type and length.
 fn head(path: &str, content_type: &str, length: usize) -> String {
     format!(
         "POST {path} HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer {CLIENT_KEY}\r\n\
@@ -25,7 +25,7 @@ fn ended(house: &House, reason: &str) -> f64 {
     house.sum(&format!("sluicegate_connections_ended_total{{reason=\"{reason}\"}}"))
 }
 
-/// A connection on which nothing is sent is closed, and counted.
+/// A connection on which nothing is sent is closed and counted.
 #[test]
 fn l01_nothing_is_sent() {
     let (house, _simulator) = house("first_byte = \"200ms\"\n");
@@ -37,7 +37,7 @@ fn l01_nothing_is_sent() {
     assert_eq!(house.gateway.metric("sluicegate_connections"), 0.0);
 }
 
-/// A head that comes byte by byte does not live longer for it; others are served meanwhile.
+/// A head that arrives byte by byte does not extend the header timeout, and other clients are served meanwhile.
 #[test]
 fn l02_a_head_without_end() {
     let (house, _simulator) = house("head_timeout = \"500ms\"\n");
@@ -57,7 +57,8 @@ fn l02_a_head_without_end() {
     await_that("all are counted", || ended(&house, "slow_head") == 100.0);
 }
 
-/// A body that stalls, or comes slower than a body may: 408 and the end of the connection. It holds no permit.
+/// A body that stalls, or arrives below the minimum rate, is refused with 408 and the connection is closed. It holds
+/// no permit.
 #[test]
 fn l03_a_body_without_end() {
     for limits in ["body_idle = \"300ms\"\n", "body_grace = \"300ms\"\nbody_rate = \"1MiB\"\n"] {
@@ -67,14 +68,15 @@ fn l03_a_body_without_end() {
         slow.send("{");
         let served = house.ask(Protocol::Chat, &ask(Protocol::Chat, "chat", "Hello.", false));
         assert_eq!(served.status, 200, "the one permit is not taken");
-        let said = if limits.contains("rate") { slow.drip(std::iter::repeat_n(b' ', 9_000)) } else { slow.hear() };
-        assert_eq!(said.statuses(), [408], "{limits}");
-        assert!(said.has("\"request_timeout\"") && said.has("connection: close"), "{}", said.text());
+        let received =
+            if limits.contains("rate") { slow.drip(std::iter::repeat_n(b' ', 9_000)) } else { slow.read_to_end() };
+        assert_eq!(received.statuses(), [408], "{limits}");
+        assert!(received.has("\"request_timeout\"") && received.has("connection: close"), "{}", received.text());
         assert_eq!(simulator.requests().len(), 1);
     }
 }
 
-/// A body that comes as fast as it has to may take longer than it may stall.
+/// A body that keeps the minimum rate may take longer in total than the idle timeout.
 #[test]
 fn l03_a_body_that_keeps_its_pace_is_read() {
     let (house, _simulator) = house("body_idle = \"400ms\"\nbody_grace = \"100ms\"\nbody_rate = \"1\"\n");
@@ -87,16 +89,16 @@ fn l03_a_body_that_keeps_its_pace_is_read() {
     assert_eq!(raw.drip(body.bytes().chain(std::iter::repeat_n(b' ', 10_000))).statuses(), [200]);
 }
 
-/// A form that comes byte by byte: 408 and the end of the connection, and no upstream is asked.
+/// A form that arrives byte by byte is refused with 408, the connection is closed, and no upstream request is sent.
 #[test]
 fn m11_a_form_without_end() {
     let (house, simulator) = house("body_grace = \"300ms\"\nbody_rate = \"1MiB\"\n");
     let mut slow = Raw::open(house.address());
     slow.send(head("/v1/images/edits", "multipart/form-data; boundary=b", 10_000));
     slow.send("--b\r\nContent-Disposition: form-data; name=\"prompt\"\r\n\r\n");
-    let said = slow.drip(std::iter::repeat_n(b'x', 9_000));
-    assert_eq!(said.statuses(), [408]);
-    assert!(said.has("\"request_timeout\"") && said.has("connection: close"), "{}", said.text());
+    let received = slow.drip(std::iter::repeat_n(b'x', 9_000));
+    assert_eq!(received.statuses(), [408]);
+    assert!(received.has("\"request_timeout\"") && received.has("connection: close"), "{}", received.text());
     assert_eq!(simulator.requests().len(), 0);
     assert_eq!(house.ask(Protocol::Images, &json!({"model": "images", "prompt": "A boat"})).status, 200);
 }

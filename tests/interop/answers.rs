@@ -1,4 +1,4 @@
-//! Texts, how they end, and what they took.
+//! Texts, stop reasons and usage.
 
 use serde_json::{Value, json};
 
@@ -73,8 +73,8 @@ fn an_answer_that_ends_by_itself_says_so() {
     }
 }
 
-/// Responses has no stop texts. The server does not tell a stop text from the end of an answer, so neither is a client
-/// of Messages told.
+/// Responses has no stop sequences. The server does not distinguish a stop sequence from the end of a reply, so a
+/// client of Messages cannot see the difference either.
 #[test]
 #[ignore = "cargo xtask interop"]
 fn a_stop_text_ends_the_answer() {
@@ -89,7 +89,7 @@ fn a_stop_text_ends_the_answer() {
     }
 }
 
-/// The server counts in its plain replies alone, whatever `stream_options` asks for.
+/// The server reports usage in its plain replies only, whatever `stream_options` requests.
 #[test]
 #[ignore = "cargo xtask interop"]
 fn the_usage_is_told_where_the_server_tells_it() {
@@ -101,7 +101,7 @@ fn the_usage_is_told_where_the_server_tells_it() {
     }
 }
 
-/// Messages has schemas alone, which the server does not take: see `failures`.
+/// Messages supports schemas only, which the server does not accept: see `failures`.
 #[test]
 #[ignore = "cargo xtask interop"]
 fn json_mode_gives_an_object() {
@@ -114,13 +114,13 @@ fn json_mode_gives_an_object() {
         };
         let turns = json!([user("Give me a JSON object with the name and age of a person.")]);
         for answer in road.both(&gateway, &turns, &more) {
-            let said: Value = serde_json::from_str(&answer.text).unwrap_or_else(|_| panic!("{road:?}: {answer:?}"));
-            assert!(said.is_object(), "{said}");
+            let object: Value = serde_json::from_str(&answer.text).unwrap_or_else(|_| panic!("{road:?}: {answer:?}"));
+            assert!(object.is_object(), "{object}");
         }
     }
 }
 
-/// `grammar` is the server's own. Where a request is read and written anew, there is no word for it.
+/// `grammar` is an extension of the server. Where a request is parsed and encoded again, it cannot be expressed.
 #[test]
 #[ignore = "cargo xtask interop"]
 fn a_member_that_only_the_server_knows_reaches_it_or_is_named() {

@@ -1,4 +1,4 @@
-//! Calls of functions. The server keeps the arguments to their schema.
+//! Function calls. The server constrains the arguments to their schema.
 
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ fn a_forced_function_is_called() {
 }
 
 /// In its streams the server repeats the id and the name of a call with every piece of the arguments. Clients of Chat
-/// Completions append what they get, so that the relay does not let it through; `repair` is for this.
+/// Completions append what they receive, so that the relay rejects it; the `repair` setting handles this.
 #[test]
 #[ignore = "cargo xtask interop"]
 fn a_relayed_call_is_whole_when_plain_and_refused_when_streamed() {
@@ -56,6 +56,6 @@ fn a_relayed_call_is_whole_when_plain_and_refused_when_streamed() {
     assert_eq!((&call["name"], &plain["choices"][0]["finish_reason"]), (&json!("get_weather"), &json!("tool_calls")));
     let failure = Road::Relay.fold(&Road::Relay.stream(&gateway, &turns, &forced(Road::Relay))).failure();
     assert!(failure.contains("server_error"), "{failure}");
-    let why = "a piece of a call that was not opened, or opened twice";
+    let why = "a fragment of a call that was not started, or started twice";
     await_that("operators are told", || gateway.log.lock().unwrap().contains(why));
 }

@@ -1,4 +1,4 @@
-//! What the server refuses, what it fails at, and clients that leave.
+//! Requests that the server refuses or fails at, and clients that disconnect.
 
 use std::net::Shutdown;
 
@@ -25,7 +25,8 @@ fn a_prompt_beyond_the_context_is_the_callers_fault() {
     }
 }
 
-/// Asked for a stream, the server says 200 before it reads the prompt, and then breaks off without a word.
+/// For a stream, the server sends status 200 before it reads the prompt, and then closes the connection without an
+/// error.
 #[test]
 #[ignore = "cargo xtask interop"]
 fn a_stream_that_breaks_off_is_no_success() {
@@ -54,10 +55,10 @@ fn what_the_server_fails_at_is_not_the_callers_fault_and_its_words_stay_inside()
         assert_eq!((response.status, &response.json()["error"]["code"]), (502, &json!("upstream_error")));
         assert!(!response.text().contains(".py"), "{}", response.text());
     }
-    await_that("operators are told", || gateway.log.lock().unwrap().contains("status 500: internal_server_error"));
+    await_that("it is logged", || gateway.log.lock().unwrap().contains("status 500: internal_server_error"));
 }
 
-/// The server has JSON mode alone.
+/// The server supports JSON mode only.
 #[test]
 #[ignore = "cargo xtask interop"]
 fn a_schema_that_the_server_does_not_take_is_not_answered_without() {
@@ -79,9 +80,9 @@ fn a_schema_that_the_server_does_not_take_is_not_answered_without() {
 #[ignore = "cargo xtask interop"]
 fn a_client_that_leaves_stops_the_server() {
     let gateway = gateway();
-    let left = || std::fs::read_to_string(log()).unwrap().matches("Disconnected from client").count();
+    let disconnects = || std::fs::read_to_string(log()).unwrap().matches("Disconnected from client").count();
     for road in Road::ALL {
-        let before = left();
+        let before = disconnects();
         let cap = if road == Road::Responses { "max_output_tokens" } else { "max_tokens" };
         let long: Value = json!([user("Write a long story about a dragon.")]);
         let body = road.request(&long, &json!({ cap: 1500, "stream": true }));
@@ -91,11 +92,11 @@ fn a_client_that_leaves_stops_the_server() {
         assert!(connection.chunk().is_some_and(|chunk| !chunk.is_empty()), "{road:?}: it writes");
         connection.vanish(Shutdown::Both);
         gateway.await_quiet();
-        await_that("the server has noticed", || left() > before);
+        await_that("the server has noticed", || disconnects() > before);
     }
 }
 
-/// What the server says.
+/// Returns the log of the model server.
 fn log() -> String {
     std::env::var("SLUICEGATE_INTEROP_LOG").expect("cargo xtask interop writes it")
 }

@@ -1,8 +1,8 @@
 //! The running binary, without engines, in front of llama-cpp-python: a model server that shares no code with ours.
 //!
-//! `cargo xtask interop` starts the server and runs these. Each test asks by every [`road::Road`], plainly and
-//! streamed. Held to is what an answer means and how it is formed, not how a small model words it. What the server does
-//! not have, and what it does instead, stands at the tests.
+//! `cargo xtask interop` starts the server and runs these tests. Each test sends requests by every [`road::Road`],
+//! plain and streamed. The tests check the meaning and the format of a reply, not how a small model words it. What
+//! the server does not support, and what it does instead, is documented at the tests.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 

@@ -12,16 +12,16 @@ pub(crate) fn gateway() -> Server {
     Server::configured(&CONFIG.replace("{url}", &url))
 }
 
-/// A way from a client to the model server, which speaks Chat Completions.
+/// A way from a client to the model server, which supports Chat Completions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Road {
-    /// From Responses, by neutral words.
+    /// From Responses, translated.
     Responses,
-    /// From Messages, by neutral words.
+    /// From Messages, translated.
     Messages,
-    /// From Chat Completions, byte for byte, held to the grammar.
+    /// From Chat Completions, relayed byte for byte and checked against the stream grammar.
     Relay,
-    /// From Chat Completions, read and written anew.
+    /// From Chat Completions, parsed and encoded again.
     Repair,
 }
 
@@ -29,7 +29,7 @@ impl Road {
     pub(crate) const ALL: [Self; 4] = [Self::Responses, Self::Messages, Self::Relay, Self::Repair];
     pub(crate) const CHAT: [Self; 2] = [Self::Relay, Self::Repair];
 
-    /// A request for the answer to some turns, with more members.
+    /// A request for the reply to some turns, with more members.
     pub(crate) fn request(self, turns: &Value, more: &Value) -> Value {
         let body = match self {
             Self::Responses => json!({"model": AS_IT_IS, "input": turns, "max_output_tokens": CAP}),
@@ -56,7 +56,7 @@ impl Road {
         }
     }
 
-    /// Asks plainly and streamed.
+    /// Sends the request plain and streamed, and returns both replies.
     #[track_caller]
     pub(crate) fn both(self, gateway: &Server, turns: &Value, more: &Value) -> [Answer; 2] {
         let plain = self.post(gateway, &self.request(turns, more));
@@ -73,7 +73,7 @@ impl Road {
         self.post(gateway, &body)
     }
 
-    /// What a stream comes to by the grammar of the client's protocol.
+    /// Folds a stream by the grammar of the client's protocol.
     #[track_caller]
     pub(crate) fn fold(self, response: &Response) -> stream::End<Value> {
         fn json<T: serde::Serialize>(end: stream::End<T>) -> stream::End<Value> {
@@ -98,15 +98,15 @@ impl Road {
     }
 }
 
-/// What a reply says, whatever its protocol.
+/// The content of a reply, in a form that is common to all protocols.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) text: String,
     /// Names and arguments.
     pub(crate) calls: Vec<(String, Value)>,
-    /// Why it ended, in the word of its protocol.
+    /// The stop reason, in the spelling of its protocol.
     pub(crate) stop: Value,
-    /// Tokens in and out.
+    /// Input and output tokens.
     pub(crate) usage: (u64, u64),
 }
 
@@ -166,19 +166,19 @@ fn name(value: &Value) -> String {
     value.as_str().expect("a name").to_owned()
 }
 
-/// Zero where nothing is told.
+/// Returns zero where the count is absent.
 fn count(value: &Value) -> u64 {
     value.as_u64().unwrap_or_default()
 }
 
-/// The model whose server is taken at its word.
+/// The model whose server is configured without repair.
 const AS_IT_IS: &str = "as-it-is";
 /// The same for clients of Messages.
 const OF_MESSAGES: &str = "of-messages";
-/// The model whose server is said to bend the grammar.
+/// The model whose server is configured with repair.
 const REPAIRED: &str = "repaired";
 
-/// The model server, taken in two ways.
+/// The model server, configured in two ways.
 const CONFIG: &str = r#"
 [[upstreams]]
 name = "as-it-is"

@@ -22,8 +22,8 @@ pub fn json_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// One of `documents` with up to four places changed: a value replaced, removed, put under another name, or an
-/// object made an array of its members' values.
+/// One of `documents` with up to four changes: a value is replaced, removed, put under another name, or an object
+/// becomes an array of its members' values.
 pub fn changed(documents: Vec<Value>) -> impl Strategy<Value = Value> {
     let change = (any::<prop::sample::Index>(), 0..4_u8, json_value(), word());
     (prop::sample::select(documents), vec(change, 0..4)).prop_map(|(mut document, changes)| {
@@ -35,7 +35,7 @@ pub fn changed(documents: Vec<Value>) -> impl Strategy<Value = Value> {
     })
 }
 
-/// Words that mean something in the protocols, and some that mean nothing.
+/// Words that have a meaning in the protocols, and some that have none.
 fn word() -> impl Strategy<Value = String> {
     prop_oneof![
         prop::sample::select(vec![
@@ -54,7 +54,7 @@ fn count(value: &Value) -> usize {
     }
 }
 
-/// Walks to the place with the number `left` and changes it.
+/// Walks to the value with the number `left` and changes it.
 fn change_place(value: &mut Value, left: &mut usize, how: u8, new: &Value, name: &str) {
     match value {
         Value::Array(entries) => entries.iter_mut().for_each(|entry| enter(entry, left, how, new, name)),

@@ -11,7 +11,7 @@ pub(crate) fn line(gateway: &Server, response: &Response) -> Value {
     let id = response.header("x-request-id").expect("every response has an id");
     let find = || {
         let log = gateway.log.lock().unwrap();
-        // The last line may be there in part.
+        // The last line may be incomplete.
         let whole = log.split_inclusive('\n').filter(|line| line.ends_with('\n'));
         let mut lines = whole.filter_map(|line| serde_json::from_str::<Value>(line).ok());
         lines.find(|line| line["log"] == "access" && line["request_id"] == id)

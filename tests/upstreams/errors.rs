@@ -1,4 +1,4 @@
-//! The tables of errors, as far as more than a request is needed: an upstream, a limit, a slow client, a shutdown.
+//! The tables of errors, for errors that take more than a request: an upstream, a limit, a slow client, a shutdown.
 
 use std::sync::atomic::Ordering;
 
@@ -8,8 +8,8 @@ use crate::client::{Connection, Response};
 use crate::rows::Table;
 use crate::scene::{Lane, PATIENT, Scene, lanes, request};
 
-/// Failures of upstreams, the concurrency limit, a slow upload and the shutdown are told as the tables of errors have
-/// them.
+/// Upstream failures, the concurrency limit, a slow upload and the shutdown are reported exactly as in the tables of
+/// errors.
 #[test]
 fn j06_each_error_of_an_upstream_is_told_to_the_letter() {
     let (openai, messages) =
@@ -66,12 +66,12 @@ fn slow_upload(lanes: &[Lane]) -> Vec<Response> {
         response
     };
     let given_up = lanes.iter().map(slow).collect();
-    assert_eq!(scene.simulator.requests().len(), 0, "nobody was asked");
+    assert_eq!(scene.simulator.requests().len(), 0, "no upstream request was sent");
     scene.end();
     given_up
 }
 
-/// Responses to requests that have not begun to be answered when the process ends.
+/// Responses to requests that have no response yet when the process exits.
 fn draining(lanes: &[Lane]) -> Vec<Response> {
     let limits = "lame_duck = \"1ms\"\ndrain = \"100ms\"";
     let mut scene = Scene::playing(|_| Play::new().hold(), limits, PATIENT);

@@ -1,13 +1,13 @@
-//! The reply that a stream amounts to, put together from its raw JSON as the vendors' public pages describe it.
+//! The reply that a stream amounts to, folded from its raw JSON as the vendors' public pages describe it.
 //!
-//! None of the gateway's own types is used: a member that one of them loses shows as a difference.
+//! None of the gateway's types is used, so that a member which one of them drops shows as a difference.
 
 use serde_json::{Map, Value, json};
 use simulator::Protocol;
 
 use crate::client::Response;
 
-/// The reply of a whole stream. Whether the stream keeps its grammar is for [`crate::told::stream`] to say.
+/// Folds a complete stream into its reply. Its grammar is checked by [`crate::told::stream`].
 #[track_caller]
 pub(crate) fn reply(protocol: Protocol, response: &Response) -> Value {
     let data = response.text().lines().filter_map(|line| line.strip_prefix("data: ")).filter(|data| *data != "[DONE]");
@@ -56,7 +56,7 @@ fn responses(events: &[Value]) -> Value {
     panic!("no end: {events:?}")
 }
 
-/// The part that an event is about, or the item if it is about no part.
+/// The part that an event refers to, or the item if it refers to no part.
 fn place<'a>(output: &'a mut [Value], event: &Value) -> &'a mut Value {
     let item = &mut output[index(event, "output_index")];
     for (number, list) in [("summary_index", "summary"), ("content_index", "content")] {
@@ -67,7 +67,7 @@ fn place<'a>(output: &'a mut [Value], event: &Value) -> &'a mut Value {
     item
 }
 
-/// The member that the deltas of these events go to.
+/// The member that the deltas of these events are appended to.
 fn text_of(subject: &str) -> &'static str {
     match subject {
         "response.function_call_arguments" => "arguments",
@@ -87,11 +87,11 @@ fn chat(events: &[Value]) -> Value {
         {
             set(&mut reply, name, value);
         }
-        let [told] = &chunk["choices"].as_array().unwrap()[..] else { continue };
-        for (name, value) in members(told).iter().filter(|(name, _)| *name != "delta") {
+        let [chunk_choice] = &chunk["choices"].as_array().unwrap()[..] else { continue };
+        for (name, value) in members(chunk_choice).iter().filter(|(name, _)| *name != "delta") {
             set(&mut choice, name, value);
         }
-        for (name, value) in members(&told["delta"]) {
+        for (name, value) in members(&chunk_choice["delta"]) {
             match name.as_str() {
                 "tool_calls" => call(&mut choice["message"], value),
                 "role" => set(&mut choice["message"], name, value),
@@ -107,7 +107,7 @@ fn chat(events: &[Value]) -> Value {
     reply
 }
 
-/// Adds pieces of calls to a message: the first piece of each has all but the arguments.
+/// Adds pieces of calls to a message: the first piece of each has everything but the arguments.
 fn call(message: &mut Value, pieces: &Value) {
     if message["tool_calls"].is_null() {
         message["tool_calls"] = json!([]);
@@ -156,7 +156,7 @@ fn messages(events: &[Value]) -> Value {
     reply
 }
 
-/// A member that is null until an event has it.
+/// Sets a member that is null until an event has it.
 fn set(object: &mut Value, name: &str, value: &Value) {
     let member = object.as_object_mut().unwrap().entry(name).or_insert(Value::Null);
     if !value.is_null() {

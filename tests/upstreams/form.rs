@@ -1,4 +1,4 @@
-//! A multipart form, part by part.
+//! A builder of multipart forms.
 
 use crate::client::Request;
 
@@ -17,7 +17,7 @@ impl Form {
         self.part(&format!("name=\"{name}\"; filename=\"a.png\"\r\nContent-Type: image/png"), bytes)
     }
 
-    /// The body, with its end.
+    /// Returns the body, with its closing boundary.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         [&self.0[..], b"--sgb--\r\n"].concat()
     }

@@ -1,5 +1,5 @@
-//! The deadline of plain replies whose upstreams take many times as long, and never fall silent, so that no other timeout
-//! ends them.
+//! The deadline of plain replies whose upstreams take many times as long, and are never silent, so that no other
+//! timeout ends them.
 
 use std::time::Duration;
 
@@ -12,35 +12,36 @@ use crate::client::{Request, Response};
 use crate::house::CLIENT_KEY;
 use crate::scene::{Lane, PATIENT, Scene, lanes, request, text_lanes};
 
-/// A slow stream in the place of a plain reply is 504 at the deadline; its connection is closed, its permit is back.
+/// A slow upstream stream that is collected into a plain reply fails with 504 at the deadline; its connection is
+/// closed and its permit returned.
 #[test]
 fn u21_a_stream_that_is_gathered_has_a_deadline() {
-    end_in_time(&text_lanes(), |asked| {
-        let events: Vec<_> = streamed(asked).pieces().cloned().collect();
+    end_in_time(&text_lanes(), |received| {
+        let events: Vec<_> = streamed(received).pieces().cloned().collect();
         let delta = events.iter().position(|event| memmem::find(event, b"You").is_some()).unwrap();
         let play = events[..delta].iter().cloned().fold(Play::stream(), Play::body);
         events[delta..].iter().cloned().fold(drip(play, &events[delta]), Play::body).step(Step::End)
     });
 }
 
-/// So is a stream of comments before the last event.
+/// An upstream stream that sends only comments before its last event fails with 504 at the deadline.
 #[test]
 fn u21_a_stream_of_comments_that_is_gathered_has_a_deadline() {
-    end_in_time(&text_lanes(), |asked| {
-        let events: Vec<_> = streamed(asked).pieces().cloned().collect();
+    end_in_time(&text_lanes(), |received| {
+        let events: Vec<_> = streamed(received).pieces().cloned().collect();
         let (last, first) = events.split_last().unwrap();
         let play = first.iter().cloned().fold(Play::stream(), Play::body);
         drip(play, b": keep-alive\n\n").body(last.clone()).step(Step::End)
     });
 }
 
-/// So is a plain reply that comes byte by byte.
+/// A plain reply that arrives byte by byte fails with 504 at the deadline.
 #[test]
 fn u21_a_plain_reply_that_drips_has_a_deadline() {
     end_in_time(&lanes(), dripping);
 }
 
-/// So is a count of tokens that comes byte by byte.
+/// A token count that arrives byte by byte fails with 504 at the deadline.
 #[test]
 fn u21_a_count_of_tokens_that_drips_has_a_deadline() {
     let scene = Scene::playing(dripping, DEADLINE, PATIENT);
@@ -70,7 +71,7 @@ fn end_in_time(lanes: &[Lane], behave: impl Fn(&Asked) -> Play + Send + Sync + '
     scene.end();
 }
 
-/// The client gets 504, and the log has its outcome.
+/// Asserts that the client got 504, and that the log has its outcome.
 #[track_caller]
 fn is_late(scene: &Scene, client: Protocol, response: &Response) {
     let error = &response.json()["error"];
@@ -87,18 +88,18 @@ fn is_late(scene: &Scene, client: Protocol, response: &Response) {
     );
 }
 
-/// The answer to the same request for a stream.
-fn streamed(asked: &Asked) -> Play {
-    let mut asked = asked.clone();
-    let mut body = asked.json();
+/// The upstream's reply to the same request for a stream.
+fn streamed(received: &Asked) -> Play {
+    let mut received = received.clone();
+    let mut body = received.json();
     body["stream"] = true.into();
-    asked.body = body.to_string().into();
-    honest::answer(&asked)
+    received.body = body.to_string().into();
+    honest::answer(&received)
 }
 
-/// A plain answer with much white space in it, byte by byte.
-fn dripping(asked: &Asked) -> Play {
-    let body = honest::answer(asked).body_bytes();
+/// A plain reply with much white space in it, byte by byte.
+fn dripping(received: &Asked) -> Play {
+    let body = honest::answer(received).body_bytes();
     let head = Play::new().head(200, &[("content-type", "application/json")], Framing::Chunked);
     drip(head.body(body[..1].to_vec()), b" ").body(body[1..].to_vec()).step(Step::End)
 }
@@ -108,5 +109,5 @@ fn drip(play: Play, piece: &[u8]) -> Play {
     (0..500).fold(play, |play, _| play.pause(Duration::from_millis(20)).body(piece.to_vec()))
 }
 
-/// Long enough for answers to begin on a busy machine.
+/// Long enough for replies to start on a busy machine.
 const DEADLINE: &str = "request_timeout = \"500ms\"";

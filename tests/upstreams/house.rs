@@ -12,14 +12,14 @@ pub(crate) use crate::law::{CLIENT_KEY, UPSTREAM_KEY};
 pub(crate) use crate::question::{PROTOCOLS, TEXT, path, word};
 use crate::server::{Scratch, Server, binary};
 
-/// A running gateway in front of upstreams. Each test has its own, so that nothing of another is seen.
+/// A running gateway in front of upstreams. Each test starts a separate one, so that tests do not affect each other.
 pub(crate) struct House {
     pub(crate) gateway: Server,
-    /// Where the upstreams' key stands.
+    /// The file with the upstreams' key.
     _key: Scratch,
 }
 
-/// The text of a configuration, put together.
+/// A builder of configurations.
 pub(crate) struct Plan {
     top: String,
     upstreams: String,
@@ -27,12 +27,12 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// A gateway whose limits are these lines of TOML.
+    /// A gateway with these limits, as lines of TOML.
     pub(crate) fn new(limits: &str) -> Self {
         Self { top: format!("{KEYS}\n[limits]\n{limits}\n"), upstreams: String::new(), models: String::new() }
     }
 
-    /// A gateway before one simulator, as [`House::before`] has it.
+    /// A gateway in front of one simulator, as in [`House::before`].
     pub(crate) fn before(simulator: &Simulator, theirs: &str, limits: &str, settings: &str) -> Self {
         let mut plan = Self::new(limits);
         for protocol in PROTOCOLS {
@@ -49,7 +49,7 @@ impl Plan {
         self
     }
 
-    /// Adds an upstream, with settings of its own as lines of TOML.
+    /// Adds an upstream, with additional settings as lines of TOML.
     pub(crate) fn upstream(mut self, name: &str, protocol: Protocol, base_url: &str, settings: &str) -> Self {
         let protocol = word(protocol);
         self.upstreams += &format!(
@@ -85,7 +85,7 @@ impl Plan {
         self.start_by(binary())
     }
 
-    /// Starts the gateway by this command.
+    /// Starts the gateway with this command.
     pub(crate) fn start_by(self, command: Command) -> House {
         let key = Scratch::file("upstream.key", UPSTREAM_KEY);
         let upstreams = self.upstreams.replace("KEY_FILE", key.0.to_str().unwrap());
@@ -97,17 +97,17 @@ impl Plan {
 
 impl House {
     /// A gateway in front of one simulator, which is an upstream of each protocol: model `P` of [`word`] is the model
-    /// `theirs` of the upstream that speaks P.
+    /// `theirs` of the upstream with protocol P.
     pub(crate) fn before(simulator: &Simulator, theirs: &str, limits: &str, settings: &str) -> Self {
         Plan::before(simulator, theirs, limits, settings).start()
     }
 
-    /// The sum of a counter over its labels: of all lines of the metrics that begin so.
+    /// The sum of a counter over its labels: of all lines of the metrics that begin with `beginning`.
     pub(crate) fn sum(&self, beginning: &str) -> f64 {
         self.gateway.sum(beginning)
     }
 
-    /// As [`House::sum`], of the lines that have this label.
+    /// As [`House::sum`], for the lines that have this label.
     pub(crate) fn sum_of(&self, beginning: &str, label: &str) -> f64 {
         self.gateway.sum_of(beginning, label)
     }
@@ -116,7 +116,7 @@ impl House {
         self.gateway.address()
     }
 
-    /// Asks as a client of `protocol`.
+    /// Sends a request as a client of `protocol`.
     pub(crate) fn ask(&self, protocol: Protocol, body: &Value) -> Response {
         request(protocol, body).send(self.address())
     }

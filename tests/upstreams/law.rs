@@ -1,4 +1,5 @@
-//! What must hold whatever goes wrong: what clients and upstreams may see. `refusal` is the closed list of failures.
+//! Assertions that hold under every fault: what clients and upstreams may see. `refusal` is the closed list of
+//! failures.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +10,7 @@ pub(crate) use self::refusal::check_refusal;
 #[path = "refusal.rs"]
 pub(crate) mod refusal;
 
-/// An upstream sees the headers that are its business and its own key.
+/// Asserts that an upstream request has the allowed headers and the upstream's key only.
 #[track_caller]
 pub(crate) fn check_headers(request: &Request) {
     let protocol = request.protocol();
@@ -24,7 +25,7 @@ pub(crate) fn check_headers(request: &Request) {
     assert!(!request.body.windows(CLIENT_KEY.len()).any(|window| window == CLIENT_KEY.as_bytes()));
 }
 
-/// A client sees these headers alone, and nothing private in them.
+/// Asserts that a client gets the allowed response headers only, without private data.
 #[track_caller]
 pub(crate) fn check_told(headers: &[(String, String)]) {
     for (name, value) in headers {
@@ -33,7 +34,7 @@ pub(crate) fn check_told(headers: &[(String, String)]) {
     }
 }
 
-/// Nothing in a text is somebody's secret.
+/// Asserts that a text contains no secret.
 #[track_caller]
 pub(crate) fn assert_private(place: &str, text: &str) {
     for canary in CANARIES {
@@ -41,9 +42,9 @@ pub(crate) fn assert_private(place: &str, text: &str) {
     }
 }
 
-/// The key of the tests' client, which opens every family.
+/// The key of the tests' client, which may use every family of endpoints.
 pub(crate) const CLIENT_KEY: &str = "sg_test_upstreams_key_00000000000000000";
-/// What the gateway shows its upstreams.
+/// The key that the gateway sends to its upstreams.
 pub(crate) const UPSTREAM_KEY: &str = "simulator-secret";
 /// The client's key in a configuration.
 pub(crate) const KEYS: &str = r#"
@@ -53,17 +54,17 @@ hash = "sha256:557bedf70bab3080de0f497b624b67c6d466ed8ad6a5960d60581b05f186a5b3"
 scopes = ["text", "messages", "images"]
 "#;
 
-/// What nobody but its owner may see.
+/// Secrets that only their owners may see.
 pub(crate) const CANARIES: [&str; 5] =
     ["internal-host-7", "org-simulator-secret", UPSTREAM_KEY, CLIENT_KEY, "session=private"];
 
 /// Headers that every upstream may see.
 const SENT: [&str; 6] = ["accept", "accept-encoding", "content-length", "content-type", "host", "user-agent"];
-/// Headers that an upstream of Messages may see beside them; the first one has its key.
+/// Headers that an upstream of Messages may see in addition; the first one has its key.
 const SENT_TO_MESSAGES: [&str; 3] = ["x-api-key", "anthropic-version", "anthropic-beta"];
-/// The same of every other upstream.
+/// The same for every other upstream.
 const SENT_TO_OTHERS: [&str; 1] = ["authorization"];
-/// What clients may see.
+/// Response headers that clients may see.
 const TOLD: [&str; 14] = [
     "cache-control",
     "connection",

@@ -1,10 +1,10 @@
-//! The running binary in front of model servers: the simulator plays them, in the process of the tests.
+//! The running binary in front of model servers, which the simulator plays in the process of the tests.
 //!
-//! `house` is a gateway with its upstreams, `question` and `form` are requests of clients, `told` reads what they get,
-//! `folded` the reply that a stream amounts to, `access` the log. `matrix` holds every protocol against every other,
-//! `pictures` is about long replies and about edits in the other form, `errors` about the tables of errors, `patterns`
-//! about keys for some models, `usage` and `timing` about metrics and log. In `faults` and `gathered` upstreams misbehave,
-//! `scene` looks at each of them, and `law` is what must hold all the same.
+//! `house` is a gateway with its upstreams, `question` and `form` are requests of clients, `told` parses their
+//! responses, `folded` has the reply that a stream amounts to, `access` reads the log. `matrix` tests every pair of
+//! protocols, `pictures` long replies and edits that change their format, `errors` the tables of errors, `patterns`
+//! keys for some models, `usage` and `timing` metrics and log. In `faults` and `gathered` upstreams misbehave,
+//! `scene` checks each of them, and `law` has the assertions that hold under every fault.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 

@@ -1,7 +1,7 @@
-//! Every protocol of clients against every protocol of upstreams, over all kinds of answers.
+//! Every client protocol against every upstream protocol, over all kinds of replies.
 //!
-//! The wire is in the snapshots: what the upstream was asked and what the client was told. Beside them each stream keeps
-//! its grammar, and its fold is the plain reply.
+//! The bytes on the wire are in the snapshots: the upstream request and the client response. Beside them each stream
+//! keeps its grammar, and its fold is the plain reply.
 
 use serde_json::Value;
 use simulator::{Protocol, Simulator};
@@ -34,15 +34,15 @@ pairs! {
     messages_of_messages: Messages, Messages;
 }
 
-/// Asks everything, plainly and streamed.
+/// Sends all questions, plain and streamed.
 fn pair(client: Protocol, upstream: Protocol) {
     let simulator = Simulator::honest().unwrap();
     let house = House::before(&simulator, "their-model", "", "");
     for question in Question::ALL {
         let [plain, streamed] = [false, true].map(|stream| {
-            let told = house.ask(client, &question.body(client, word(upstream), stream));
-            keep(client, upstream, question, &simulator, &told);
-            told
+            let response = house.ask(client, &question.body(client, word(upstream), stream));
+            keep(client, upstream, question, &simulator, &response);
+            response
         });
         told::stream(client, &streamed).reply();
         let (mut folded, mut plain) = (folded::reply(client, &streamed), told::plain(client, &plain));
@@ -54,21 +54,21 @@ fn pair(client: Protocol, upstream: Protocol) {
     assert_eq!(house.gateway.metric("sluicegate_panics_total"), 0.0);
 }
 
-/// Holds what was asked and told against its snapshot.
-fn keep(client: Protocol, upstream: Protocol, question: Question, simulator: &Simulator, told: &Response) {
-    let asked = simulator.requests().pop().expect("a request of the gateway");
+/// Compares requests and responses with their snapshot.
+fn keep(client: Protocol, upstream: Protocol, question: Question, simulator: &Simulator, response: &Response) {
+    let request = simulator.requests().pop().expect("a request of the gateway");
     let mut redactor = Redactor::new();
-    let asked_json = serde_json::to_string_pretty(&asked.json()).unwrap();
-    let dropped = told.header("x-sluicegate-dropped").map(|names| format!("dropped: {names}\n"));
-    let kind = told.header("content-type").unwrap_or_default();
+    let request_json = serde_json::to_string_pretty(&request.json()).unwrap();
+    let dropped = response.header("x-sluicegate-dropped").map(|names| format!("dropped: {names}\n"));
+    let kind = response.header("content-type").unwrap_or_default();
     let text = format!(
         "{} {}\n{}\n\n{} {kind}\n{}\n{}",
-        asked.method,
-        asked.path,
-        redactor.redact(&asked_json),
-        told.status,
+        request.method,
+        request.path,
+        redactor.redact(&request_json),
+        response.status,
         dropped.unwrap_or_default(),
-        redactor.redact(told.text()),
+        redactor.redact(response.text()),
     );
     let mode = if kind.starts_with("text/event-stream") { "stream" } else { "plain" };
     let name = format!("{}.{mode}", question.word());
@@ -79,7 +79,7 @@ fn keep(client: Protocol, upstream: Protocol, question: Question, simulator: &Si
     settings.bind(|| insta::assert_snapshot!(name, text));
 }
 
-/// The plain reply without what servers of Chat put into this form alone.
+/// The plain reply without members that only Chat servers put into this form.
 fn whole(client: Protocol, mut plain: Value) -> Value {
     if client == Protocol::Chat {
         plain["choices"][0]["message"].as_object_mut().unwrap().remove("annotations");
@@ -87,7 +87,7 @@ fn whole(client: Protocol, mut plain: Value) -> Value {
     plain
 }
 
-/// Puts the name of its type in the place of what differs from answer to answer: ids and times.
+/// Replaces values that differ between replies, ids and times, by the name of their type.
 fn blind(value: &mut Value) {
     match value {
         Value::Object(members) => {

@@ -1,4 +1,4 @@
-//! Keys with patterns of models, on every endpoint.
+//! Keys with model patterns, on every endpoint.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,8 @@ use crate::form::Form;
 use crate::house::{House, Plan, path, word};
 use crate::question::{RED, TEXT, ask};
 
-/// On every endpoint a model that no pattern of the key matches is 403, streamed or not, and no upstream is asked.
+/// On every endpoint a model that no pattern of the key matches is refused with 403, streamed or not, and no upstream
+/// request is sent.
 #[test]
 fn a06_a_model_that_no_pattern_matches_is_refused_on_every_endpoint() {
     let (house, simulator) = house();
@@ -32,11 +33,11 @@ fn a06_a_model_that_no_pattern_matches_is_refused_on_every_endpoint() {
             }
         }
     }
-    assert_eq!(simulator.requests().len(), 2 * 2 * ENDPOINTS, "no upstream is asked");
+    assert_eq!(simulator.requests().len(), 2 * 2 * ENDPOINTS, "no upstream request is sent");
     house.gateway.await_quiet();
 }
 
-/// A request for pictures without a model is 403 if no pattern matches the default model.
+/// A request for pictures without a model is refused with 403 if no pattern matches the default model.
 #[test]
 fn a06_the_default_model_of_pictures_needs_a_pattern_too() {
     let (house, simulator) = house();
@@ -44,7 +45,7 @@ fn a06_the_default_model_of_pictures_needs_a_pattern_too() {
     for request in pictures() {
         is_forbidden(&request.bearer(NARROW).send(house.address()));
     }
-    assert!(simulator.requests().is_empty(), "no upstream is asked");
+    assert!(simulator.requests().is_empty(), "no upstream request is sent");
     for request in pictures() {
         let response = request.bearer(WIDE).send(house.address());
         assert_eq!(response.status, 200, "{}", response.text());
@@ -60,14 +61,15 @@ fn a06_a_key_without_patterns_may_use_every_model() {
         for request in requests(Some(text), Some(image), false) {
             let response = request.clone().bearer(WIDE).send(house.address());
             assert_eq!(response.status, 200, "{request:?}: {}", response.text());
-            let asked = simulator.requests().len();
+            let before = simulator.requests().len();
             is_forbidden(&request.bearer(NOTHING).send(house.address()));
-            assert_eq!(simulator.requests().len(), asked, "no upstream is asked");
+            assert_eq!(simulator.requests().len(), before, "no upstream request is sent");
         }
     }
 }
 
-/// The list has the models that a key may use, on every page of it; each other model is 404, like one that does not exist.
+/// The models list contains the models that a key may use, on every page of it; every other model is 404, like one
+/// that does not exist.
 #[test]
 fn a06_models_that_a_key_may_not_use_are_not_listed() {
     let (house, _simulator) = house();
@@ -77,12 +79,12 @@ fn a06_models_that_a_key_may_not_use_are_not_listed() {
         let ids = list["data"].as_array().unwrap().iter().map(|model| model["id"].as_str().unwrap().to_owned());
         ids.collect::<Vec<_>>()
     };
-    let seen = ids("/v1/models", NARROW);
+    let listed = ids("/v1/models", NARROW);
     assert_eq!(
-        BTreeSet::from_iter(seen.iter().map(String::as_str)),
+        BTreeSet::from_iter(listed.iter().map(String::as_str)),
         ["exact", "exact-image", "open-image", "open-text"].into()
     );
-    for pair in seen.windows(2) {
+    for pair in listed.windows(2) {
         assert_eq!(ids(&format!("/v1/models?limit=1&after_id={}", pair[0]), NARROW), [pair[1].as_str()]);
     }
     assert_eq!(get("/v1/models?after_id=closed", NARROW).status, 400, "as for a model that does not exist");
@@ -101,24 +103,24 @@ fn a06_models_that_a_key_may_not_use_are_not_listed() {
 
 /// Models of text and of pictures that [`NARROW`] may use, by a pattern with `*` and by one without.
 const OPEN: [(&str, &str); 2] = [("open-text", "open-image"), ("exact", "exact-image")];
-/// Models that it may not use, some with names that are much like those.
+/// Models that it may not use, some with similar names.
 const CLOSED: [(&str, &str); 4] = [
     ("closed", "closed-image"),
     ("open", "opened-image"),
     ("exact-1", "exact-image-1"),
     ("my-open-text", "my-exact-image"),
 ];
-/// The model of requests for pictures without one.
+/// The default model of requests for pictures.
 const DEFAULT: &str = "model-image-2.5-flare";
 
-/// The key of the open models.
+/// The key for the models in [`OPEN`].
 const NARROW: &str = "sg_test_narrow_key_00000000000000000000";
 /// A key without patterns.
 const WIDE: &str = "sg_test_wide_key_0000000000000000000000";
 /// A key whose patterns match nothing.
 const NOTHING: &str = "sg_test_nothing_key_0000000000000000000";
 
-/// A gateway before an honest server, with these keys and models.
+/// A gateway in front of a conforming upstream, with these keys and models.
 fn house() -> (House, Simulator) {
     let simulator = Simulator::honest().unwrap();
     let mut plan = Plan::new("");

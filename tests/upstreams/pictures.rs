@@ -1,4 +1,4 @@
-//! Replies with pictures that are too long to be held, and edits that go on in the other form.
+//! Picture replies that are too long to be buffered, and edits that are forwarded in the other format.
 
 use std::io::Cursor;
 use std::sync::atomic::Ordering;
@@ -16,7 +16,7 @@ use crate::form::Form;
 use crate::house::{CLIENT_KEY, House, Plan, request};
 use crate::scene::{PATIENT, Scene};
 
-/// A long reply goes to the client as it came, byte for byte and with its length.
+/// A long reply is relayed byte for byte and with its length.
 #[test]
 fn a_long_reply_passes_as_it_came() {
     let scene = Scene::playing(honest::answer, "", PATIENT);
@@ -30,7 +30,7 @@ fn a_long_reply_passes_as_it_came() {
     scene.end();
 }
 
-/// Without a length it is whole all the same: it ends as its JSON does.
+/// A reply without a length is complete, too: it ends with its JSON.
 #[test]
 fn a_long_reply_without_a_length_passes_too() {
     let scene = Scene::playing(|request| slowly(&honest_body(request), Framing::Chunked, Step::End), "", PATIENT);
@@ -41,7 +41,7 @@ fn a_long_reply_without_a_length_passes_too() {
     scene.end();
 }
 
-/// A reply that breaks off breaks off for the client too, and is never a whole one.
+/// A long reply that is truncated by the upstream is truncated for the client, and never looks complete.
 #[test]
 fn u08_a_long_reply_breaks_off() {
     for end in [Step::Reset, Step::Close] {
@@ -53,7 +53,8 @@ fn u08_a_long_reply_breaks_off() {
     }
 }
 
-/// A reply that ends properly as a body and not as JSON is never a whole one, whether its length was told or not.
+/// A reply whose body ends properly but whose JSON is incomplete never looks complete, with or without a
+/// Content-Length.
 #[test]
 fn u09_a_long_reply_ends_before_its_json() {
     // In a picture, after one, and before the last byte.
@@ -72,13 +73,13 @@ fn u09_a_long_reply_ends_before_its_json() {
     }
 }
 
-/// What is known to be no whole reply before anything of it went on is told by a status.
+/// A reply that is known to be incomplete before any of it was forwarded is answered with 502.
 #[test]
 fn u09_a_long_reply_that_came_at_once_and_is_cut_is_a_bad_gateway() {
     let scene = Scene::playing(|request| honest::answer(request).cut_at(LONG + 4_000, Cut::Clean), "", PATIENT);
     let response = ask(&scene);
     if response.status == 200 {
-        // It came in several pieces after all.
+        // It arrived in several pieces after all.
         assert!(!response.complete);
     } else {
         assert_eq!((response.status, &response.json()["error"]["code"]), (502, &json!("upstream_error")));
@@ -86,7 +87,7 @@ fn u09_a_long_reply_that_came_at_once_and_is_cut_is_a_bad_gateway() {
     scene.end();
 }
 
-/// A reply that is not there when the request's time is over breaks off.
+/// A reply that is incomplete at the request deadline is aborted.
 #[test]
 fn u21_a_long_reply_has_a_deadline() {
     let play = |request: &Asked| slowly(&honest_body(request)[..LONG + 4_000], Framing::Length(30_000), Step::Hold);
@@ -95,17 +96,17 @@ fn u21_a_long_reply_has_a_deadline() {
     scene.end();
 }
 
-/// A form goes on as JSON to an upstream that takes no forms, and nothing of it is lost.
+/// A form is forwarded as JSON to an upstream that takes no forms, and nothing of it is lost.
 #[test]
 fn an_edit_in_a_form_goes_on_as_json() {
     let edit = Sample::new();
     let (simulator, house) = editing("edits = \"json\"");
     let response = edit.form().send(house.address());
     assert_eq!(response.status, 200, "{}", response.text());
-    let seen = simulator.requests().remove(0);
-    assert_eq!((seen.path.as_str(), seen.header("content-type")), ("/v1/images/edits", Some("application/json")));
+    let request = simulator.requests().remove(0);
+    assert_eq!((request.path.as_str(), request.header("content-type")), ("/v1/images/edits", Some("application/json")));
     assert_eq!(
-        seen.json(),
+        request.json(),
         json!({
             "model": "theirs", "prompt": edit.prompt, "n": 2, "size": "64x48",
             "images": edit.pictures.each_ref().map(|picture| json!({"image_url": url(picture)})),
@@ -115,16 +116,16 @@ fn an_edit_in_a_form_goes_on_as_json() {
     assert_eq!(response.json()["data"].as_array().map(Vec::len), Some(2));
 }
 
-/// JSON goes on as a form to an upstream that takes forms alone, and nothing of it is lost.
+/// JSON is forwarded as a form to an upstream that takes only forms, and nothing of it is lost.
 #[test]
 fn an_edit_in_json_goes_on_as_a_form() {
     let edit = Sample::new();
     let (simulator, house) = editing("edits = \"multipart\"");
     let response = edit.json().send(house.address());
     assert_eq!(response.status, 200, "{}", response.text());
-    let seen = simulator.requests().remove(0);
-    assert_eq!(seen.path, "/v1/images/edits");
-    let mut parts = parts(&seen);
+    let request = simulator.requests().remove(0);
+    assert_eq!(request.path, "/v1/images/edits");
+    let mut parts = parts(&request);
     parts.sort();
     let text = |name: &str, value: &str| (name.to_owned(), false, value.as_bytes().to_vec());
     let file = |name: &str, bytes: &[u8]| (name.to_owned(), true, bytes.to_vec());
@@ -142,7 +143,7 @@ fn an_edit_in_json_goes_on_as_a_form() {
     assert_eq!(response.json()["data"].as_array().map(Vec::len), Some(2));
 }
 
-/// Asks for a picture whose reply is a long one. The upstream goes on once the head is there.
+/// Requests a picture whose reply is long. The upstream continues once the head is there.
 fn ask(scene: &Scene) -> Response {
     scene.sent.fetch_add(1, Ordering::Relaxed);
     let body = json!({"model": "images", "prompt": "A wall.", "size": "1536x1024", "output_format": "jpeg"});
@@ -151,7 +152,7 @@ fn ask(scene: &Scene) -> Response {
     connection.response_after_head(|| scene.simulator.release())
 }
 
-/// An upstream plays this, and the client is not told of a whole reply.
+/// Asserts that the client does not get a complete reply from an upstream that plays this.
 fn breaks(play: impl Fn(&Asked) -> Play + Send + Sync + 'static, limits: &str, outcomes: &[&str]) -> Scene {
     let scene = Scene::playing(play, limits, PATIENT);
     let response = ask(&scene);
@@ -162,12 +163,12 @@ fn breaks(play: impl Fn(&Asked) -> Play + Send + Sync + 'static, limits: &str, o
     scene
 }
 
-/// How the log says that a request ended.
+/// The outcome of the request in the log.
 fn outcome(scene: &Scene, response: &Response) -> String {
     access::line(&scene.house.gateway, response)["outcome"].as_str().unwrap().to_owned()
 }
 
-/// As much of a body as makes it a long one, what is left of it once the test says so, and its end.
+/// Enough of a body to make it a long one, the rest once the test releases it, and its end.
 fn slowly(body: &[u8], framing: Framing, end: Step) -> Play {
     let (first, rest) = body.split_at(LONG + 100);
     let head = Play::new().head(200, &[("content-type", "application/json")], framing);
@@ -178,7 +179,7 @@ fn honest_body(request: &Asked) -> Vec<u8> {
     honest::answer(request).body_bytes()
 }
 
-/// A gateway before an upstream of Images with these settings.
+/// A gateway in front of an upstream of Images with these settings.
 fn editing(settings: &str) -> (Simulator, House) {
     let simulator = Simulator::honest().unwrap();
     let plan = Plan::new("").upstream("images", Protocol::Images, &simulator.base_url(), settings);
@@ -186,7 +187,7 @@ fn editing(settings: &str) -> (Simulator, House) {
     (simulator, house)
 }
 
-/// An edit of two pictures behind a mask.
+/// An edit of two pictures with a mask.
 struct Sample {
     prompt: &'static str,
     pictures: [Vec<u8>; 2],
@@ -227,7 +228,7 @@ fn url(file: &[u8]) -> String {
     format!("data:image/png;base64,{}", STANDARD.encode(file))
 }
 
-/// The parts of a form that the upstream got: name, whether it is a file, and what it holds.
+/// The parts of a form that the upstream received: name, whether it is a file, and its content.
 fn parts(request: &Asked) -> Vec<(String, bool, Vec<u8>)> {
     let kind = request.header("content-type").unwrap();
     let boundary = kind.strip_prefix("multipart/form-data; boundary=").unwrap();
@@ -246,5 +247,5 @@ fn parts(request: &Asked) -> Vec<(String, bool, Vec<u8>)> {
 }
 
 const EDITS: &str = "/v1/images/edits";
-/// More than is read before a reply passes unread.
+/// More than is buffered before a reply is streamed through.
 const LONG: usize = 16 << 10;

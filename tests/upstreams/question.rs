@@ -1,9 +1,9 @@
-//! The same questions in each protocol.
+//! The same requests in each protocol.
 
 use serde_json::{Value, json};
 use simulator::Protocol;
 
-/// What is asked. Each brings an honest server to another kind of answer.
+/// A kind of request. Each makes a conforming upstream send another kind of reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Question {
     Text,
@@ -30,7 +30,7 @@ impl Question {
         Self::Refusal,
     ];
 
-    /// For names of snapshots.
+    /// The word for names of snapshots.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -49,7 +49,7 @@ impl Question {
     pub(crate) fn body(self, protocol: Protocol, model: &str, stream: bool) -> Value {
         let plain = |text| ask(protocol, model, text, stream);
         match self {
-            Self::Text => told(protocol, plain("Hello.")),
+            Self::Text => with_settings(protocol, plain("Hello.")),
             Self::ParallelTools => tools(protocol, plain("Weather and time in Paris, in parallel.")),
             Self::ForcedTool => forced(protocol, tools(protocol, plain("Anything."))),
             Self::ToolResults => results(protocol, tools(protocol, plain("Weather and time in Paris?"))),
@@ -62,7 +62,7 @@ impl Question {
     }
 }
 
-/// A request of this text. Of Images it is the prompt.
+/// A request with this text. For Images it is the prompt.
 pub(crate) fn ask(protocol: Protocol, model: &str, text: &str, stream: bool) -> Value {
     let turns = json!([{"role": "user", "content": text}]);
     let mut body = json!({"model": model, "stream": stream});
@@ -89,7 +89,7 @@ pub(crate) fn ask(protocol: Protocol, model: &str, text: &str, stream: bool) -> 
     body
 }
 
-/// The word for a protocol in a configuration, and in names of snapshots.
+/// The name of a protocol in a configuration, and in names of snapshots.
 pub(crate) fn word(protocol: Protocol) -> &'static str {
     match protocol {
         Protocol::Responses => "responses",
@@ -108,8 +108,8 @@ pub(crate) fn path(protocol: Protocol) -> &'static str {
     }
 }
 
-/// With a word of the system's, and settings that every protocol has.
-fn told(protocol: Protocol, mut body: Value) -> Value {
+/// Adds a system prompt, and settings that every protocol has.
+fn with_settings(protocol: Protocol, mut body: Value) -> Value {
     match protocol {
         Protocol::Responses => body["instructions"] = "Be brief.".into(),
         Protocol::Chat => {
@@ -151,7 +151,7 @@ fn forced(protocol: Protocol, mut body: Value) -> Value {
     body
 }
 
-/// Goes on from two calls to their results.
+/// Continues from two calls to their results.
 fn results(protocol: Protocol, mut body: Value) -> Value {
     let (list, turns) = match protocol {
         Protocol::Responses => (
@@ -190,7 +190,7 @@ fn results(protocol: Protocol, mut body: Value) -> Value {
     body
 }
 
-/// Two pictures, one by bytes and one by address.
+/// Adds two pictures, one as data and one by URL.
 fn pictures(protocol: Protocol, mut body: Value) -> Value {
     let data = format!("data:image/png;base64,{RED}");
     let url = "https://pictures.example/a.png";

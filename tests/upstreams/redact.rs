@@ -1,6 +1,6 @@
-//! Wire text without what differs from run to run: ids by the order in which they first appear, and times.
+//! Replaces what differs from run to run in wire text: ids by the order in which they first appear, and times.
 
-/// The text with `resp_<1>` for the first id of a kind, and 0 for each time.
+/// Replaces the first id of a kind by `resp_<1>`, and each time by 0.
 pub(crate) struct Redactor {
     seen: Vec<String>,
 }
@@ -10,7 +10,7 @@ impl Redactor {
         Self { seen: Vec::new() }
     }
 
-    /// Redacts; ids that came in an earlier text keep their number.
+    /// Redacts a text; ids that occurred in an earlier text keep their number.
     pub(crate) fn redact(&mut self, text: &str) -> String {
         let (mut out, mut rest) = (String::new(), text);
         while !rest.is_empty() {
@@ -38,14 +38,14 @@ impl Redactor {
     }
 }
 
-/// The member that holds a time at the beginning of a text, and the length of its digits.
+/// The name of the time member at the beginning of a text, and the length of its digits.
 fn time(text: &str) -> Option<(&'static str, usize)> {
     let name = TIMES.into_iter().find(|name| text.starts_with(name))?;
     let digits = text[name.len()..].bytes().take_while(u8::is_ascii_digit).count();
     (digits > 0).then_some((name, digits))
 }
 
-/// The kind of the id at the beginning of a text, and the length of it all.
+/// The kind of the id at the beginning of a text, and the length of the id.
 fn id(text: &str) -> Option<(&'static str, usize)> {
     let kind = KINDS.into_iter().find(|kind| text.starts_with(kind))?;
     let length = text[kind.len()..].chars().take_while(|character| is_word(*character)).count();
@@ -58,7 +58,7 @@ fn is_word(character: char) -> bool {
 
 const KINDS: [&str; 8] = ["resp_", "msg_", "chatcmpl-", "call_", "toolu_", "rs_", "fc_", "req_"];
 const TIMES: [&str; 3] = ["\"created\":", "\"created_at\":", "\"completed_at\":"];
-/// Shorter ones are those of the tests.
+/// Shorter ones are made up by the tests.
 const LEAST_ID: usize = 8;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The closed list of errors in the place of an answer, with what each protocol makes of them.
+//! The closed list of error responses, as each protocol encodes them.
 
 use serde_json::{Value, json};
 use simulator::Protocol;
@@ -6,24 +6,23 @@ use wire::ErrorKind;
 
 use crate::client::Response;
 
-/// An error in the place of an answer is one that an upstream, or the end of the process, can bring about for a client
-/// of this protocol.
+/// Asserts that a response is an error that an upstream, or the shutdown, can cause for a client of this protocol.
 #[track_caller]
 pub(crate) fn check_refusal(client: Protocol, response: &Response) {
-    // The limit is about requests beside each other: no upstream has a say in it.
+    // The concurrency limit does not depend on an upstream.
     let mut listed = refusals(client).iter().filter(|refusal| refusal.code != LIMIT);
     let is_listed = listed.any(|refusal| refusal.is(client, response));
     assert!(is_listed, "{client:?}: {} {} is not of the closed list", response.status, response.text());
 }
 
-/// All errors that a client of this protocol may get in the place of an answer once its request was taken.
+/// All error responses that a client of this protocol may get once its request was accepted.
 pub(crate) fn refusals(client: Protocol) -> &'static [Refusal] {
     if client == Protocol::Messages { &MESSAGES } else { &OPENAI }
 }
 
-/// An error in the place of an answer.
+/// An error response.
 pub(crate) struct Refusal {
-    /// The failure that it is about.
+    /// The kind of the failure.
     pub(crate) failure: ErrorKind,
     /// The `code` of an OpenAI-style body.
     pub(crate) code: &'static str,
@@ -31,7 +30,7 @@ pub(crate) struct Refusal {
     status: u16,
     /// The `type` in the body.
     word: &'static str,
-    /// The sentence in the body. A `*` stands for any text.
+    /// The message in the body. A `*` stands for any text.
     sentence: &'static str,
 }
 
@@ -46,7 +45,7 @@ impl Refusal {
         Self { failure, code, status, word, sentence }
     }
 
-    /// It is what a response says, to the last member of its body.
+    /// Returns true if the response is this error, to the last member of its body.
     pub(crate) fn is(&self, client: Protocol, response: &Response) -> bool {
         let found: Value = serde_json::from_str(response.text()).unwrap_or_default();
         let sentence = found["error"]["message"].as_str().unwrap_or_default();
@@ -55,7 +54,7 @@ impl Refusal {
             && found == self.body(client, response, &found["error"])
     }
 
-    /// The whole body. What varies is taken from what was found.
+    /// The complete body. Values that vary are taken from `found`.
     fn body(&self, client: Protocol, response: &Response, found: &Value) -> Value {
         let mut error = json!({"type": self.word, "message": found["message"]});
         if client == Protocol::Messages {
@@ -72,7 +71,7 @@ impl Refusal {
     }
 }
 
-/// The text is that of the pattern, with something in the place of its `*`.
+/// Returns true if the text is that of the pattern, with some text in the place of its `*`.
 fn matches(pattern: &str, text: &str) -> bool {
     let Some((start, end)) = pattern.split_once('*') else { return text == pattern };
     text.strip_prefix(start).and_then(|rest| rest.strip_suffix(end)).is_some_and(|varies| !varies.is_empty())
@@ -90,7 +89,7 @@ const OPENAI: [Refusal; 9] = [
     Refusal::new(ErrorKind::Unavailable, "service_unavailable", 503, "server_error", SHUTTING_DOWN),
     Refusal::new(ErrorKind::UpstreamTimeout, "upstream_timeout", 504, "server_error", TIMEOUT),
 ];
-/// The errors of Messages. The types, and 529 for overload alone, are the vendor's:
+/// The errors of Messages. The types, and 529 for overload only, are the vendor's:
 /// <https://docs.anthropic.com/en/api/errors>.
 const MESSAGES: [Refusal; 9] = [
     Refusal::new(ErrorKind::InvalidRequest, "invalid_value", 400, "invalid_request_error", "*"),

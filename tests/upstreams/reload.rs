@@ -9,13 +9,13 @@ use crate::client::Connection;
 use crate::house::{House, Plan, request};
 use crate::server::await_that;
 
-/// A gateway whose one model is served by this simulator.
+/// A gateway whose only model is served by this simulator.
 fn before(simulator: &Simulator) -> House {
     let plan = Plan::new("").upstream("only", Protocol::Chat, &simulator.base_url(), "");
     plan.model("mine", Protocol::Chat, r#"[{ upstream = "only" }]"#).start()
 }
 
-/// A server that stops in the middle of every stream until it is let go on.
+/// A server that pauses in the middle of every stream until the test continues it.
 fn hesitant() -> Simulator {
     let behave = |request: &simulator::Request| {
         let whole = honest::answer(request);
@@ -36,7 +36,7 @@ fn body(stream: bool) -> Value {
     json!({"model": "mine", "stream": stream, "messages": [{"role": "user", "content": "Hello, you there."}]})
 }
 
-/// Changes the configuration in one step, as deployments do.
+/// Changes the configuration file atomically, as deployments do.
 fn change(house: &House, edit: impl Fn(&str) -> String) {
     let path = house.gateway.config_path();
     let next = path.with_extension("next");
@@ -48,7 +48,7 @@ fn status(house: &House) -> u16 {
     house.ask(Protocol::Chat, &body(false)).status
 }
 
-/// A stream ends at the upstream where it began, though a new file names another.
+/// A stream ends at the upstream where it started, even if a reload names another.
 #[test]
 fn d08_a_stream_ends_at_the_upstream_where_it_began() {
     let (first, second) = (hesitant(), Simulator::honest().unwrap());
@@ -56,23 +56,23 @@ fn d08_a_stream_ends_at_the_upstream_where_it_began() {
     let mut stream = Connection::open(house.address());
     stream.send(&request(Protocol::Chat, &body(true)).bytes());
     assert_eq!(stream.head().0, 200);
-    let mut told = stream.chunk().unwrap();
+    let mut received = stream.chunk().unwrap();
 
     change(&house, |text| text.replace(&first.base_url(), &second.base_url()));
-    await_that("the new upstream is asked", || status(&house) == 200 && !second.requests().is_empty());
-    let asked = first.requests().len();
+    await_that("the new upstream gets a request", || status(&house) == 200 && !second.requests().is_empty());
+    let before = first.requests().len();
     assert_eq!(status(&house), 200);
-    assert_eq!(first.requests().len(), asked, "nobody asks the old one any more");
+    assert_eq!(first.requests().len(), before, "the old upstream gets no more requests");
 
     first.release_all();
     while let Some(chunk) = stream.chunk().filter(|chunk| !chunk.is_empty()) {
-        told.extend(chunk);
+        received.extend(chunk);
     }
-    let told = String::from_utf8(told).unwrap();
-    assert!(told.contains("there.") && told.ends_with("data: [DONE]\n\n"), "{told}");
+    let received = String::from_utf8(received).unwrap();
+    assert!(received.contains("there.") && received.ends_with("data: [DONE]\n\n"), "{received}");
 }
 
-/// A model that a new file leaves out is 404, and its open streams end well.
+/// A model that a reload removes is answered with 404, and its open streams run to completion.
 #[test]
 fn d09_a_model_that_is_gone_is_unknown_and_its_streams_end_well() {
     let simulator = hesitant();
@@ -83,14 +83,14 @@ fn d09_a_model_that_is_gone_is_unknown_and_its_streams_end_well() {
     change(&house, |text| text.replace("id = \"mine\"", "id = \"another\""));
     await_that("the model is gone", || status(&house) == 404);
     simulator.release_all();
-    let mut told = Vec::new();
+    let mut received = Vec::new();
     while let Some(chunk) = stream.chunk().filter(|chunk| !chunk.is_empty()) {
-        told.extend(chunk);
+        received.extend(chunk);
     }
-    assert!(told.ends_with(b"data: [DONE]\n\n"), "{}", String::from_utf8_lossy(&told));
+    assert!(received.ends_with(b"data: [DONE]\n\n"), "{}", String::from_utf8_lossy(&received));
 }
 
-/// A file with a wrong upstream is refused and counted, and everything stays as it was.
+/// A configuration with an invalid upstream is rejected and counted, and the previous configuration stays in effect.
 #[test]
 fn d08_a_file_with_a_wrong_upstream_changes_nothing() {
     let simulator = Simulator::honest().unwrap();

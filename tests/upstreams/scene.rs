@@ -1,8 +1,8 @@
-//! A gateway before servers that misbehave, and what must hold whatever they do.
+//! A gateway in front of servers that misbehave, and assertions that hold whatever they do.
 //!
-//! Everything that a client is told is looked at as it comes: nothing private is in it, streams keep their grammar and
-//! end once. At its end a scene looks at the gateway and at what the servers saw: permits and connections are back, each
-//! request has one outcome, nobody else's headers travelled, nothing private is in the log.
+//! Every response is checked as it arrives: nothing private is in it, streams keep their grammar and end once. At its
+//! end a scene checks the gateway and the requests that the servers received: permits are returned and connections
+//! closed, each request has one outcome, no headers of the client were forwarded, nothing private is in the log.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -20,30 +20,30 @@ use crate::server::await_that;
 use crate::stream::End;
 use crate::told;
 
-/// A client and an upstream, by their protocols.
+/// A client protocol and an upstream protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lane {
     pub(crate) client: Protocol,
     pub(crate) upstream: Protocol,
 }
 
-/// A gateway before one server that is an upstream of each protocol.
+/// A gateway in front of one server that is an upstream of each protocol.
 pub(crate) struct Scene {
     pub(crate) house: House,
     pub(crate) simulator: Simulator,
-    /// Requests that clients sent by other ways than [`Scene::ask`] add themselves here.
+    /// The number of requests that clients sent by other ways than [`Scene::ask`], which those add themselves.
     pub(crate) sent: AtomicUsize,
 }
 
-/// What a client was told.
+/// The response that a client got.
 pub(crate) struct Got {
     pub(crate) lane: Lane,
     pub(crate) response: Response,
-    /// What the honest upstream would have said, as the text of its deltas.
+    /// The text of the deltas of a conforming upstream.
     honest: String,
 }
 
-/// Each client's protocol before each upstream's: relay where they are the same, translation elsewhere.
+/// Each client protocol with each upstream protocol: relayed where they are the same, translated elsewhere.
 pub(crate) fn lanes() -> Vec<Lane> {
     let of = |client| TEXT.map(|upstream| Lane { client, upstream });
     let images = Lane { client: Protocol::Images, upstream: Protocol::Images };
@@ -66,13 +66,13 @@ pub(crate) fn plainly(name: &str, check: impl Fn(&Got) + Sync) {
 }
 
 impl Scene {
-    /// A server that plays a scenario whatever it is asked.
+    /// A server that plays a scenario for every request.
     pub(crate) fn named(name: &str, settings: &str) -> Self {
         let scenario = scenario::named(name).unwrap_or_else(|| panic!("no scenario {name}"));
         Self::playing(move |request| scenario.play(request), "", settings)
     }
 
-    /// A server that does what it is told to.
+    /// A server with this behaviour.
     pub(crate) fn playing(
         behave: impl Fn(&Request) -> Play + Send + Sync + 'static,
         limits: &str,
@@ -82,12 +82,12 @@ impl Scene {
         Self::of(House::before(&simulator, "their-model", limits, settings), simulator)
     }
 
-    /// A gateway, and a server that it asks.
+    /// A gateway, and its upstream.
     pub(crate) fn of(house: House, simulator: Simulator) -> Self {
         Self { house, simulator, sent: AtomicUsize::new(0) }
     }
 
-    /// Asks on each of these lanes, all at once.
+    /// Sends a request on each of these lanes, all at once.
     pub(crate) fn each(self, lanes: &[Lane], stream: bool, check: impl Fn(&Got) + Sync) -> Self {
         std::thread::scope(|scope| {
             for lane in lanes {
@@ -98,19 +98,19 @@ impl Scene {
         self
     }
 
-    /// Asks for an answer.
+    /// Sends a request and waits for the response.
     pub(crate) fn ask(&self, lane: Lane, stream: bool) -> Got {
         self.say(lane, stream, "Hello, you there.")
     }
 
-    /// Asks for an answer to this text.
+    /// Sends a request with this text and waits for the response.
     pub(crate) fn say(&self, lane: Lane, stream: bool, text: &str) -> Got {
         self.sent.fetch_add(1, Ordering::Relaxed);
         let response = request(lane, stream, text).send(self.house.address());
         Got::new(lane, response, honest_text(lane, stream, text))
     }
 
-    /// Opens a connection and asks on it, without waiting for the answer.
+    /// Opens a connection and sends a request on it, without waiting for the response.
     pub(crate) fn open(&self, lane: Lane, stream: bool) -> Connection {
         self.sent.fetch_add(1, Ordering::Relaxed);
         let mut connection = Connection::open(self.house.address());
@@ -118,7 +118,7 @@ impl Scene {
         connection
     }
 
-    /// Asks for a stream, and leaves once so many bytes of the answer have come, or all.
+    /// Requests a stream, and disconnects once so many bytes of the response have arrived, or all.
     pub(crate) fn leave(&self, lane: Lane, bytes: usize) {
         let mut connection = self.open(lane, true);
         connection.head();
@@ -132,7 +132,7 @@ impl Scene {
         drop(connection);
     }
 
-    /// Waits until the upstream was asked so often.
+    /// Waits until the upstream has received so many requests.
     #[track_caller]
     pub(crate) fn await_requests(&self, count: usize) {
         assert!(self.simulator.wait_for_requests(count, GUARD), "{count} requests");
@@ -146,7 +146,7 @@ impl Scene {
         }
     }
 
-    /// Every stream that was begun has ended so.
+    /// Asserts that every stream that was started has ended with this outcome.
     #[track_caller]
     pub(crate) fn streams_ended_as(&self, outcome: &str) {
         const ENDED: &str = "sluicegate_streams_ended_total{";
@@ -157,7 +157,7 @@ impl Scene {
         assert_eq!(so, all, "{outcome}: {}", self.house.gateway.log.lock().unwrap());
     }
 
-    /// What must hold when all is over.
+    /// The assertions at the end of every scene.
     pub(crate) fn end(self) {
         self.house.gateway.await_quiet();
         let sent = self.sent.load(Ordering::Relaxed);
@@ -180,7 +180,7 @@ impl Got {
         Self { lane, response, honest }
     }
 
-    /// It is a stream or a reply, and says all that the upstream said.
+    /// Asserts that it is a complete stream or reply, with everything that the upstream sent.
     #[track_caller]
     pub(crate) fn is_whole(&self) {
         let spoken = match self.is_stream() {
@@ -194,25 +194,25 @@ impl Got {
         assert_eq!(spoken, self.honest, "{:?}: {}", self.lane, self.response.text());
     }
 
-    /// It is a stream that failed in its middle: what was said before is what the upstream said.
+    /// Asserts that it is a stream that failed in the middle, after a part of what the upstream sent.
     #[track_caller]
     pub(crate) fn fails(&self) {
         self.fails_with("server_error");
     }
 
-    /// It failed, by a status when nothing was said yet.
+    /// Asserts that it failed, with an error status if nothing had been sent yet.
     #[track_caller]
     pub(crate) fn fails_at_once_or_later(&self) {
         if self.response.status == 200 { self.fails() } else { self.is_bad_gateway() }
     }
 
-    /// It took too long, which is told by a status when nothing was said yet.
+    /// Asserts that it timed out, with an error status if nothing had been sent yet.
     #[track_caller]
     pub(crate) fn stalls(&self) {
         if self.response.status == 200 { self.fails() } else { self.is_late() }
     }
 
-    /// It is a stream that tells a whole answer, though not in the pieces of an honest one.
+    /// Asserts that it is a stream with a complete reply, though not in the pieces of a conforming one.
     #[track_caller]
     pub(crate) fn says_it_all(&self) {
         told::stream(self.lane.client, &self.response).reply();
@@ -220,29 +220,29 @@ impl Got {
         assert!(!spoken.is_empty() && self.honest.ends_with(&spoken), "{:?}: '{spoken}'", self.lane);
     }
 
-    /// It is an error that an upstream can bring about.
+    /// Asserts that it is an error that an upstream can cause.
     #[track_caller]
     pub(crate) fn is_of_the_closed_list(&self) {
         check_refusal(self.lane.client, &self.response);
     }
 
-    /// The same, with this code where the protocol has one.
+    /// As [`Got::is_of_the_closed_list`], with this code where the protocol has codes.
     #[track_caller]
     pub(crate) fn fails_with(&self, code: &str) {
         assert_eq!(self.response.status, 200, "{:?}: {}", self.lane, self.response.text());
         let failure = told::stream(self.lane.client, &self.response).failure();
         let failure: Value = serde_json::from_str(&failure).unwrap();
-        let (told, owed) = match self.lane.client {
+        let (found, owed) = match self.lane.client {
             Protocol::Messages => (&failure["type"], messages_type(code)),
             _ => (&failure["error"]["code"], code),
         };
-        let told = if told.is_null() { &failure["code"] } else { told };
-        assert_eq!(told, owed, "{:?}: {failure}", self.lane);
+        let found = if found.is_null() { &failure["code"] } else { found };
+        assert_eq!(found, owed, "{:?}: {failure}", self.lane);
         let spoken = told::spoken(self.lane.client, &self.response.body);
         assert!(self.honest.starts_with(&spoken), "{:?}: '{spoken}' of '{}'", self.lane, self.honest);
     }
 
-    /// It is the error that the client's protocol has for this kind of failure and this code.
+    /// Asserts that it is the error of the client's protocol for this kind of failure and this code.
     #[track_caller]
     pub(crate) fn is_refused(&self, kind: ErrorKind, code: &'static str) {
         let Self { lane, response, .. } = self;
@@ -251,20 +251,20 @@ impl Got {
         assert!(is_owed, "{lane:?}: {} {} is not {kind:?} {code}", response.status, response.text());
     }
 
-    /// The upstream gave no answer that is any good: it is told by a status.
+    /// Asserts that it is the error status for an invalid upstream response.
     #[track_caller]
     pub(crate) fn is_bad_gateway(&self) {
         self.is_refused(ErrorKind::Upstream, "upstream_error");
         assert_eq!(self.response.header("x-should-retry"), Some("true"));
     }
 
-    /// The upstream took too long: it is told by a status.
+    /// Asserts that it is the error status for an upstream that timed out.
     #[track_caller]
     pub(crate) fn is_late(&self) {
         self.is_refused(ErrorKind::UpstreamTimeout, "upstream_timeout");
     }
 
-    /// Each event that has a name and a type has one word for both.
+    /// Asserts that each event that has a name and a type has the same word for both.
     #[track_caller]
     pub(crate) fn names_its_events(&self) {
         for event in self.response.text().split("\n\n") {
@@ -276,12 +276,12 @@ impl Got {
         }
     }
 
-    /// It is a failed stream of so many events of the upstream's, and then the failure.
+    /// Asserts that it is a stream with so many events of the upstream, and then the failure.
     #[track_caller]
     pub(crate) fn fails_after(&self, events: usize) {
         self.fails();
-        let told = told::events(&self.response.body);
-        assert_eq!(told.len(), events + 1, "{:?}: {}", self.lane, self.response.text());
+        let received = told::events(&self.response.body);
+        assert_eq!(received.len(), events + 1, "{:?}: {}", self.lane, self.response.text());
     }
 
     pub(crate) fn is_stream(&self) -> bool {
@@ -289,7 +289,7 @@ impl Got {
     }
 }
 
-/// A request on a lane, with headers that are nobody else's business.
+/// A request on a lane, with headers that must not be forwarded.
 pub(crate) fn request(lane: Lane, stream: bool, text: &str) -> client::Request {
     let body = ask(lane.client, word(lane.upstream), text, stream);
     let request = house::request(lane.client, &body);
@@ -297,13 +297,13 @@ pub(crate) fn request(lane: Lane, stream: bool, text: &str) -> client::Request {
     private.into_iter().fold(request, |request, (name, value)| request.header(name, value))
 }
 
-/// Waits until the connection of a request to the simulator is over.
+/// Waits until the connection of a request to the simulator is closed.
 #[track_caller]
 pub(crate) fn assert_closed(simulator: &Simulator, number: usize) {
     assert!(simulator.wait_for_close(number, GUARD).is_some(), "the connection of request {number} is open");
 }
 
-/// What an honest upstream says, in its own words.
+/// The text of a conforming upstream's reply, in its own protocol.
 pub(crate) fn honest_text(lane: Lane, stream: bool, text: &str) -> String {
     let request = Request {
         number: 0,
@@ -322,7 +322,7 @@ pub(crate) fn honest_text(lane: Lane, stream: bool, text: &str) -> String {
     self::text(lane.upstream, &serde_json::from_slice(&body).unwrap())
 }
 
-/// The text of a plain reply; of Images the pictures.
+/// The text of a plain reply; for Images the pictures.
 fn text(protocol: Protocol, reply: &Value) -> String {
     let text = match protocol {
         Protocol::Responses => &reply["output"][0]["content"][0]["text"],
@@ -345,9 +345,9 @@ fn now() -> std::time::Instant {
     std::time::Instant::now()
 }
 
-/// Settings of upstreams that time out on nothing that these tests do.
+/// Settings of upstreams with the default timeouts, which these tests never reach.
 pub(crate) const PATIENT: &str = "";
-/// Settings of upstreams that are given up soon; long enough for a busy machine to begin.
+/// Settings of upstreams that time out soon; long enough for a busy machine to start.
 pub(crate) const HASTY: &str = "head_timeout = \"1s\"\nevent_idle = \"1s\"\nconnect_timeout = \"1s\"";
-/// Longer than anything takes: a guard against hanging, not a measure.
+/// An upper bound against hanging, longer than anything takes.
 pub(crate) const GUARD: Duration = Duration::from_secs(30);

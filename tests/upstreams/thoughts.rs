@@ -1,4 +1,4 @@
-//! Thoughts that a client of Responses keeps for the Messages model that had them.
+//! Reasoning that a client of Responses keeps for the Messages model that produced it.
 
 use serde_json::{Value, json};
 use simulator::{Play, Protocol, Request, Simulator};
@@ -57,8 +57,8 @@ data: {"type":"message_stop"}
 
 "#;
 
-/// A model that thinks, aloud and hidden, before it answers: in the vendor's own form, as
-/// <https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking> has it.
+/// A model that reasons, visibly and redacted, before it answers: in the vendor's own form, as in
+/// <https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking>.
 fn thinks(request: &Request) -> Play {
     if request.streams() {
         Play::sse(STREAM)
@@ -80,8 +80,8 @@ fn output(stream: bool, response: &Response) -> Vec<Value> {
     reply["output"].as_array().unwrap().clone()
 }
 
-/// Asks on after an answer, and tells what the upstream is given of it, and whether the client is told that thoughts
-/// were left out.
+/// Sends a follow-up request after a reply, and returns what the upstream receives of the reply, and whether the
+/// client is informed that reasoning was dropped.
 fn given(house: &House, simulator: &Simulator, output: &[Value]) -> (Vec<Value>, bool) {
     let mut next = question(false, &[]);
     let input = next["input"].as_array_mut().unwrap();
@@ -89,10 +89,10 @@ fn given(house: &House, simulator: &Simulator, output: &[Value]) -> (Vec<Value>,
     input.push(json!({"role": "user", "content": "Go on."}));
     let response = house.ask(Protocol::Responses, &next);
     assert_eq!(response.status, 200, "{}", response.text());
-    let asked: Value = serde_json::from_slice(&simulator.requests().last().unwrap().body).unwrap();
+    let request: Value = serde_json::from_slice(&simulator.requests().last().unwrap().body).unwrap();
     let dropped =
         response.header("x-sluicegate-dropped").unwrap_or_default().split(", ").any(|name| name == "reasoning");
-    (asked["messages"][1]["content"].as_array().unwrap().clone(), dropped)
+    (request["messages"][1]["content"].as_array().unwrap().clone(), dropped)
 }
 
 fn kinds(items: &[Value]) -> Vec<&str> {
@@ -115,7 +115,7 @@ fn thoughts_come_back_to_the_model_that_had_them() {
         let text = json!({"type": "text", "text": "Here."});
         assert_eq!(given(&house, &simulator, &output), (vec![thinking, hidden, text.clone()], false));
 
-        // What anybody made up is no seal, and thoughts without one are not taken back.
+        // An invented signature is not accepted, and reasoning without one is not sent back.
         let mut forged = output;
         for item in &mut forged[..2] {
             let sealed = item["encrypted_content"].as_str().unwrap();

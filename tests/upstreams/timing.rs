@@ -1,5 +1,5 @@
-//! The duration of requests in the metrics and in the log. No test expects a length of time: each time of the gateway's is
-//! compared with those of events that must come before and after it.
+//! The duration of requests in the metrics and in the log. No test expects a length of time: each of the gateway's
+//! times is compared with those of events that must happen before and after it.
 
 use std::time::{Duration, Instant};
 
@@ -13,8 +13,8 @@ use crate::house::{self, CLIENT_KEY, House, word};
 use crate::question::{RED, ask};
 use crate::scene::{GUARD, lanes, request};
 
-/// Each request, whatever its end, is one more in the histogram of durations and one more of its route, status and code.
-/// The log has its duration and, for streams alone, the time of the first event, which is no later.
+/// Each request, however it ends, adds one to the histogram of durations and one to the counter of its route, status
+/// and code. The log has its duration and, for streams only, the time of the first event, which is no later.
 #[test]
 fn each_request_is_timed_once() {
     let simulator = Simulator::honest().unwrap();
@@ -44,8 +44,8 @@ fn each_request_is_timed_once() {
     histogram.adds(&post("/v1/responses", &json!({})), "responses", "400", "missing_required_parameter", false);
 }
 
-/// The first event of a stream is the first of the answer, not one that keeps a silent stream open, and the duration goes
-/// on to the last byte.
+/// The first event of a stream is the first of the reply, not a keep-alive event, and the duration includes the last
+/// byte.
 #[test]
 fn first_events_and_durations_are_those_of_the_answer() {
     let simulator = Simulator::start(hesitant).unwrap();
@@ -55,7 +55,7 @@ fn first_events_and_durations_are_those_of_the_answer() {
         let mut connection = Connection::open(house.address());
         connection.send(&request(lane, true, "Hello.").bytes());
         assert!(simulator.wait_for_requests(number + 1, GUARD));
-        let asked = now();
+        let sent = now();
         let (status, headers) = connection.head();
         await_silence(&mut connection);
         let answered = now();
@@ -68,12 +68,12 @@ fn first_events_and_durations_are_those_of_the_answer() {
         while connection.chunk().is_some_and(|chunk| !chunk.is_empty()) {}
         let line = access::line(&house.gateway, &Response { status, headers, body: Vec::new(), complete: true });
         let (first, took) = (milliseconds(&line["first_event_ms"]), milliseconds(&line["took_ms"]));
-        assert!(is_between(first, answered - asked, came - before), "{lane:?}: {line}");
-        assert!(is_between(took, finished - asked, before.elapsed()) && took >= first, "{lane:?}: {line}");
+        assert!(is_between(first, answered - sent, came - before), "{lane:?}: {line}");
+        assert!(is_between(took, finished - sent, before.elapsed()) && took >= first, "{lane:?}: {line}");
     }
 }
 
-/// The duration of a plain request goes on until its upstream has answered, in the log and in the metrics.
+/// The duration of a plain request includes the time of its upstream, in the log and in the metrics.
 #[test]
 fn a_plain_reply_takes_as_long_as_its_upstream() {
     let simulator = Simulator::start(|request| Play::new().gate().then(honest::answer(request))).unwrap();
@@ -84,8 +84,8 @@ fn a_plain_reply_takes_as_long_as_its_upstream() {
         let mut connection = Connection::open(house.address());
         connection.send(&request(lane, false, "Hello.").bytes());
         assert!(simulator.wait_for_requests(number + 1, GUARD));
-        let asked = now();
-        // Requests for the metrics take some time; they are none of those that are timed.
+        let sent = now();
+        // Requests for the metrics take some time, but are not timed themselves.
         (0..5).for_each(|_| assert!(sum() == already));
         let answered = now();
         simulator.release();
@@ -93,7 +93,7 @@ fn a_plain_reply_takes_as_long_as_its_upstream() {
         let took = milliseconds(&line["took_ms"]);
         let counted = Duration::from_secs_f64(sum() - already);
         for took in [took, counted] {
-            assert!(is_between(took, answered - asked, before.elapsed()), "{lane:?}: {took:?}: {line}");
+            assert!(is_between(took, answered - sent, before.elapsed()), "{lane:?}: {took:?}: {line}");
         }
     }
 }
@@ -106,7 +106,7 @@ struct Histogram<'a> {
 }
 
 impl Histogram<'_> {
-    /// Sends a request, which is one more in the histogram and one more of these labels.
+    /// Sends a request, which adds one to the histogram and one to the counter with these labels.
     #[track_caller]
     fn adds(&mut self, request: &Request, route: &str, status: &str, code: &str, is_stream: bool) {
         let requests = format!("sluicegate_requests_total{{route=\"{route}\",status=\"{status}\",code=\"{code}\"}} ");
@@ -134,7 +134,7 @@ impl Histogram<'_> {
     }
 }
 
-/// An answer that waits at a gate before its head, and at another behind the first event of its content.
+/// A reply that waits at a gate before its head, and at another after the first event of its content.
 fn hesitant(request: &Asked) -> Play {
     let play = honest::answer(request);
     let first = play.pieces().position(|piece| is_of_the_answer(piece)).unwrap();
@@ -146,7 +146,7 @@ fn hesitant(request: &Asked) -> Play {
     hesitant.step(Step::End)
 }
 
-/// Waits for a few events that keep a silent stream open.
+/// Waits for a few keep-alive events.
 #[track_caller]
 fn await_silence(connection: &mut Connection) {
     let mut kept = 0;
@@ -155,7 +155,7 @@ fn await_silence(connection: &mut Connection) {
     }
 }
 
-/// Waits for the first event of the answer's content.
+/// Waits for the first event of the reply's content.
 #[track_caller]
 fn await_answer(connection: &mut Connection) {
     while !is_of_the_answer(&connection.chunk().expect("the stream goes on")) {}
@@ -165,7 +165,8 @@ fn is_kept_open(chunk: &[u8]) -> bool {
     chunk.starts_with(b": keep-alive\n") || chunk.starts_with(b"event: ping\n")
 }
 
-/// Finds content of an honest answer: its text, which begins with "You said", or a picture.
+/// Returns true if the bytes have content of a conforming reply: its text, which begins with "You said", or a
+/// picture.
 fn is_of_the_answer(bytes: &[u8]) -> bool {
     ["You", "partial_image"].iter().any(|sign| memmem::find(bytes, sign.as_bytes()).is_some())
 }
@@ -184,7 +185,7 @@ fn milliseconds(value: &Value) -> Duration {
     Duration::from_secs_f64(value.as_f64().unwrap_or_else(|| panic!("no time: {value}")) / 1e3)
 }
 
-/// Whether a time of the gateway's, which is rounded to a microsecond, is between two of the test's.
+/// Returns true if a time of the gateway's, which is rounded to a microsecond, is between two of the test's.
 fn is_between(found: Duration, least: Duration, most: Duration) -> bool {
     found + MICROSECOND >= least && found <= most + MICROSECOND
 }

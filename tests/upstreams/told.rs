@@ -1,4 +1,4 @@
-//! What clients are told, whatever the protocol.
+//! Parses responses to clients, in every protocol.
 
 use images::Operation;
 use serde_json::Value;
@@ -7,8 +7,8 @@ use simulator::Protocol;
 use crate::client::Response;
 use crate::stream::{self, End};
 
-/// Reads a stream by the grammar of its protocol: its reply, or the failure that it told. Anything outside the grammar,
-/// a second end and bytes after the end are failed tests.
+/// Parses a stream by the grammar of its protocol: its reply, or the failure that it reported. Anything outside the
+/// grammar, a second end and bytes after the end fail the test.
 #[track_caller]
 pub(crate) fn stream(protocol: Protocol, response: &Response) -> End<Value> {
     match protocol {
@@ -19,7 +19,7 @@ pub(crate) fn stream(protocol: Protocol, response: &Response) -> End<Value> {
     }
 }
 
-/// A plain reply as it came, which the type that streams are folded to can read.
+/// Parses a plain reply, and asserts that the type that streams are folded to can read it.
 #[track_caller]
 pub(crate) fn plain(protocol: Protocol, response: &Response) -> Value {
     assert_eq!((response.status, response.header("content-type")), (200, Some("application/json")), "{response:?}");
@@ -34,7 +34,7 @@ pub(crate) fn plain(protocol: Protocol, response: &Response) -> Value {
     reply.unwrap_or_else(|error| panic!("{error}: {}", response.text()))
 }
 
-/// All that the deltas of a stream say, in order: texts, thoughts, refusals and arguments. Of Images the pictures.
+/// The text of all deltas of a stream, in order: texts, reasoning, refusals and arguments. For Images the pictures.
 pub(crate) fn spoken(protocol: Protocol, stream: &[u8]) -> String {
     let mut spoken = String::new();
     for data in events(stream) {
@@ -61,7 +61,7 @@ pub(crate) fn spoken(protocol: Protocol, stream: &[u8]) -> String {
     spoken
 }
 
-/// The data of each event of a stream that may be cut.
+/// The data of each event of a stream that may be truncated.
 pub(crate) fn events(stream: &[u8]) -> Vec<String> {
     let (mut decoder, mut data) = (sse::Decoder::new(), Vec::new());
     decoder.feed(stream.to_vec().into());
@@ -71,7 +71,7 @@ pub(crate) fn events(stream: &[u8]) -> Vec<String> {
     data
 }
 
-/// The same of a stream of so many pictures.
+/// As [`stream`], for a stream of so many pictures.
 #[track_caller]
 pub(crate) fn pictures(operation: Operation, count: u32, response: &Response) -> End<Value> {
     let mut fold = images::Fold::new(operation, Some(count));

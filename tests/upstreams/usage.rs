@@ -1,4 +1,4 @@
-//! Token usage of upstreams: it is in the metrics and in the log, once for each request, on every road.
+//! Token usage of upstreams: it is in the metrics and in the log, once for each request, relayed or translated.
 
 use std::cell::Cell;
 
@@ -28,7 +28,7 @@ fn tokens_are_counted_on_every_road() {
     }
 }
 
-/// The usage of an edit is counted, whether it came as JSON or as a form.
+/// The usage of an edit is counted, for JSON and for a form.
 #[test]
 fn tokens_of_edits_are_counted() {
     let meter = Meter::before(|request| edited(request, count));
@@ -56,7 +56,7 @@ fn the_shares_of_pictures_add_up() {
     meter.send(&Request::post("/v1/images/generations", &two)).adds((523, 6272));
 }
 
-/// The usage of a long reply with pictures, which passes unread, is counted, before the pictures or behind them.
+/// The usage of a long reply with pictures, which is streamed through, is counted, before the pictures or after them.
 #[test]
 fn tokens_of_a_reply_that_passes_unread_are_counted() {
     for usage_first in [true, false] {
@@ -66,7 +66,7 @@ fn tokens_of_a_reply_that_passes_unread_are_counted() {
         let body = Bytes::from(format!(r#"{{"created":1789000000,{first},{second}}}"#));
         let meter = Meter::before(move |_| {
             let head = Play::new().head(200, &[("content-type", "application/json")], Framing::Length(body.len()));
-            // The second half comes when the first has gone on.
+            // The second half is sent once the first has been forwarded.
             head.body(body.slice(..LONG)).gate().body(body.slice(LONG..))
         });
         let mut connection = Connection::open(meter.house.address());
@@ -97,7 +97,7 @@ fn counts_at_the_end_of_a_stream_are_totals() {
     }
 }
 
-/// Some servers send the usage so far with each chunk: the last one is meter.
+/// Some servers send the usage so far with each chunk: the last one counts.
 #[test]
 fn of_counts_with_each_chunk_the_last_is_counted() {
     let each = |_, document: &mut Value| {
@@ -111,7 +111,7 @@ fn of_counts_with_each_chunk_the_last_is_counted() {
     }
 }
 
-/// The tokens of a Chat stream are counted also where its client asked for no usage, and gets none.
+/// The tokens of a Chat stream are counted even if its client requested no usage, and gets none.
 #[test]
 fn tokens_are_counted_without_include_usage() {
     let meter = Meter::before(|request| edited(request, count));
@@ -124,7 +124,7 @@ fn tokens_are_counted_without_include_usage() {
     }
 }
 
-/// Usage that the upstream does not send is not made up: neither the log nor the metrics have any.
+/// Usage that the upstream does not send is not invented: neither the log nor the metrics have any.
 #[test]
 fn s08_usage_that_is_not_sent_is_not_made_up() {
     for upstream in PROTOCOLS {
@@ -137,8 +137,8 @@ fn s08_usage_that_is_not_sent_is_not_made_up() {
     }
 }
 
-/// A failed attempt counts nothing, even if its error has usage: neither the one before a retry nor the one before the
-/// next target.
+/// A failed attempt counts nothing, even if its error has usage: neither the one before a retry nor the one before
+/// the next target.
 #[test]
 fn attempts_that_failed_count_nothing() {
     let failing = |_: &Asked| {
@@ -187,7 +187,7 @@ struct Exchange<'a> {
 }
 
 impl Meter {
-    /// A gateway before an upstream of each protocol that behaves like this.
+    /// A gateway in front of an upstream of each protocol that behaves like this.
     fn before(behave: impl Fn(&Asked) -> Play + Send + Sync + 'static) -> Self {
         let simulator = Simulator::start(behave).unwrap();
         Self::of(House::before(&simulator, "their-model", "", ""), simulator)
@@ -229,7 +229,7 @@ impl Meter {
 }
 
 impl Exchange<'_> {
-    /// The log has these tokens, and the metrics have so many more.
+    /// Asserts that the log has these tokens, and that the metrics have increased by them.
     #[track_caller]
     fn adds(self, (input, output): (u64, u64)) {
         let line = &self.line;
@@ -239,7 +239,7 @@ impl Exchange<'_> {
         self.check_counters();
     }
 
-    /// The log has no tokens, and the metrics have no more of them.
+    /// Asserts that the log has no tokens, and that the metrics have not increased.
     #[track_caller]
     fn adds_nothing(self) {
         let line = &self.line;
@@ -254,7 +254,7 @@ impl Exchange<'_> {
     }
 }
 
-/// An honest answer, each JSON document of which is changed. Those for which `change` returns false are left out.
+/// A conforming reply, each JSON document of which is changed. Those for which `change` returns false are left out.
 fn edited(request: &Asked, change: impl Fn(Protocol, &mut Value) -> bool) -> Play {
     let Some(protocol) = request.protocol().filter(|_| !request.path.ends_with("/count_tokens")) else {
         return honest::answer(request);
@@ -284,7 +284,7 @@ fn count(protocol: Protocol, document: &mut Value) -> bool {
     true
 }
 
-/// Takes the usage out of a document. A chunk of usage alone is left out.
+/// Removes the usage from a document. A chunk with only usage is left out.
 fn forget(protocol: Protocol, document: &mut Value) -> bool {
     for place in PLACES {
         if let Some(found) = document.pointer_mut(place) {
@@ -295,8 +295,8 @@ fn forget(protocol: Protocol, document: &mut Value) -> bool {
     document["choices"] != json!([])
 }
 
-/// The usage object of each protocol, as its vendor documents it. In Messages the prompt's tokens that were read from a
-/// cache or written to one are counted beside the others, and a stream begins with the counts of the prompt.
+/// The usage object of each protocol, as its vendor documents it. In Messages the tokens of the prompt that were read
+/// from a cache or written to one are counted separately, and a stream begins with the counts of the prompt.
 fn usage(protocol: Protocol, event: Option<&str>) -> Value {
     match (protocol, event) {
         (Protocol::Responses, _) => json!({
@@ -335,8 +335,8 @@ fn form(stream: bool) -> Request {
     form.file("image", &STANDARD.decode(RED).unwrap()).request()
 }
 
-/// Where documents have usage.
+/// The paths of usage in documents.
 const PLACES: [&str; 3] = ["/usage", "/response/usage", "/message/usage"];
 const EDITS: &str = "/v1/images/edits";
-/// More than is read before a reply passes unread.
+/// More than is buffered before a reply is streamed through.
 const LONG: usize = 17 << 10;

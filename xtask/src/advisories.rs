@@ -1,12 +1,12 @@
-//! `cargo xtask advisories`: the locked packages against the RustSec advisory database.
+//! `cargo xtask advisories`: checks the locked packages against the RustSec advisory database.
 //!
-//! It needs the network, and what it finds can change without a change here, so it is no step of `cargo xtask ci`;
-//! `cargo xtask deps` holds the least versions that are known to be needed.
+//! It needs the network, and its findings can change without a change here, so it is no step of `cargo xtask ci`;
+//! `cargo xtask deps` checks the least versions that are known to be needed.
 
 use crate::tools::DENY;
 use crate::{Outcome, process};
 
-/// As [`run`], for the page of the long tier: where the database cannot be reached, the row says so.
+/// As [`run`], for the page of the long tier: if the database cannot be reached, the row says so.
 pub(crate) fn part() -> Outcome<String> {
     match fetch() {
         Ok(()) => check().map(|()| "passed".to_owned()),
@@ -14,7 +14,7 @@ pub(crate) fn part() -> Outcome<String> {
     }
 }
 
-/// Brings the database and looks up what both lock files hold.
+/// Downloads the database and looks up the packages of both lock files.
 pub(crate) fn run() -> Outcome {
     fetch()?;
     check()
@@ -30,7 +30,7 @@ fn fetch() -> Outcome {
 }
 
 fn check() -> Outcome {
-    // What was just brought is not asked for again.
+    // The database was downloaded just now.
     let check = ["check", "--disable-fetch", "advisories"];
     process::run(DENY.command()?.arg("--locked").args(check))?;
     process::run(DENY.command()?.args(["--locked", "--manifest-path", "fuzz/Cargo.toml"]).args(check))

@@ -1,12 +1,12 @@
-//! `cargo xtask bench`: every bench, its output as it comes.
+//! `cargo xtask bench`: runs all benches and shows their output.
 
 use std::ffi::OsString;
 use std::process::Command;
 
 use crate::{Outcome, needs, process, programs, workspace};
 
-/// Runs the benches one after another. When the first of `args` is `gateway`, only that of the gateway is run, and the
-/// rest goes to it; else `args` go to the others, which are bench programs of crates.
+/// Runs the benches one after another. If the first of `args` is `gateway`, only the bench of the gateway is run,
+/// with the remaining arguments; otherwise `args` are passed to the other benches, which are programs of crates.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
     if let Some((first, rest)) = args.split_first()
         && first == "gateway"
@@ -27,12 +27,12 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
     programs::run(PROGRAM, PAGE, &[])
 }
 
-/// Holds the instructions of a relayed request and event against the committed figures.
+/// Compares the instructions of a relayed request and event with the committed figures.
 pub(crate) fn hold_instructions() -> Outcome {
     instructions(&[])
 }
 
-/// Counts instructions; `args` may ask to write the figures anew.
+/// Counts instructions; `args` may request that the figures are written.
 fn instructions(args: &[OsString]) -> Outcome {
     needs::valgrind()?;
     let mut command = Command::new(programs::build()?.join(format!("instructions{}", std::env::consts::EXE_SUFFIX)));
@@ -43,6 +43,6 @@ fn instructions(args: &[OsString]) -> Outcome {
 /// Package and bench.
 const BENCHES: [(&str, &str); 2] = [("sluicegate-benches", "sse_decode"), ("sluicegate-text-engine", "decode")];
 
-/// What measures the gateway, and where its table is written.
+/// The bench of the gateway, and the file of its table.
 const PROGRAM: &str = "against_bare_proxy";
 const PAGE: &str = "RESULTS.md";

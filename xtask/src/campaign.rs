@@ -1,11 +1,11 @@
-//! `cargo xtask campaign`: seeded faults by the hundred thousand.
+//! `cargo xtask campaign`: runs seeded faults by the hundred thousand.
 
 use std::ffi::OsString;
 use std::process::Command;
 
 use crate::{Outcome, process, seed, suite, workspace};
 
-/// Puts the faults that `args` ask for to a gateway in memory, in an optimised build.
+/// Runs the faults that `args` select against a gateway in memory, in an optimised build.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
     let mut command = process::cargo("run");
     command.args(["--locked", "--profile", "campaign", "--package", "sluicegate-campaign", "--"]);
@@ -28,12 +28,12 @@ pub(crate) fn short() -> Outcome {
     process::run(&mut campaign)
 }
 
-/// A million faults with a new seed; the log is written.
+/// Runs a million faults with a new seed, and writes the log.
 pub(crate) fn long() -> Outcome<String> {
     let seed = seed::fresh();
     run(&["--write", "--faults", "1000000", "--seed", &seed.to_string()].map(OsString::from))?;
     Ok(format!("passed with seed {seed}"))
 }
 
-/// So many faults are put to every change.
+/// The number of faults that every change is tested with.
 const SHORT: &str = "20000";

@@ -1,6 +1,6 @@
-//! `cargo xtask ci`: everything that has to pass, in the order in which a mistake is found soonest.
+//! `cargo xtask ci`: all checks, in the order that finds a mistake soonest.
 //!
-//! The short tier is what every change pays. The long tier is everything else; see [`crate::long`].
+//! The short tier runs for every change. The long tier is everything else; see [`crate::long`].
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -10,7 +10,7 @@ use crate::{
     Outcome, bench, campaign, deps, faults, licences, long, process, schemathesis, seed, test, tidy, workspace,
 };
 
-/// Runs the steps that `args` ask for, and prints how long each took.
+/// Runs the steps that `args` select, and prints the duration of each.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
     let plan = Plan::parse(args)?;
     match plan.tier {
@@ -21,17 +21,17 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
 
 /// One step of a tier.
 pub(crate) struct Step {
-    /// By which `--only` and `--from` choose it.
+    /// The name for `--only` and `--from`.
     pub(crate) name: &'static str,
-    /// What it holds, in a line for `--list`.
+    /// A one-line description for `--list`.
     pub(crate) about: &'static str,
-    /// Does the work. It measures its own parts when it has several; else [`Plan::run`] measures it as a whole.
+    /// Runs the step. If it has several parts it measures them itself; otherwise [`Plan::run`] measures it.
     pub(crate) run: Run,
 }
 
-/// How a step runs.
+/// The way a step is measured.
 pub(crate) enum Run {
-    /// As one measured piece.
+    /// As a single piece.
     Whole(Box<dyn Fn() -> Outcome>),
     /// As pieces that it measures itself.
     Pieces(fn(&mut Times) -> Outcome),
@@ -47,7 +47,7 @@ impl Step {
 fn short() -> Vec<Step> {
     vec![
         Step::new("format", "rustfmt", || echoed(process::cargo("fmt").args(["--all", "--check"]))),
-        Step::new("tidy", "what the compiler does not see, in every file", tidy::run),
+        Step::new("tidy", "problems that the compiler does not find, in every file", tidy::run),
         Step::new("layers", "the layer table, features, lints and lock files", deps::run),
         Step::new("licences", "licences and sources of all packages", licences::run),
         Step::new("age", "the results of the long tier are recent enough", long::check_age),
@@ -60,7 +60,7 @@ fn short() -> Vec<Step> {
             run: Run::Pieces(test::everything),
         },
         Step::new("faults", "every row of tests/FAULTS.md has a test that passed", faults::check),
-        Step::new("schemathesis", "random requests, judged by the OpenAPI document", schemathesis::smoke),
+        Step::new("schemathesis", "random requests, checked against the OpenAPI document", schemathesis::smoke),
         Step::new("campaign", "20,000 seeded faults", campaign::short),
         Step::new("instructions", "instructions of a relayed request and event", bench::hold_instructions),
         Step::new("rotating", "one part of the long tier, chosen by the seed", long::rotating),
@@ -84,27 +84,27 @@ fn docs() -> Outcome {
     echoed(process::cargo("doc").args(["--workspace", "--no-deps", "--locked"]).env("RUSTDOCFLAGS", flags))
 }
 
-/// The crates that people use without the rest, each with its own features only. Their tests run alone in the long
+/// Tests the crates that are published separately, each with its own features only. Their tests run alone in the long
 /// tier.
 fn each_alone() -> Outcome {
     let check = |package: &str| echoed(process::cargo("check").args(["--locked", "--quiet", "--package", package]));
     alone()?.iter().try_for_each(|package| check(package))
 }
 
-/// The packages that people use without the rest.
+/// The packages that are published separately.
 pub(crate) fn alone() -> Outcome<Vec<String>> {
     let metadata = workspace::metadata()?;
-    let rooms = deps::present(&metadata).filter(|room| room.stands_alone());
-    Ok(rooms.map(|room| format!("sluicegate-{}", room.name)).collect())
+    let crates = deps::present(&metadata).filter(|krate| krate.builds_alone());
+    Ok(crates.map(|krate| format!("sluicegate-{}", krate.name)).collect())
 }
 
-/// Runs a command below a line that shows it.
+/// Prints a command and runs it.
 pub(crate) fn echoed(command: &mut Command) -> Outcome {
     println!("$ {}", process::shown(command));
     process::run(command)
 }
 
-/// What the command line asks for.
+/// The parsed command line.
 #[derive(Debug, Default, PartialEq)]
 struct Plan {
     tier: Tier,
@@ -139,7 +139,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Runs the chosen steps; stops at the first that fails, or goes on when that was asked for.
+    /// Runs the selected steps; stops at the first failure unless `--keep-going` is given.
     fn run(&self, command: &'static str, steps: &[Step]) -> Outcome {
         let chosen = self.choose(steps)?;
         if self.list {

@@ -1,4 +1,4 @@
-//! The official SDKs against the gateway: `cargo xtask clients`.
+//! `cargo xtask clients`: tests the gateway with the official SDKs.
 
 use std::ffi::OsString;
 use std::fs;
@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::gateway::Gateway;
 use crate::{Outcome, fetch_model, process, python, seed, suite, workspace};
 
-/// Builds the gateway and runs the SDKs that the first of `args` names; the rest goes to their test runner.
+/// Builds the gateway and runs the SDKs that the first of `args` names; the other arguments go to their test runner.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
     let Some((which, rest)) = args.split_first() else { return Err(USAGE.to_owned()) };
     match which.to_str() {
@@ -19,7 +19,7 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
     }
 }
 
-/// The short tests of the current Python SDKs, against the binaries that have been built.
+/// The short tests of the current Python SDKs, with the existing binaries.
 pub(crate) fn python_current() -> Outcome {
     suite::product()?;
     python_set(&CURRENT, &[])
@@ -43,7 +43,7 @@ pub(crate) fn node_long() -> Outcome {
     node(&[])
 }
 
-/// Brings the model if it is absent, and builds the gateway and the simulator.
+/// Downloads the model if it is absent, and builds the gateway and the simulator.
 fn ready() -> Outcome {
     fetch_model::run()?;
     suite::binaries()
@@ -51,13 +51,13 @@ fn ready() -> Outcome {
 
 /// A set of Python SDKs.
 struct Set {
-    /// The file with its packages, without its ending; also the name of its environment.
+    /// The name of the file with its packages, without its extension; also the name of its environment.
     requirements: &'static str,
     /// The arguments of its short tests.
     short: &'static [&'static str],
 }
 
-/// Runs one set of the Python SDKs in an environment of its own.
+/// Runs one set of the Python SDKs in a separate environment.
 fn python_set(set: &Set, args: &[OsString]) -> Outcome {
     let folder = folder();
     let python = python::environment(set.requirements, &folder.join(set.requirements).with_extension("txt"))?;
@@ -81,7 +81,7 @@ fn node(args: &[OsString]) -> Outcome {
     process::run(&mut test)
 }
 
-/// A fresh copy of the Node tests with all that they need, so that nothing is written beside the sources.
+/// Makes a fresh copy of the Node tests with everything they need, so that nothing is written beside the sources.
 fn installed() -> Outcome<PathBuf> {
     let folder = target()?.join(NODE);
     copy(&self::folder().join(NODE), &folder)
@@ -90,7 +90,7 @@ fn installed() -> Outcome<PathBuf> {
     process::run(npm(&folder).args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]))?;
     Ok(folder)
 }
-/// Puts the files of a flat folder in the place of whatever is at `to`.
+/// Copies the files of a flat folder to `to`, replacing what is there.
 fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     if to.exists() {
         fs::remove_dir_all(to)?;
@@ -105,7 +105,7 @@ fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// npm in a folder; what it runs finds the folder's own Node first.
+/// npm in a folder; the programs it runs find the folder's Node first.
 fn npm(folder: &Path) -> Command {
     let mut command = Command::new(if cfg!(windows) { "npm.cmd" } else { "npm" });
     command.current_dir(folder);
@@ -116,16 +116,16 @@ fn folder() -> PathBuf {
     workspace::root().join("tests").join("clients")
 }
 
-/// Where the SDKs are installed.
+/// The folder in which the SDKs are installed.
 fn target() -> Outcome<PathBuf> {
     Ok(workspace::target()?.join("clients"))
 }
 
 /// The current majors of the Python SDKs.
 const CURRENT: Set = Set { requirements: "requirements", short: &[] };
-/// The majors before those; what the embedded engines answer does not depend on the SDK.
+/// The majors before those; the output of the embedded engines does not depend on the SDK.
 const PREVIOUS: Set = Set { requirements: "requirements-previous", short: &["-m", "not long and not embedded"] };
-/// What pytest is given for all tests, also those that only the long tier runs.
+/// The arguments with which pytest runs all tests, including those of the long tier.
 const EVERYTHING: [&str; 2] = ["-m", ""];
 /// The folder of the Node tests, here and in the target folder.
 const NODE: &str = "node";

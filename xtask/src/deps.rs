@@ -1,14 +1,15 @@
-//! `cargo xtask deps`: the workspace against the layer table; its manifests and lock files against the rules.
+//! `cargo xtask deps`: checks the workspace against the layer table, and its manifests and lock files against the
+//! rules.
 
 use std::collections::BTreeSet;
 use std::fs;
 
 use cargo_metadata::{DependencyKind, Metadata, Package};
 
-use crate::layers::{self, LAYERS, Room};
+use crate::layers::{self, LAYERS, LayerCrate};
 use crate::{Outcome, features, lints, lockfile, process, unrun, workspace};
 
-/// Tells every dependency that the table or the rules do not allow.
+/// Reports every dependency that the table or the rules do not allow.
 pub(crate) fn run() -> Outcome {
     let metadata = workspace::metadata()?;
     let mut found = sideways(&metadata);
@@ -22,30 +23,30 @@ pub(crate) fn run() -> Outcome {
         found.extend(lockfile::problems(&text)?.into_iter().map(|problem| format!("{name}: {problem}")));
     }
     if found.is_empty() {
-        println!("dependencies are as the layer table says");
+        println!("dependencies match the layer table");
         return Ok(());
     }
     Err(format!("dependencies:\n  {}", found.join("\n  ")))
 }
 
-/// What is declared against the table, and what the table does not know.
+/// Declared dependencies that the table does not allow, and crates that it does not contain.
 fn sideways(metadata: &Metadata) -> Vec<String> {
     let mut found = Vec::new();
     for package in &metadata.packages {
         let Some(folder) = folder(package) else { continue };
-        let Some(room) = layers::room(folder) else {
-            found.push(format!("crates/{folder} has no place in the layer table (xtask/src/layers.rs)"));
+        let Some(krate) = layers::find(folder) else {
+            found.push(format!("crates/{folder} is missing from the layer table (xtask/src/layers.rs)"));
             continue;
         };
         for dependency in &package.dependencies {
-            let other = dependency.path.as_ref().and_then(|path| layers::room(path.file_name()?));
+            let other = dependency.path.as_ref().and_then(|path| layers::find(path.file_name()?));
             let Some(other) = other else { continue };
             let in_tests = dependency.kind == DependencyKind::Development;
-            if !room.may_use(other, in_tests) {
+            if !krate.may_use(other, in_tests) {
                 let tests = if in_tests { "the tests of " } else { "" };
                 found.push(format!(
                     "{tests}{} (row {}) may not depend on {} (row {})",
-                    room.name, room.row, other.name, other.row
+                    krate.name, krate.row, other.name, other.row
                 ));
             }
         }
@@ -53,31 +54,31 @@ fn sideways(metadata: &Metadata) -> Vec<String> {
     found
 }
 
-/// Pure rooms that reach a runtime or a socket, however far away.
+/// Pure crates that depend on a runtime or a socket, directly or indirectly.
 fn impure(metadata: &Metadata) -> Outcome<Vec<String>> {
     let mut found = Vec::new();
-    for room in present(metadata).filter(|room| room.is_pure()) {
-        let package = format!("sluicegate-{}", room.name);
+    for krate in present(metadata).filter(|krate| krate.is_pure()) {
+        let package = format!("sluicegate-{}", krate.name);
         // One package at a time: the others would add their features.
         let reached = reached(&["--package", &package])?;
         for name in WITH_IO.iter().filter(|name| reached.contains(**name)) {
             found.push(format!(
-                "{} is pure, but reaches {name}: `cargo tree -p {package} -e normal -i {name}`",
-                room.name
+                "{} must be free of I/O, but depends on {name}: `cargo tree -p {package} -e normal -i {name}`",
+                krate.name
             ));
         }
     }
     Ok(found)
 }
 
-/// Engines that the fuzz targets reach: they must stay quick to build.
+/// Engines that the fuzz targets depend on: the targets must stay quick to build.
 fn heavy() -> Outcome<Vec<String>> {
     let reached = reached(&["--manifest-path", "fuzz/Cargo.toml"])?;
-    let told = |name| format!("fuzz reaches {name}: its targets are for the light crates alone");
-    Ok(ENGINES.iter().filter(|name| reached.contains(**name)).map(told).collect())
+    let problem = |name| format!("fuzz depends on {name}: its targets may use the light crates only");
+    Ok(ENGINES.iter().filter(|name| reached.contains(**name)).map(problem).collect())
 }
 
-/// The names of all packages that those chosen by `args` are built with.
+/// The names of all packages in the dependency trees that `args` select.
 fn reached(args: &[&str]) -> Outcome<BTreeSet<String>> {
     let mut tree = process::cargo("tree");
     tree.args(["--locked", "--edges", "normal", "--prefix", "none", "--format", "{p}"]).args(args);
@@ -85,21 +86,21 @@ fn reached(args: &[&str]) -> Outcome<BTreeSet<String>> {
     Ok(packages.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect())
 }
 
-/// The rooms of the table that are in the workspace.
-pub(crate) fn present(metadata: &Metadata) -> impl Iterator<Item = &'static Room> {
-    LAYERS.iter().filter(|room| metadata.packages.iter().any(|package| folder(package) == Some(room.name)))
+/// The crates of the table that are in the workspace.
+pub(crate) fn present(metadata: &Metadata) -> impl Iterator<Item = &'static LayerCrate> {
+    LAYERS.iter().filter(|krate| metadata.packages.iter().any(|package| folder(package) == Some(krate.name)))
 }
 
-/// The folder of a package inside `crates/`; `None` for those elsewhere.
+/// The folder of a package inside `crates/`; `None` for other packages.
 fn folder(package: &Package) -> Option<&str> {
     let folder = package.manifest_path.parent()?;
     (folder.parent()?.file_name()? == "crates").then_some(folder.file_name()?)
 }
 
-/// What the engines are, and what the embedded one runs on.
+/// The engines, and the libraries of the embedded one.
 const ENGINES: &[&str] = &["candle-core", "candle-nn", "sluicegate-image-engine", "sluicegate-text-engine"];
 
-/// Packages that no pure room reaches.
+/// Packages that no pure crate may depend on.
 const WITH_IO: &[&str] = &["hyper", "mio", "socket2", "tokio"];
 
 #[cfg(test)]
@@ -127,7 +128,7 @@ mod tests {
             sideways(&metadata),
             [
                 "chat (row 2) may not depend on responses (row 2)",
-                "crates/cellar has no place in the layer table (xtask/src/layers.rs)"
+                "crates/cellar is missing from the layer table (xtask/src/layers.rs)"
             ]
         );
     }

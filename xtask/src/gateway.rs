@@ -1,4 +1,4 @@
-//! The gateway and the simulator as child processes of a chore.
+//! Runs the gateway and the simulator as child processes of a task.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use crate::{Outcome, process};
 
-/// A running gateway with keys of its own, stopped when dropped.
+/// A running gateway with separate keys, stopped when dropped.
 pub(crate) struct Gateway(Server);
 
 impl Gateway {
@@ -18,11 +18,10 @@ impl Gateway {
         ("SLUICEGATE_IMAGE_KEY", "sg_test_images_key_00000000000000000"),
     ];
 
-    /// Runs `program` without a configuration on a port that the system chooses, and waits until it listens. It takes
-    /// `keys`, by the names of [`Gateway::KEYS`]; its log goes to the file `log`.
+    /// Runs `program` without a configuration on a port that the system chooses, and waits until it listens. It
+    /// accepts `keys`, by the names of [`Gateway::KEYS`]; its log is written to the file `log`.
     ///
-    /// # Errors
-    /// When it cannot be started or ends before it listens.
+    /// # Errors If it cannot be started or ends before it listens.
     pub(crate) fn start(program: &Path, keys: [(&str, &str); 3], log: &Path) -> Outcome<Self> {
         Self::serve(&mut Command::new(program), &[], keys, log)
     }
@@ -55,8 +54,7 @@ pub(crate) struct Simulator(Server);
 impl Simulator {
     /// Runs `program` on a port that the system chooses, and waits until it listens.
     ///
-    /// # Errors
-    /// When it cannot be started or ends before it listens.
+    /// # Errors If it cannot be started or ends before it listens.
     pub(crate) fn start(program: &Path) -> Outcome<Self> {
         let mut command = Command::new(program);
         Server::start(command.args(["--listen", "127.0.0.1:0"]), "sluicegate-simulator listens on ").map(Self)
@@ -71,13 +69,13 @@ impl Simulator {
 /// A server that prints its address, stopped when dropped.
 struct Server {
     child: Child,
-    /// Held so that the server has somewhere to print to.
+    /// Kept open so that the server can write its output.
     output: BufReader<ChildStdout>,
     url: String,
 }
 
 impl Server {
-    /// Starts `command` and waits for the line that has the address behind `greeting`.
+    /// Starts `command` and waits for the line with the address after `greeting`.
     fn start(command: &mut Command, greeting: &str) -> Outcome<Self> {
         let child = command.stdout(Stdio::piped()).spawn();
         let mut child = child.map_err(|error| process::not_started(command, &error))?;
@@ -92,7 +90,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It has ended already where this fails.
+        // This fails if the process has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! `cargo xtask t`: format, clippy and tests of one crate, for the time between two edits.
+//! `cargo xtask t`: runs format, clippy and tests of one crate, for quick iterations.
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -18,12 +18,12 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
     outcome
 }
 
-/// What the command line asks for.
+/// The parsed command line.
 #[derive(Debug, Default, PartialEq)]
 struct Plan {
     name: String,
     filter: Option<String>,
-    /// Whether snapshots that differ are taken over.
+    /// True if snapshots that differ are accepted.
     accept: bool,
 }
 
@@ -43,11 +43,11 @@ impl Plan {
     }
 }
 
-/// A package, one of its test programs or all, and the tests within.
+/// A package, one or all of its test programs, and the tests within.
 #[derive(Debug, PartialEq)]
 struct Chosen {
     package: String,
-    /// The test program; all of the package's without it.
+    /// The test program; all of the package's if absent.
     program: Option<String>,
     /// A part of the names of the tests.
     filter: Option<String>,
@@ -114,7 +114,7 @@ impl Chosen {
         command
     }
 
-    /// Whether tests among these need the embedded engines.
+    /// Returns true if some of these tests need the embedded engines.
     fn asks_the_model(&self) -> bool {
         match (self.package.as_str(), self.program.as_deref()) {
             (SERVER, program) => program.is_none_or(|program| program == "black_box"),

@@ -1,7 +1,8 @@
-//! `cargo xtask interop`: the gateway in front of a model server of others.
+//! `cargo xtask interop`: tests the gateway in front of a third-party model server.
 //!
 //! llama-cpp-python serves the weights of the embedded engine over Chat Completions, with code that shares nothing
-//! with ours. The tests in `tests/interop` run a gateway without engines before it and ask through that.
+//! with ours. The tests in `tests/interop` run a gateway without engines in front of it and send their requests
+//! through that.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -13,10 +14,10 @@ use std::thread;
 
 use crate::{Outcome, fetch_model, process, python, workspace};
 
-/// Brings the model and the server where they are absent, and runs the tests; `args` go to the test program.
+/// Installs the model and the server if they are absent, and runs the tests; `args` are passed to the test program.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
     let weights = fetch_model::weights()?;
-    println!("installing llama-cpp-python; the first time it is compiled, which takes cmake's needs and some minutes");
+    println!("installing llama-cpp-python; the first time it is compiled, which takes a C++ compiler and some minutes");
     let requirements = workspace::root().join("tests").join("interop").join("requirements.txt");
     let python = python::environment("interop", &requirements)?;
     let log = workspace::target()?.join("interop.log");
@@ -25,7 +26,7 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
     let mut test = process::cargo("test");
     test.args(["--locked", "--package", "sluicegate-server", "--no-default-features", "--features", "interop"]);
     test.args(["--test", "interop", "--"]);
-    // The server answers one request at a time.
+    // The server handles one request at a time.
     test.args(["--ignored", "--test-threads=1"]).args(args);
     test.env("SLUICEGATE_INTEROP_URL", &server.url).env("SLUICEGATE_INTEROP_KEY", KEY);
     process::run(test.env("SLUICEGATE_INTEROP_LOG", &log))
@@ -39,15 +40,15 @@ struct ModelServer {
 }
 
 impl ModelServer {
-    /// Serves `weights` on a port that the system chooses, and waits until it listens. What it says goes to the file
-    /// `log`.
+    /// Serves `weights` on a port that the system chooses, and waits until it listens. Its output is written to the
+    /// file `log`.
     fn start(python: &Path, weights: &Path, log: &Path) -> Outcome<Self> {
         let file = appended(log).map_err(|error| format!("{} cannot be written: {error}", log.display()))?;
         let mut command = Command::new(python);
         command.args(["-m", "llama_cpp.server", "--host", "127.0.0.1", "--port", "0", "--api_key", KEY]);
         command.args(["--model_alias", "smollm2", "--n_ctx", "2048", "--n_threads", "1", "--n_threads_batch", "1"]);
         command.arg("--model").arg(weights);
-        // It heeds these more than its arguments.
+        // They take precedence over its arguments.
         command.env_remove("HOST").env_remove("PORT").env_remove("CONFIG_FILE");
         command.env("PYTHONUNBUFFERED", "1").stdout(file.1).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| process::not_started(&command, &error))?;
@@ -60,37 +61,37 @@ impl ModelServer {
 
 impl Drop for ModelServer {
     fn drop(&mut self) {
-        // It has ended already where this fails.
+        // This fails if the process has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A new file for two who write to its end.
+/// A new file with two handles that append to it.
 fn appended(path: &Path) -> std::io::Result<(File, File)> {
     File::create(path)?;
     let file = File::options().append(true).open(path)?;
     Ok((file.try_clone()?, file))
 }
 
-/// The address that a server names once it listens. All that it says is put into `log`.
+/// The address that a server prints once it listens. All of its output is written to `log`.
 fn greeting(output: ChildStderr, mut log: File) -> Receiver<String> {
-    let (told, listening) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
-        let mut told = Some(told);
+        let mut sender = Some(sender);
         for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
             let text = String::from_utf8_lossy(&line);
             if let Some(url) = address(&text)
-                && let Some(told) = told.take()
+                && let Some(sender) = sender.take()
             {
-                // Nobody waits any more where this fails.
-                let _ = told.send(url.to_owned());
+                // This fails if the receiver has stopped waiting.
+                let _ = sender.send(url.to_owned());
             }
-            // The log is for people; without it the tests still say what failed.
+            // The log is for people; without it the tests still report failures.
             let _ = writeln!(log, "{text}");
         }
     });
-    listening
+    receiver
 }
 
 /// The address within uvicorn's greeting.
@@ -99,7 +100,7 @@ fn address(line: &str) -> Option<&str> {
     rest.split(' ').next()
 }
 
-/// What the model server asks of its clients.
+/// The key that the model server requires.
 const KEY: &str = "sg_test_interop_key_00000000000000000";
 
 #[cfg(test)]

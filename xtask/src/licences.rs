@@ -1,7 +1,7 @@
-//! The licences and the sources of all locked packages, against `deny.toml`.
+//! Checks the licences and the sources of all locked packages against `deny.toml`.
 //!
-//! The long tier holds the packages against the same file with cargo-deny, which looks further (at bans, at what every
-//! target pulls in); this is the part that needs no tool to be compiled first.
+//! The long tier checks the packages against the same file with cargo-deny, which covers more (bans, and the
+//! dependencies of every platform); this is the part that needs no tool to be compiled first.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,7 @@ use spdx::{Expression, LicenseReq, ParseMode};
 
 use crate::{Outcome, process, workspace};
 
-/// Holds every package that the workspace is built from against the list of licences and the one registry.
+/// Checks every package that the workspace is built from against the list of licences and the only allowed registry.
 pub(crate) fn run() -> Outcome {
     let allowed = allowed()?;
     let metadata = resolved()?;
@@ -24,7 +24,7 @@ pub(crate) fn run() -> Outcome {
     Err(format!("licences and sources:\n  {}", found.join("\n  ")))
 }
 
-/// Every package of the lock file, with what its manifest says.
+/// Every package of the lock file, with its manifest.
 fn resolved() -> Outcome<Metadata> {
     let mut command = MetadataCommand::new();
     command.cargo_path(process::cargo_path()).current_dir(workspace::root());
@@ -47,13 +47,13 @@ fn allowed() -> Outcome<BTreeSet<String>> {
     Ok(deny.licenses.allow)
 }
 
-/// What is wrong with a package, in one sentence.
+/// The problem of a package, in one sentence.
 fn problem(package: &Package, allowed: &BTreeSet<String>) -> Option<String> {
     let name = format!("{} {}", package.name, package.version);
     if package.source.as_ref().is_some_and(|source| source.repr != REGISTRY) {
         return Some(format!("{name} does not come from the registry"));
     }
-    let Some(licence) = &package.license else { return Some(format!("{name} states no licence")) };
+    let Some(licence) = &package.license else { return Some(format!("{name} has no licence")) };
     match Expression::parse_mode(licence, ParseMode::LAX) {
         Ok(expression) if expression.evaluate(|required| is_allowed(required, allowed)) => None,
         Ok(_) => Some(format!("{name} is under {licence}, which {FILE} does not allow")),
@@ -62,12 +62,12 @@ fn problem(package: &Package, allowed: &BTreeSet<String>) -> Option<String> {
 }
 
 fn is_allowed(required: &LicenseReq, allowed: &BTreeSet<String>) -> bool {
-    // An exception, such as that of LLVM, only gives more rights than its licence.
+    // An exception, such as that of LLVM, only grants more rights than its licence.
     required.license.id().is_some_and(|id| allowed.contains(id.name))
 }
 
 const FILE: &str = "deny.toml";
-/// By which cargo names its own registry.
+/// Cargo's name for its default registry.
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
 #[cfg(test)]
@@ -95,7 +95,7 @@ mod tests {
             problem(r#""MIT AND GPL-3.0""#, &registry).as_deref(),
             Some("a 1.0.0 is under MIT AND GPL-3.0, which deny.toml does not allow")
         );
-        assert_eq!(problem("null", &registry).as_deref(), Some("a 1.0.0 states no licence"));
+        assert_eq!(problem("null", &registry).as_deref(), Some("a 1.0.0 has no licence"));
         let elsewhere = problem(r#""MIT""#, r#""git+https://example.com/a""#);
         assert_eq!(elsewhere.as_deref(), Some("a 1.0.0 does not come from the registry"));
     }

@@ -1,4 +1,5 @@
-//! No unsafe code, in any package: each has to take the workspace's lints, which forbid it, or to forbid it itself.
+//! Checks that unsafe code is forbidden in every package: each has to inherit the workspace's lints, which forbid it,
+//! or to forbid it itself.
 
 use std::fs;
 
@@ -22,7 +23,8 @@ pub(crate) fn problems(metadata: &Metadata) -> Outcome<Vec<String>> {
     Ok(found)
 }
 
-/// Whether a manifest forbids unsafe code, for its own package or for a workspace's, or leaves it to its workspace.
+/// Returns true if a manifest forbids unsafe code, for its own package or for a workspace, or inherits the
+/// workspace's lints.
 fn forbids_unsafe(manifest: &Table) -> bool {
     let at = |path: &[&str]| {
         let (first, rest) = path.split_first()?;

@@ -1,4 +1,4 @@
-//! Which packages a lock file may hold.
+//! Checks the packages of a lock file against lists of minimum versions and bans.
 
 use cargo_metadata::semver::Version;
 
@@ -13,10 +13,9 @@ fn value<'a>(package: &'a str, key: &str) -> Option<&'a str> {
     package.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = \"")?.strip_suffix('"'))
 }
 
-/// What the text of a `Cargo.lock` holds that it must not hold, each in a sentence.
+/// The problems of the text of a `Cargo.lock`, each in a sentence.
 ///
-/// # Errors
-/// When a version cannot be read.
+/// # Errors If a version cannot be parsed.
 pub(crate) fn problems(text: &str) -> Outcome<Vec<String>> {
     let mut found = Vec::new();
     for (name, version) in packages(text) {
@@ -25,7 +24,7 @@ pub(crate) fn problems(text: &str) -> Outcome<Vec<String>> {
         }
         let Some((_, least)) = LEAST.iter().find(|(package, _)| *package == name) else { continue };
         if parse(version)? < parse(least)? {
-            found.push(format!("{name} {version} is locked, but versions below {least} have known faults"));
+            found.push(format!("{name} {version} is locked, but versions below {least} have known vulnerabilities"));
         }
     }
     Ok(found)
@@ -49,13 +48,13 @@ const LEAST: &[(&str, &str)] = &[
     ("tracing-subscriber", "0.3.20"),
 ];
 
-/// Packages that never come in, and why. deny.toml says the same for what is built.
+/// Banned packages, and the reasons. deny.toml bans the same for what is built.
 const BANNED: &[(&str, &str)] = &[
-    ("multipart", "forms are read by multer"),
+    ("multipart", "forms are parsed with multer"),
     ("native-tls", "TLS is rustls"),
     ("openssl", "TLS is rustls"),
     ("openssl-sys", "TLS is rustls"),
-    ("reqwest", "requests go out by hyper"),
+    ("reqwest", "requests are sent with hyper"),
 ];
 
 #[cfg(test)]
@@ -87,7 +86,7 @@ version = \"0.10.1\"
         assert_eq!(
             problems(LOCK).unwrap(),
             [
-                "h2 0.4.9 is locked, but versions below 0.4.17 have known faults",
+                "h2 0.4.9 is locked, but versions below 0.4.17 have known vulnerabilities",
                 "openssl 0.10.1 is locked: TLS is rustls"
             ]
         );

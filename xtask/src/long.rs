@@ -1,8 +1,8 @@
 //! The long tier: `cargo xtask ci --tier long`.
 //!
-//! It holds what takes too long for every change. Each part leaves a row in `tests/LONG.md` with the commit that it ran
-//! on. The short tier fails when a row is older than what has changed since then allows, and runs one small share of a
-//! part each time, chosen by the seed.
+//! It has the checks that take too long for every change. Each part writes a row in `tests/LONG.md` with the commit
+//! that it ran on. The short tier fails when too many commits have changed the part's area since, and runs one small
+//! share of a part each time, chosen by the seed.
 
 mod age;
 mod page;
@@ -21,7 +21,7 @@ pub(crate) fn steps() -> Vec<Step> {
     PARTS.iter().map(|part| Step::new(part.name, part.about, || record(part))).collect()
 }
 
-/// Holds every part's row against what has changed since.
+/// Checks that no row is too old for the changes since.
 pub(crate) fn check_age() -> Outcome {
     let page = Page::parse(&fs::read_to_string(path()).map_err(|error| format!("{PATH}: {error}"))?)?;
     let mut found = Vec::new();
@@ -35,7 +35,7 @@ pub(crate) fn check_age() -> Outcome {
     Err(format!("{PATH}:\n  {}", found.join("\n  ")))
 }
 
-/// A share of one part, chosen by the seed, within minutes.
+/// Runs a share of one part, chosen by the seed, within minutes.
 pub(crate) fn rotating() -> Outcome {
     let seed = seed::current()?;
     let (name, share) = SHARES[(seed % SHARES.len() as u64) as usize];
@@ -61,7 +61,7 @@ fn record(part: &Part) -> Outcome {
     outcome.map(drop)
 }
 
-/// The commit of the work tree, in which nothing of the part's area is changed.
+/// The current commit; an error if the part's area has uncommitted changes.
 fn committed(part: &Part) -> Outcome<String> {
     let mut status = process::git(&["status", "--porcelain", "--untracked-files=all", "--"]);
     let changed = process::output(status.args(part.area))?;

@@ -1,7 +1,8 @@
-//! `cargo xtask mutate`: plants one fault in the product at a time and sees whether a test tells.
+//! `cargo xtask mutate`: plants one fault in the product at a time and checks that a test fails.
 //!
-//! `tests/mutations` says which faults. The work is done on a copy in `target/mutate`, with a target folder of its
-//! own that stays warm, so that nothing here is ever left changed; what is edited here meanwhile takes no part.
+//! The faults are listed in `tests/mutations`. The work is done on a copy in `target/mutate`, with a separate target
+//! folder that stays warm, so that the work tree is never changed; edits in the work tree during a run have no effect
+//! on it.
 
 mod built;
 mod copy;
@@ -22,7 +23,7 @@ pub(crate) use self::share::run as share;
 use self::trial::{Finding, Trials, Verdict};
 use crate::Outcome;
 
-/// Runs what `args` ask for.
+/// Runs the mutations that `args` select.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
     let plan = Plan::parse(args)?;
     let all = list::read()?;
@@ -37,12 +38,12 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
         return Ok(());
     }
     if plan.write {
-        // With what the list has now, whatever is tried of it.
+        // The page follows the current list, whatever is run of it.
         page.write(&all)?;
     }
     let (findings, mut wrong) = judge(&chosen, &plan, |mutation, finding| {
         page.note(mutation, finding);
-        // At once: nobody wants to lose hours of trials with the last.
+        // Written at once, so that a failure of a later trial does not lose hours of work.
         if plan.write { page.write(&all) } else { Ok(()) }
     })?;
     print!("{}", page::summary(&findings));
@@ -51,16 +52,17 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
     if wrong.is_empty() { Ok(()) } else { Err(format!("mutations:\n  {}", wrong.join("\n  "))) }
 }
 
-/// Every mutation still fits the code: `cargo xtask tidy` asks for it, since nobody waits for all of the trials.
+/// Checks that every mutation still matches the code: `cargo xtask tidy` does so, since all of the trials take too
+/// long.
 pub(crate) fn problems() -> Outcome<Vec<String>> {
     Ok(list::problems(&list::read()?))
 }
 
-/// A mutation of rows of the fault list, as the page has it.
+/// A mutation with rows of the fault list, as in the page.
 #[derive(Debug)]
 pub(crate) struct Trial {
     pub(crate) rows: Vec<String>,
-    /// Whether it was tried as it is now.
+    /// True if it was tried in its current form.
     pub(crate) is_tried: bool,
     /// The tests that failed, by their paths.
     pub(crate) caught_by: Vec<String>,
@@ -78,23 +80,23 @@ pub(crate) fn trials() -> Outcome<Vec<Trial>> {
     Ok(all.iter().filter(|mutation| !mutation.rows.is_empty()).map(trial).collect())
 }
 
-/// What came of each mutation, by its name.
+/// The result of each mutation, by its name.
 type Findings = BTreeMap<String, Finding>;
 
-/// Tries one after another until the time is over, and tells each finding as it comes; returns beside them what could
-/// not be tried.
+/// Tries one after another until the time is over, and reports each finding immediately; also returns the mutations
+/// that could not be tried.
 fn judge(
     chosen: &[&Mutation],
     plan: &Plan,
-    mut tell: impl FnMut(&Mutation, &Finding) -> Outcome,
+    mut report: impl FnMut(&Mutation, &Finding) -> Outcome,
 ) -> Outcome<(Findings, Vec<String>)> {
-    let (mut trials, begun) = (Trials::new(Copy::open()?, plan.jobs), trial::now());
+    let (mut trials, started) = (Trials::new(Copy::open()?, plan.jobs), trial::now());
     let (mut findings, mut unfit) = (Findings::new(), Vec::new());
     let mut chosen = chosen.to_vec();
     chosen.retain(|mutation| !plan.built || trials.is_built(mutation));
     chosen.sort_by_key(|mutation| (mutation.slow, mutation.rows.is_empty(), mutation.place()));
     for (number, mutation) in chosen.iter().enumerate() {
-        if plan.minutes.is_some_and(|minutes| begun.elapsed() >= Duration::from_mins(minutes.into())) {
+        if plan.minutes.is_some_and(|minutes| started.elapsed() >= Duration::from_mins(minutes.into())) {
             break;
         }
         if plan.build {
@@ -103,7 +105,7 @@ fn judge(
                 None => println!("built"),
                 Some(finding) => {
                     println!("{}", finding.verdict);
-                    tell(mutation, &finding)?;
+                    report(mutation, &finding)?;
                 }
             }
             continue;
@@ -120,7 +122,7 @@ fn judge(
             }
             Ok(finding) => {
                 println!("{} {}", finding.verdict, finding.by.first().map_or("", String::as_str));
-                tell(mutation, &finding)?;
+                report(mutation, &finding)?;
                 findings.insert(mutation.name.clone(), finding);
             }
         }
@@ -128,24 +130,24 @@ fn judge(
     Ok((findings, unfit))
 }
 
-/// For how many mutations the tests are run unchanged before the first of them is built.
+/// The number of mutations whose tests are run unchanged before the first of them is built.
 const AT_ONCE: usize = 12;
 
-/// What the command line asks for.
+/// The parsed command line.
 #[derive(Debug, Default, PartialEq)]
 struct Plan {
     list: bool,
     write: bool,
-    /// Nothing is run: what trials need is built, and kept for when they are run.
+    /// Only build what trials need, and keep it for a later run.
     build: bool,
-    /// Only those for which all is built: nothing is built then.
+    /// Only run mutations that are built, and build nothing.
     built: bool,
-    /// Only those of which the page knows nothing.
+    /// Only run mutations that the page does not contain.
     untried: bool,
-    /// Nothing is run: the page keeps the results of mutations that only follow a renaming.
+    /// Run nothing: the page keeps the results of mutations that changed with a renaming alone.
     renamed: bool,
     jobs: Option<u16>,
-    /// After so many minutes no trial is begun any more.
+    /// The number of minutes after which no trial is started any more.
     minutes: Option<u16>,
     names: Vec<String>,
 }
@@ -171,7 +173,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The mutations whose names begin with one of those given, or that are of a row of that name, or all.
+    /// The mutations whose names begin with one of those given, or that have a row of that name, or all.
     fn choose<'a>(&self, all: &'a [Mutation]) -> Outcome<Vec<&'a Mutation>> {
         let is_of =
             |mutation: &Mutation, name: &String| mutation.name.starts_with(name) || mutation.rows.contains(name);

@@ -1,13 +1,12 @@
-//! The programs of the system that builds need, looked for before a long build fails for the lack of one.
+//! Checks for the system programs that builds need, before a long build fails without them.
 
 use std::process::{Command, Stdio};
 
 use crate::Outcome;
 
-/// Looks for the C compiler and make, which the allocator and the image codecs are built with.
+/// Checks for the C compiler and make, with which the allocator and the image codecs are built.
 ///
-/// # Errors
-/// When one is missing, with what to install.
+/// # Errors If one is missing, with what to install.
 pub(crate) fn compiler() -> Outcome {
     if cfg!(windows) {
         // The crates find the compiler of Visual Studio by themselves.
@@ -16,10 +15,9 @@ pub(crate) fn compiler() -> Outcome {
     ["cc", "make"].into_iter().try_for_each(|program| present(program, COMPILER))
 }
 
-/// Looks for valgrind, which counts instructions.
+/// Checks for valgrind, which counts instructions.
 ///
-/// # Errors
-/// When it is missing, with what to install.
+/// # Errors If it is missing, with what to install.
 pub(crate) fn valgrind() -> Outcome {
     present("valgrind", VALGRIND)
 }

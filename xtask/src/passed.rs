@@ -1,4 +1,4 @@
-//! The tests that passed in the last whole run of `cargo xtask test`.
+//! The tests that passed in the last complete run of `cargo xtask test`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +9,7 @@ use crate::{Outcome, workspace};
 /// A test that passed.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Passed {
-    /// The file with which its binary's sources begin, from the root of the repository.
+    /// The root source file of its binary, from the root of the repository.
     root: String,
     /// Its path within the binary.
     path: String,
@@ -20,7 +20,7 @@ impl Passed {
         Self { root: root.to_owned(), path: path.to_owned() }
     }
 
-    /// Whether this is the test `name` of the source `file`: a file is a module of the folder where its root lies.
+    /// Returns true if this is the test `name` of the source `file`: a file is a module of the folder with its root.
     pub(crate) fn is(&self, file: &str, name: &str) -> bool {
         let folder = self.root.rsplit_once('/').map_or("", |(folder, _)| folder);
         let Some(file_within) = file.strip_prefix(folder).and_then(|file| file.strip_prefix('/')) else { return false };
@@ -35,15 +35,14 @@ impl Passed {
 
 /// The tests of the last run.
 ///
-/// # Errors
-/// When there was none.
+/// # Errors If there was none.
 pub(crate) fn last() -> Outcome<BTreeSet<Passed>> {
     let path = file()?;
     let text = fs::read_to_string(&path).map_err(|_| "no tests were run yet: run `cargo xtask test`".to_owned())?;
     Ok(text.lines().filter_map(|line| line.split_once(' ')).map(|(root, path)| Passed::new(root, path)).collect())
 }
 
-/// Keeps the tests that passed in a whole run.
+/// Saves the tests that passed in a complete run.
 pub(crate) fn keep(passed: &BTreeSet<Passed>) -> Outcome {
     let text: String = passed.iter().map(|Passed { root, path }| format!("{root} {path}\n")).collect();
     let path = file()?;

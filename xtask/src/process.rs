@@ -1,4 +1,4 @@
-//! Running other programs.
+//! Runs other programs.
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::{Outcome, workspace};
 
-/// The cargo that runs this chore.
+/// The cargo that runs this task.
 pub(crate) fn cargo_path() -> OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
@@ -16,7 +16,7 @@ pub(crate) fn cargo_path() -> OsString {
 pub(crate) fn cargo(subcommand: &str) -> Command {
     let mut command = Command::new(cargo_path());
     command.current_dir(workspace::root()).arg(subcommand);
-    // `cargo run` describes xtask in these; build scripts that watch them would run anew for it.
+    // `cargo run` describes xtask in these variables; build scripts that depend on them would be run again.
     for (name, _) in std::env::vars_os() {
         if name.to_str().is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")) {
             command.env_remove(name);
@@ -32,19 +32,17 @@ pub(crate) fn git(args: &[&str]) -> Command {
     git
 }
 
-/// Runs a command to its end, its output going where ours goes.
+/// Runs a command to its end with inherited output.
 ///
-/// # Errors
-/// When it cannot be started or does not succeed.
+/// # Errors If it cannot be started or does not succeed.
 pub(crate) fn run(command: &mut Command) -> Outcome {
     let status = command.status().map_err(|error| not_started(command, &error))?;
     if status.success() { Ok(()) } else { Err(format!("`{}` ended with {status}", shown(command))) }
 }
 
-/// Runs a command to its end and returns what it printed; what it complains of goes where ours goes.
+/// Runs a command to its end and returns what it printed; its standard error is inherited.
 ///
-/// # Errors
-/// As [`run`], and when the output is no text.
+/// # Errors As [`run`], and if the output is not UTF-8.
 pub(crate) fn output(command: &mut Command) -> Outcome<String> {
     let output = command.stderr(Stdio::inherit()).output();
     let output = output.map_err(|error| not_started(command, &error))?;
@@ -54,7 +52,7 @@ pub(crate) fn output(command: &mut Command) -> Outcome<String> {
     String::from_utf8(output.stdout).map_err(|_| format!("`{}` printed something that is not UTF-8", shown(command)))
 }
 
-/// What to tell of a command that could not be started.
+/// The message for a command that could not be started.
 pub(crate) fn not_started(command: &Command, error: &std::io::Error) -> String {
     let program = command.get_program().display();
     match error.kind() {
@@ -71,16 +69,16 @@ pub(crate) fn shown(command: &Command) -> String {
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
-/// The processor time of all programs that were run to their end. None is told outside of Linux.
+/// The CPU time of all child processes that have ended. It is zero outside of Linux.
 pub(crate) fn spent_by_children() -> Duration {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name of the program may have blanks in it; the times of its children are 14 and 15 behind its end.
+    // The name of the program may contain blanks; the times of its children are fields 14 and 15 after its end.
     let fields = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
     let ticks: u64 = fields.skip(13).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
     TICK * u32::try_from(ticks).unwrap_or(u32::MAX)
 }
 
-/// In what the system counts processor time.
+/// The system's unit of CPU time.
 const TICK: Duration = Duration::from_millis(10);
 
 #[cfg(test)]
@@ -89,14 +87,14 @@ mod tests {
 
     #[test]
     fn a_program_that_is_not_there_is_named() {
-        let told = run(&mut Command::new("sluicegate-no-such-program")).unwrap_err();
-        assert_eq!(told, "sluicegate-no-such-program is not installed, or not on the PATH");
+        let error = run(&mut Command::new("sluicegate-no-such-program")).unwrap_err();
+        assert_eq!(error, "sluicegate-no-such-program is not installed, or not on the PATH");
     }
 
     #[test]
     fn a_failing_command_is_told_as_typed() {
-        let told = run(Command::new(cargo_path()).arg("no-such-subcommand").stderr(Stdio::null())).unwrap_err();
-        assert!(told.starts_with("`cargo no-such-subcommand` ended with exit status"), "{told}");
+        let error = run(Command::new(cargo_path()).arg("no-such-subcommand").stderr(Stdio::null())).unwrap_err();
+        assert!(error.starts_with("`cargo no-such-subcommand` ended with exit status"), "{error}");
     }
 
     #[cfg(target_os = "linux")]

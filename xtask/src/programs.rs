@@ -1,4 +1,4 @@
-//! The programs of `tests/benches`, beside a gateway without engines.
+//! Runs the programs of `tests/benches` with a gateway without engines.
 
 use std::ffi::OsString;
 use std::fs;
@@ -7,11 +7,10 @@ use std::process::{Command, Stdio};
 
 use crate::{Outcome, needs, process, workspace};
 
-/// Builds the gateway and the program `name` in release, and runs it with `args`. To `--write` the file `page` of
-/// `tests/benches` is added.
+/// Builds the gateway and the program `name` in release, and runs it with `args`. The file `page` of `tests/benches`
+/// is added to `--write`.
 ///
-/// # Errors
-/// When something cannot be built, or the program does not succeed.
+/// # Errors If something cannot be built, or the program does not succeed.
 pub(crate) fn run(name: &str, page: &str, args: &[OsString]) -> Outcome {
     let mut command = with_descriptors(build()?.join(format!("{name}{}", std::env::consts::EXE_SUFFIX)));
     for arg in args {
@@ -24,12 +23,11 @@ pub(crate) fn run(name: &str, page: &str, args: &[OsString]) -> Outcome {
     process::run(&mut command)
 }
 
-/// Builds everything, in a folder of its own: the gateway in the usual one keeps its engines.
+/// Builds everything in a separate folder: the gateway in the usual one keeps its engines.
 pub(crate) fn build() -> Outcome<PathBuf> {
     needs::compiler()?;
     let target = workspace::target()?.join("lean");
-    // Each in a build of its own, so that neither has features on for the sake of the other. Without engines, since
-    // none is asked.
+    // Each in a separate build, so that neither enables features of the other. Without engines, since none is used.
     for package in [&["sluicegate-server", "--no-default-features"][..], &["sluicegate-benches", "--all-features"]] {
         let mut command = process::cargo("build");
         command.args(["--release", "--locked", "--target-dir"]).arg(&target).arg("--package").args(package);
@@ -38,8 +36,8 @@ pub(crate) fn build() -> Outcome<PathBuf> {
     Ok(target.join("release"))
 }
 
-/// Thousands of streams need more descriptors than most systems give by default: all that may be had, where there is a
-/// program that asks for them.
+/// Raises the limit of file descriptors as far as possible, if there is a program for it: thousands of streams need
+/// more than most systems permit by default.
 fn with_descriptors(program: PathBuf) -> Command {
     let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));

@@ -1,4 +1,4 @@
-//! Python environments below the target folder.
+//! Creates Python environments below the target folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,8 +8,8 @@ use crate::{Outcome, process, seed, workspace};
 
 /// The interpreter of the environment `name` with the packages of the file `requirements`.
 ///
-/// An environment is complete when its stamp is: the list of packages and the version of Python. One without it, whose
-/// installation broke off or whose Python has gone, is made anew.
+/// An environment is complete when it has its stamp: the list of packages and the version of Python. One without a
+/// stamp, whose installation was interrupted or whose Python was removed, is created again.
 pub(crate) fn environment(name: &str, requirements: &Path) -> Outcome<PathBuf> {
     let folder = workspace::target()?.join("python").join(name);
     let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
@@ -26,7 +26,7 @@ pub(crate) fn environment(name: &str, requirements: &Path) -> Outcome<PathBuf> {
 }
 
 fn make(folder: &Path, python: &Path, requirements: &Path) -> Outcome {
-    println!("making a Python environment in {}", folder.display());
+    println!("creating a Python environment in {}", folder.display());
     if folder.exists() {
         fs::remove_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     }
@@ -44,7 +44,7 @@ fn version(python: &Path) -> Outcome<String> {
     Ok(output.trim().to_owned())
 }
 
-/// Refuses a Python for which the packages of the tests have no release.
+/// Rejects a Python for which the packages of the tests have no release.
 fn sufficient(version: &str) -> Outcome {
     let numbers: Vec<u32> = version.split('.').filter_map(|number| number.parse().ok()).collect();
     match numbers[..] >= LEAST[..] {

@@ -1,7 +1,7 @@
-//! `cargo xtask schemathesis`: the running gateway held against its own OpenAPI document.
+//! `cargo xtask schemathesis`: tests the running gateway against its own OpenAPI document.
 //!
-//! The document is checked first, against the official schema of OpenAPI. What is asked of each answer, and what is
-//! not and why, stands in `tests/schemathesis`.
+//! The document is validated first, against the official schema of OpenAPI. The checks of each response, and those
+//! that are left out with the reason, are in `tests/schemathesis`.
 
 use std::ffi::OsString;
 use std::fs;
@@ -11,35 +11,35 @@ use std::process::Command;
 use crate::gateway::{Gateway, Simulator};
 use crate::{Outcome, fetch_model, process, python, seed, suite, workspace};
 
-/// Runs what `args` ask for.
+/// Runs the tests that `args` select.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
     Plan::parse(args)?.run()
 }
 
-/// A few examples an operation.
+/// Runs a few examples of each operation.
 pub(crate) fn smoke() -> Outcome {
     Plan { examples: SMOKE_EXAMPLES, ..Plan::usual()? }.run()
 }
 
-/// 100 examples an operation.
+/// Runs 100 examples of each operation.
 pub(crate) fn long() -> Outcome<String> {
     let seed = seed::fresh();
     Plan { examples: LONG_EXAMPLES, seed, without: Vec::new() }.run()?;
     Ok(format!("passed with seed {seed}"))
 }
 
-/// What is to be done.
+/// The parsed command line.
 #[derive(Debug)]
 struct Plan {
     examples: u32,
-    /// What the requests follow from.
+    /// The seed of the requests.
     seed: u64,
     /// Tags whose operations are left out.
     without: Vec<String>,
 }
 
 impl Plan {
-    /// The usual number of examples, with the seed of this run.
+    /// The default number of examples, with the seed of this run.
     fn usual() -> Outcome<Self> {
         Ok(Self { examples: EXAMPLES, seed: seed::current()?, without: Vec::new() })
     }
@@ -76,7 +76,7 @@ impl Plan {
     fn command(&self, python: &Path, folder: &Path, document: &Path, address: &str) -> Command {
         let mut command = Command::new(python);
         command.current_dir(folder).env("PYTHONDONTWRITEBYTECODE", "1").env(KEY_VARIABLE, KEY);
-        // A proxy of the user's cannot reach the gateway.
+        // A proxy of the user cannot reach the gateway.
         command.env("NO_PROXY", "127.0.0.1");
         command.env("HYPOTHESIS_STORAGE_DIRECTORY", document.with_file_name("hypothesis"));
         command.env("SLUICEGATE_ANSWERS", (self.examples / EXAMPLES_PER_ANSWER).max(1).to_string());
@@ -98,7 +98,7 @@ fn tag(word: Option<&str>) -> Outcome<String> {
     word.map(str::to_owned).ok_or_else(|| "--without takes a tag, such as Images".to_owned())
 }
 
-/// Puts the document under the target folder.
+/// Writes the document below the target folder.
 fn write_document() -> Outcome<PathBuf> {
     let text = process::output(Command::new(workspace::program("debug")?).arg("openapi"))?;
     let file = workspace::target()?.join("openapi.json");
@@ -106,7 +106,7 @@ fn write_document() -> Outcome<PathBuf> {
     Ok(file)
 }
 
-/// Puts the gateway's configuration, with the place of the simulator in it, under the target folder.
+/// Writes the gateway's configuration, with the address of the simulator, below the target folder.
 fn write_configuration(folder: &Path, simulator: &str) -> Outcome<PathBuf> {
     let template = folder.join("sluicegate.toml");
     let file = workspace::target()?.join("schemathesis.toml");
@@ -124,7 +124,7 @@ const LONG_EXAMPLES: u32 = 100;
 const EXAMPLES_PER_ANSWER: u32 = 5;
 /// One key for every capability.
 const KEY: &str = "sg_test_schemathesis_key_0000000000000";
-/// By which `schemathesis.toml` knows the key.
+/// The name of the key in `schemathesis.toml`.
 const KEY_VARIABLE: &str = "SLUICEGATE_KEY";
 
 #[cfg(test)]

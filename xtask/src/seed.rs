@@ -1,7 +1,7 @@
-//! The seed of everything that a test run draws at random.
+//! The seed of all random draws of a test run.
 //!
-//! It follows from the hash of the work tree, so that a tree that was green is green again, and another tree tries
-//! other draws. `SLUICEGATE_TEST_SEED` sets it by hand; the long tier draws new seeds from the system.
+//! It follows from the hash of the work tree, so that a tree that passed passes again, and another tree tries other
+//! draws. `SLUICEGATE_TEST_SEED` sets it by hand; the long tier takes new seeds from the system.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -11,29 +11,28 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{Outcome, process, workspace};
 
-/// The variable that sets the seed, and by which tests read it.
+/// The variable that sets the seed, and from which tests read it.
 pub(crate) const VARIABLE: &str = "SLUICEGATE_TEST_SEED";
-/// The variable by which the property tests read it.
+/// The variable from which the property tests read it.
 pub(crate) const PROPTEST_VARIABLE: &str = "PROPTEST_RNG_SEED";
 
 /// The seed of this run: the one that the environment sets, or that of the work tree.
 ///
-/// # Errors
-/// When the environment sets something that is not a number.
+/// # Errors If the variable is not a number.
 pub(crate) fn current() -> Outcome<u64> {
     match std::env::var(VARIABLE) {
         Ok(text) => parse(&text),
-        // A folder that git does not know has one seed for ever.
+        // A folder that is not in git has a constant seed.
         Err(_) => Ok(tree().map_or(1, |tree| of(&tree))),
     }
 }
 
-/// Hands the seed to a program whose tests draw at random.
+/// Passes the seed to a program whose tests draw random values.
 pub(crate) fn pass(seed: u64, command: &mut Command) {
     command.env(VARIABLE, seed.to_string()).env(PROPTEST_VARIABLE, seed.to_string());
 }
 
-/// A seed that nobody has tried: other numbers at each call.
+/// A new seed: another number at each call.
 pub(crate) fn fresh() -> u64 {
     use std::hash::{BuildHasher as _, RandomState};
     RandomState::new().hash_one(std::process::id())
@@ -45,18 +44,18 @@ pub(crate) fn of(text: &str) -> u64 {
     hash.iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte))
 }
 
-/// The hash by which git would know the work tree if it were committed as it is.
+/// The hash that git would give the work tree if it were committed as it is.
 pub(crate) fn tree() -> Outcome<String> {
     let target = workspace::target()?;
     std::fs::create_dir_all(&target).map_err(|error| format!("{}: {error}", target.display()))?;
-    // An index of its own, so that the user's stays as it is, and of this call, since calls may overlap.
+    // A separate index, so that the user's is not changed, and one for each call, since calls may overlap.
     static CALLS: AtomicU32 = AtomicU32::new(0);
     let call = CALLS.fetch_add(1, Ordering::Relaxed);
     let index = target.join(format!("seed-{}-{call}.index", std::process::id()));
     let tree = git(&index, &["read-tree", "HEAD"])
         .and_then(|_| git(&index, &["add", "--all"]))
         .and_then(|_| git(&index, &["write-tree"]));
-    // It is of no use any more, and where it is absent there is nothing to remove.
+    // It is no longer needed; if it is absent there is nothing to remove.
     let _ = std::fs::remove_file(&index);
     tree
 }

@@ -1,11 +1,11 @@
-//! `cargo xtask serve`: from a bare checkout to a running gateway.
+//! `cargo xtask serve`: builds and runs the gateway from a bare checkout.
 
 use std::ffi::OsString;
 use std::process::Command;
 
 use crate::{Outcome, fetch_model, needs, process, workspace};
 
-/// Brings the model if it is absent, builds in release and becomes `sluicegate serve` with `args`.
+/// Downloads the model if it is absent, builds in release and becomes `sluicegate serve` with `args`.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
     needs::compiler()?;
     fetch_model::run()?;
@@ -19,7 +19,7 @@ pub(crate) fn openapi() -> Outcome {
     become_program(Command::new(workspace::program("debug")?).arg("openapi"))
 }
 
-/// Puts the program in our place, so that signals and its exit status are its own.
+/// Replaces this process by the program, so that it receives signals and sets the exit status.
 #[cfg(unix)]
 fn become_program(command: &mut Command) -> Outcome {
     use std::os::unix::process::CommandExt as _;
@@ -27,7 +27,7 @@ fn become_program(command: &mut Command) -> Outcome {
     Err(process::not_started(command, &error))
 }
 
-/// Runs the program and ends as it ends.
+/// Runs the program and exits with its status.
 #[cfg(not(unix))]
 fn become_program(command: &mut Command) -> Outcome {
     let status = command.status().map_err(|error| process::not_started(command, &error))?;

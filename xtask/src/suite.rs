@@ -1,4 +1,4 @@
-//! The Rust tests: one build, and its test programs run beside each other.
+//! Runs the Rust tests: one build, whose test programs run in parallel.
 
 mod libtest;
 mod pool;
@@ -19,12 +19,12 @@ use crate::{Outcome, fetch_model, passed, process, seed, workspace};
 
 /// Builds everything and runs the tests whose path contains one of `filters`, or all of them.
 ///
-/// A whole run leaves the list of what passed for `cargo xtask faults --check`.
+/// A complete run saves the list of passed tests for `cargo xtask faults --check`.
 pub(crate) fn run(times: &mut Times, filters: &[String], seed: u64) -> Outcome {
     let programs = times.step("build the tests", || Ok(soon(build()?)))?;
     times.step("build the gateway", product)?;
     let ran = times.step("Rust tests", || {
-        println!("seed {seed}: set {}={seed} to draw the same again", seed::VARIABLE);
+        println!("seed {seed}: set {}={seed} to repeat this run", seed::VARIABLE);
         let ran = pool::run(programs, filters, seed)?;
         print!("{}", slowest(&ran));
         judge(&ran)?;
@@ -39,19 +39,19 @@ pub(crate) fn run(times: &mut Times, filters: &[String], seed: u64) -> Outcome {
     times.step("examples in the documentation", || process::run(&mut examples()))
 }
 
-/// Builds the gateway as it is released, and beside it the simulator, as the build of the tests has it.
+/// Builds the gateway with its release features, and the simulator as the test build has it.
 pub(crate) fn binaries() -> Outcome {
     build()?;
     product()
 }
 
-/// Without the programs that only the long tier runs.
+/// Removes the programs that only the long tier runs.
 fn soon(mut programs: Vec<Program>) -> Vec<Program> {
     programs.retain(|program| !program.root.starts_with(LATER));
     programs
 }
 
-/// The programs that only the long tier runs: the answers of the embedded model, relayed by a second gateway.
+/// Runs the programs that only the long tier runs: the replies of the embedded model, relayed by a second gateway.
 pub(crate) fn chained() -> Outcome {
     once(seed::current()?, |program| program.root.starts_with(LATER))
 }
@@ -64,8 +64,8 @@ fn once(seed: u64, is_chosen: impl Fn(&Program) -> bool) -> Outcome {
     judge(&pool::run(programs, &[], seed)?)
 }
 
-/// Runs all Rust tests ten times in a row, each time with a seed that no tree had, while another thread keeps one
-/// processor busy. What a seed finds becomes a test case of its own.
+/// Runs all Rust tests ten times in a row, each time with a new seed, while another thread keeps one CPU busy. A
+/// failure that a seed finds becomes a test case.
 pub(crate) fn ten_runs() -> Outcome<String> {
     let seed = seed::fresh();
     let is_over = AtomicBool::new(false);
@@ -85,7 +85,7 @@ pub(crate) fn ten_runs() -> Outcome<String> {
     Ok(format!("passed {RUNS} times, seeds {} to {}", seed.wrapping_add(1), seed.wrapping_add(RUNS)))
 }
 
-/// Builds everything in a target folder of its own that is empty before, and removes it.
+/// Builds everything in a separate target folder that is empty before, and removes it.
 pub(crate) fn cold_build() -> Outcome<String> {
     let folder = workspace::target()?.join("cold");
     let clear = || match fs::remove_dir_all(&folder) {
@@ -100,20 +100,20 @@ pub(crate) fn cold_build() -> Outcome<String> {
     Ok("passed".to_owned())
 }
 
-/// The examples in the documentation of the crates.
+/// Runs the examples in the documentation of the crates.
 fn examples() -> Command {
     let mut examples = process::cargo("test");
     examples.args(["--workspace", "--exclude", "xtask", "--locked", "--doc", "--quiet"]);
     examples
 }
 
-/// Every program that failed, in one message.
+/// Reports every program that failed, in one message.
 fn judge(ran: &[Ran]) -> Outcome {
     let failed: Vec<_> = ran.iter().filter_map(Ran::failure).collect();
     if failed.is_empty() { Ok(()) } else { Err(format!("tests failed:\n  {}", failed.join("\n  "))) }
 }
 
-/// The programs that took longest, as a table.
+/// The slowest programs, as a table.
 fn slowest(ran: &[Ran]) -> String {
     let mut ran: Vec<_> = ran.iter().collect();
     ran.sort_by_key(|ran| std::cmp::Reverse(ran.took));
@@ -121,9 +121,9 @@ fn slowest(ran: &[Ran]) -> String {
     ran.iter().take(SHOWN).map(line).collect()
 }
 
-/// Where the sources of the programs lie that only the long tier runs.
+/// The folder of the programs that only the long tier runs.
 const LATER: &str = "tests/chained";
-/// How often the tests run in a row to find out those that fail now and then.
+/// The number of test runs in a row, to find flaky tests.
 const RUNS: u64 = 10;
-/// So many programs are in the table of the slowest.
+/// The number of programs in the table of the slowest.
 const SHOWN: usize = 12;

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: every test of the short tier, from a bare machine.
+//! `cargo xtask test`: runs every test of the short tier, on a bare machine.
 
 use std::ffi::OsString;
 

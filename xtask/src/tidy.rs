@@ -1,16 +1,16 @@
-//! `cargo xtask tidy`: what the compiler does not see, in every file of the repository.
+//! `cargo xtask tidy`: checks every file of the repository for problems that the compiler does not find.
 
 use std::fs;
 use std::path::Path;
 
 use crate::{Outcome, mutate, workspace};
 
-/// Looks over every file that git knows or would take.
+/// Checks every file that git tracks or would add.
 pub(crate) fn run() -> Outcome {
     let root = workspace::root();
     let (mut looked, mut found) = (0, Vec::new());
     for name in workspace::files()?.iter().filter(|name| is_ours(name)) {
-        // Deleted but not yet committed, or no text: nothing to look over.
+        // Skips files that were deleted but not yet committed, or are not text.
         let Ok(text) = fs::read_to_string(root.join(name)) else { continue };
         found.extend(problems(name, &text));
         looked += 1;
@@ -23,7 +23,7 @@ pub(crate) fn run() -> Outcome {
     Err(format!("untidy:\n  {}", found.join("\n  ")))
 }
 
-/// Whether a file is written by people here, and no data of a test or tool.
+/// Returns true if a file is written by people of this project, and is not data of a test or tool.
 fn is_ours(name: &str) -> bool {
     let is_data = |folder: &str| DATA.contains(&folder);
     let path = Path::new(name);
@@ -31,61 +31,61 @@ fn is_ours(name: &str) -> bool {
     !is_lock && !path.iter().any(|part| part.to_str().is_some_and(is_data))
 }
 
-/// What is untidy in one file, each with its place.
+/// The problems of one file, each with its place.
 fn problems(name: &str, text: &str) -> Vec<String> {
     let is_rust = name.ends_with(".rs");
     let mut found = Vec::new();
     if is_rust && !OPENINGS.iter().any(|opening| text.starts_with(opening)) {
-        found.push(format!("{name}:1: a file opens with `//!` and says what it is"));
+        found.push(format!("{name}:1: a file must begin with a `//!` comment"));
     }
     if !text.is_empty() && !text.ends_with('\n') {
-        found.push(format!("{name}: the last line has no end"));
+        found.push(format!("{name}: there is no newline at the end of the file"));
     }
     if let Some(expected) = misnamed(name, text) {
-        found.push(format!("{name}: the package is called {expected}"));
+        found.push(format!("{name}: the package must be named {expected}"));
     }
     for (line, number) in text.lines().zip(1..) {
-        let mut tell = |what: String| found.push(format!("{name}:{number}: {what}"));
+        let mut report = |what: String| found.push(format!("{name}:{number}: {what}"));
         if line.ends_with([' ', '\t', '\r']) {
-            tell("blanks at the end of the line".into());
+            report("trailing white space".into());
         }
         if is_rust && line.contains('\t') {
-            tell("a tab".into());
+            report("a tab".into());
         }
         if let Some(folder) = MACHINE_FOLDERS.iter().map(|parts| parts.concat()).find(|folder| names_path(line, folder))
         {
-            tell(format!("a path of one machine: {folder}…"));
+            report(format!("a path of one machine: {folder}…"));
         }
         if let Some(host) = REGISTRY_HOSTS.iter().map(|parts| parts.concat()).find(|host| line.contains(host)) {
-            tell(format!("the host of a registry: {host}"));
+            report(format!("the host of a registry: {host}"));
         }
     }
     found
 }
 
-/// The right name of a package of `crates/` that has another.
+/// The correct name of a package of `crates/` that has another.
 fn misnamed(name: &str, text: &str) -> Option<String> {
     let folder = name.strip_prefix("crates/")?.strip_suffix("/Cargo.toml")?;
     let expected = format!("sluicegate-{folder}");
     (!text.lines().any(|line| line == format!("name = \"{expected}\""))).then_some(expected)
 }
 
-/// Whether `line` has a path that begins with `folder`, and not one that just has it in the middle.
+/// Returns true if `line` contains a path that begins with `folder`, and not one with it in the middle.
 fn names_path(line: &str, folder: &str) -> bool {
     let inside = |before: char| before.is_alphanumeric() || "._-}~*".contains(before);
     line.match_indices(folder).any(|(at, _)| !line[..at].ends_with(inside))
 }
 
-/// Folders of what tests feed and expect, word for word.
+/// Folders with inputs and expected outputs of tests, which are kept byte for byte.
 const DATA: &[&str] = &["corpus", "fixtures", "snapshots"];
 
-/// How a Rust file may begin: the documentation of what it is.
+/// The permitted beginnings of a Rust file: its documentation.
 const OPENINGS: &[&str] = &["//! ", "#![doc = include_str!("];
 
-/// Where only one machine keeps things. In pieces, so that this file is tidy too.
+/// Folders that exist on one machine only. In pieces, so that this file passes its own check.
 const MACHINE_FOLDERS: &[[&str; 2]] = &[["/ho", "me/"], ["/ro", "ot/"], ["/tm", "p/"], ["/Use", "rs/"], ["/wo", "rk/"]];
 
-/// Registries are reached by their clients, as the user has set them up.
+/// Registries are accessed with their clients, as the user has configured them.
 const REGISTRY_HOSTS: &[[&str; 2]] = &[
     ["index.crat", "es.io"],
     ["static.crat", "es.io"],
@@ -116,9 +116,9 @@ mod tests {
         assert_eq!(
             problems("a.rs", &text),
             [
-                "a.rs:1: a file opens with `//!` and says what it is".to_owned(),
-                "a.rs: the last line has no end".to_owned(),
-                "a.rs:1: blanks at the end of the line".to_owned(),
+                "a.rs:1: a file must begin with a `//!` comment".to_owned(),
+                "a.rs: there is no newline at the end of the file".to_owned(),
+                "a.rs:1: trailing white space".to_owned(),
                 "a.rs:2: a tab".to_owned(),
                 format!("a.rs:2: a path of one machine: {home}…"),
                 format!("a.rs:3: the host of a registry: {host}"),
@@ -128,8 +128,8 @@ mod tests {
 
     #[test]
     fn a_misnamed_package_is_told() {
-        let told = problems("crates/sse/Cargo.toml", "name = \"sse\"\n");
-        assert_eq!(told, ["crates/sse/Cargo.toml: the package is called sluicegate-sse"]);
+        let found = problems("crates/sse/Cargo.toml", "name = \"sse\"\n");
+        assert_eq!(found, ["crates/sse/Cargo.toml: the package must be named sluicegate-sse"]);
     }
 
     #[test]

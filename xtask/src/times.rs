@@ -1,4 +1,4 @@
-//! How long the steps of a run took: a table at its end, and rows in `target/ci-times.tsv` that are kept.
+//! The durations of the steps of a run: a table at its end, and rows that are appended to `target/ci-times.tsv`.
 
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
@@ -7,15 +7,15 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::{Outcome, process, workspace};
 
-/// The steps that have ended so far, with their times.
+/// The steps that have ended so far, with their durations.
 pub(crate) struct Times {
-    /// The command whose steps these are.
+    /// The command that runs the steps.
     command: &'static str,
     begun: Mark,
     rows: Vec<Row>,
 }
 
-/// A moment on the clock, and the processor time that the children of this process had used until then.
+/// A point in time, and the CPU time that the children of this process had used until then.
 #[derive(Clone, Copy)]
 struct Mark {
     at: Instant,
@@ -31,12 +31,12 @@ struct Row {
 }
 
 impl Times {
-    /// Begins to measure a command.
+    /// Starts to measure a command.
     pub(crate) fn of(command: &'static str) -> Self {
         Self { command, begun: Mark::now(), rows: Vec::new() }
     }
 
-    /// Runs one step between two lines that name it, and keeps its time, whether it passes or fails.
+    /// Runs one step between two lines that name it, and records its duration, whether it passes or fails.
     pub(crate) fn step<T>(&mut self, step: &str, run: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
         println!("\n== {step}");
         let begun = Mark::now();
@@ -51,21 +51,21 @@ impl Times {
     /// Prints the table of all steps, and appends them to the file.
     pub(crate) fn finish(&self) {
         println!("\n{}", self.table());
-        // The times are for people: without the file the run is still what it was.
+        // The times are for people: without the file the result of the run is still valid.
         if let Err(error) = self.keep() {
-            eprintln!("the step times are not kept: {error}");
+            eprintln!("the step times were not saved: {error}");
         }
     }
 
     fn table(&self) -> String {
         let (wall, processor) = self.begun.since();
-        let width = self.rows.iter().map(|row| row.step.len()).chain(["in all".len()]).max().unwrap_or_default();
+        let width = self.rows.iter().map(|row| row.step.len()).chain(["total".len()]).max().unwrap_or_default();
         let mut table = format!("{:width$} {:>12} {:>12}\n", self.command, "wall", "processor");
         for Row { step, wall, processor, passed } in &self.rows {
             let mark = if *passed { "" } else { "  FAILED" };
             _ = writeln!(table, "{step:width$} {:>12} {:>12}{mark}", shown(*wall), shown(*processor));
         }
-        _ = write!(table, "{:width$} {:>12} {:>12}", "in all", shown(wall), shown(processor));
+        _ = write!(table, "{:width$} {:>12} {:>12}", "total", shown(wall), shown(processor));
         table
     }
 
@@ -92,7 +92,7 @@ impl Mark {
         Self { at: Instant::now(), spent: process::spent_by_children() }
     }
 
-    /// The time that has passed since then, on the clock and on the processors.
+    /// The elapsed time and CPU time since then.
     fn since(self) -> (Duration, Duration) {
         (self.at.elapsed(), process::spent_by_children().saturating_sub(self.spent))
     }
@@ -103,7 +103,7 @@ fn seconds_since_1970() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
-/// A time as a person reads it.
+/// A duration for people.
 pub(crate) fn shown(time: Duration) -> String {
     match time.as_secs() {
         0..60 => format!("{:.1} s", time.as_secs_f64()),
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(lines[0], ["ci", "wall", "processor"]);
         assert_eq!((lines[1][0], lines[1].len()), ("format", 5));
         assert_eq!((lines[2][0], lines[2].last()), ("tests", Some(&"FAILED")));
-        assert_eq!(lines[3][..2], ["in", "all"]);
+        assert_eq!(lines[3][0], "total");
     }
 
     #[test]

@@ -1,11 +1,11 @@
-//! The cargo subcommands that the chores need beside cargo itself.
+//! The cargo subcommands that the tasks need beside cargo itself.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use crate::{Outcome, fetch_model, process};
 
-/// A cargo subcommand from the registry, in the version that is installed where there is none.
+/// A cargo subcommand from the registry, with the version that is installed if there is none.
 pub(crate) struct Tool {
     subcommand: &'static str,
     package: &'static str,
@@ -18,8 +18,8 @@ pub(crate) const DENY: Tool = Tool { subcommand: "deny", package: "cargo-deny", 
 pub(crate) const FUZZ: Tool = Tool { subcommand: "fuzz", package: "cargo-fuzz", version: "0.13.2" };
 
 impl Tool {
-    /// The subcommand as a command in the workspace. Where nobody has installed it, it is compiled once into the
-    /// user's cache, beside the model.
+    /// The subcommand as a command in the workspace. If it is not installed, it is compiled once into the user's
+    /// cache, beside the model.
     pub(crate) fn command(&self) -> Outcome<Command> {
         if !self.is_installed()? {
             self.install()?;
@@ -41,12 +41,12 @@ impl Tool {
         process::run(install.arg(self.folder()?).arg(package))
     }
 
-    /// Where this version is kept, for all clones of the repository.
+    /// The folder of this version, for all clones of the repository.
     fn folder(&self) -> Outcome<PathBuf> {
         Ok(fetch_model::cache()?.join("tools").join(format!("{}-{}", self.package, self.version)))
     }
 
-    /// The subcommand with our own tools found last, behind those of the user.
+    /// The subcommand, with our tools after those of the user in the search path.
     fn bare(&self) -> Outcome<Command> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let own = self.folder()?.join("bin");

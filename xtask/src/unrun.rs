@@ -1,6 +1,6 @@
-//! Tests and examples that nothing runs: those of a target whose manifest says that it has none.
+//! Finds tests and examples that are never run: those of a target whose manifest disables them.
 //!
-//! `test = false` and `doctest = false` save a build each, and silence what is written there later.
+//! `test = false` and `doctest = false` save a build each, and silently skip tests that are added later.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,34 +10,34 @@ use cargo_metadata::{Metadata, Package, Target};
 
 use crate::{Outcome, workspace};
 
-/// The files with tests or examples that nothing runs.
+/// The files with tests or examples that are never run.
 pub(crate) fn problems(metadata: &Metadata) -> Outcome<Vec<String>> {
     let (root, mut found) = (workspace::root(), BTreeSet::new());
     for package in &metadata.packages {
         for target in package.targets.iter().filter(|target| target.is_lib() || target.is_bin()) {
             let sources = sources(package, target)?;
-            let mut tell = |flag: &str, path: &Path| {
+            let mut report = |flag: &str, path: &Path| {
                 let name = path.strip_prefix(&root).unwrap_or(path).display();
                 found.insert(format!(
-                    "{name}: there is something to run here, but {} has `{flag} = false`",
+                    "{name}: there are tests or examples here, but {} has `{flag} = false`",
                     package.name
                 ));
             };
             if !target.test {
-                sources.iter().filter(|(_, text)| has_tests(text)).for_each(|(path, _)| tell("test", path));
+                sources.iter().filter(|(_, text)| has_tests(text)).for_each(|(path, _)| report("test", path));
             }
             if target.is_lib() && !target.doctest {
                 let readme = package.manifest_path.with_file_name("README.md").into_std_path_buf();
                 let readme = fs::read_to_string(&readme).map(|text| (readme, text));
                 let pages = sources.iter().chain(readme.as_ref());
-                pages.filter(|(_, text)| has_examples(text)).for_each(|(path, _)| tell("doctest", path));
+                pages.filter(|(_, text)| has_examples(text)).for_each(|(path, _)| report("doctest", path));
             }
         }
     }
     Ok(found.into_iter().collect())
 }
 
-/// The files of a target: its root alone where the rest of the folder is that of another, whose tests are run.
+/// The files of a target: only its root if the rest of the folder belongs to another, whose tests are run.
 fn sources(package: &Package, target: &Target) -> Outcome<Vec<(PathBuf, String)>> {
     let root = target.src_path.as_std_path();
     let folder = root.parent().unwrap_or(root);
@@ -55,9 +55,9 @@ fn sources(package: &Package, target: &Target) -> Outcome<Vec<(PathBuf, String)>
 
 /// All Rust files below a folder.
 fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) -> Outcome {
-    let told = |error| format!("{}: {error}", folder.display());
-    for entry in fs::read_dir(folder).map_err(told)? {
-        let path = entry.map_err(told)?.path();
+    let with_path = |error| format!("{}: {error}", folder.display());
+    for entry in fs::read_dir(folder).map_err(with_path)? {
+        let path = entry.map_err(with_path)?.path();
         if path.is_dir() {
             rust_files(&path, files)?;
         } else if path.extension().is_some_and(|extension| extension == "rs") {
@@ -67,22 +67,22 @@ fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) -> Outcome {
     Ok(())
 }
 
-/// Whether a source has tests.
+/// Returns true if a source has tests.
 fn has_tests(text: &str) -> bool {
     text.lines().map(str::trim).any(|line| TESTS.iter().any(|beginning| line.starts_with(beginning)))
 }
 
-/// Whether a source or a page of Markdown has examples that rustdoc runs.
+/// Returns true if a source or a page of Markdown has examples that rustdoc runs.
 fn has_examples(text: &str) -> bool {
     let markdown = text.lines().map(|line| line.trim_start().trim_start_matches(['/', '!']).trim());
     let languages = markdown.filter_map(|line| line.strip_prefix("```"));
-    // Every other fence closes.
+    // Every other fence is a closing one.
     languages.step_by(2).any(|language| language.is_empty() || EXAMPLES.iter().any(|word| language.starts_with(word)))
 }
 
-/// How a line with a test, or with a module of tests, begins.
+/// The beginnings of lines with a test, or with a module of tests.
 const TESTS: [&str; 4] = ["#[test]", "#[tokio::test", "#[cfg(test)]", "proptest!"];
-/// How rustdoc is told that a block is to run, or to be compiled.
+/// The attributes with which rustdoc runs or compiles a block.
 const EXAMPLES: [&str; 4] = ["rust", "no_run", "should_panic", "compile_fail"];
 
 #[cfg(test)]
@@ -100,11 +100,12 @@ mod tests {
         metadata.packages.retain(|package| package.name == "sluicegate-auth");
         let target = &mut metadata.packages[0].targets[0];
         (target.test, target.doctest) = (false, false);
-        let told = problems(&metadata).unwrap().join("\n");
+        let found = problems(&metadata).unwrap().join("\n");
         for (file, flag) in [("src/ring.rs", "test"), ("src/key.rs", "doctest"), ("README.md", "doctest")] {
-            let line =
-                format!("crates/auth/{file}: there is something to run here, but sluicegate-auth has `{flag} = false`");
-            assert!(told.contains(&line), "{line} in\n{told}");
+            let line = format!(
+                "crates/auth/{file}: there are tests or examples here, but sluicegate-auth has `{flag} = false`"
+            );
+            assert!(found.contains(&line), "{line} in\n{found}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Where things are: the workspace, its packages, its target folder.
+//! The folders of the workspace, its packages and its target.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,7 +7,7 @@ use cargo_metadata::{Metadata, MetadataCommand};
 
 use crate::{Outcome, process};
 
-/// The folder of the workspace.
+/// The root folder of the workspace.
 pub(crate) fn root() -> PathBuf {
     // The variable of the running cargo, since the one of the build is wrong once the folder has moved.
     let own = std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
@@ -21,7 +21,7 @@ pub(crate) fn metadata() -> Outcome<Metadata> {
     command.exec().map_err(|error| format!("cargo metadata failed: {error}"))
 }
 
-/// Every file that git knows or would take, from the root.
+/// Every file that git tracks or would add, from the root.
 pub(crate) fn files() -> Outcome<Vec<String>> {
     let mut git = Command::new("git");
     git.current_dir(root()).args(["ls-files", "--cached", "--others", "--exclude-standard", "-z"]);
@@ -33,12 +33,12 @@ pub(crate) fn target() -> Outcome<PathBuf> {
     Ok(metadata()?.target_directory.into())
 }
 
-/// The gateway's binary as a profile's build leaves it.
+/// The path of the gateway's binary for a profile.
 pub(crate) fn program(profile: &str) -> Outcome<PathBuf> {
     binary(profile, "sluicegate")
 }
 
-/// The simulator's binary as a profile's build leaves it.
+/// The path of the simulator's binary for a profile.
 pub(crate) fn simulator(profile: &str) -> Outcome<PathBuf> {
     binary(profile, "sluicegate-simulator")
 }

@@ -1,6 +1,6 @@
-//! The gateway under loads that it has to outlast. Run by `cargo xtask soak`.
+//! Long soak tests of the gateway under load. Run by `cargo xtask soak`.
 //!
-//! Each cell starts gateways of its own in front of the scripted upstream, and holds what it finds against what is owed.
+//! Each cell starts its gateways in front of the scripted upstream, and checks its results against requirements.
 
 #[path = "../client.rs"]
 #[allow(dead_code, reason = "the benches use the rest")]
@@ -29,14 +29,14 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::load::told;
+use crate::load::to_message;
 use crate::upstream::Upstream;
 use crate::verdict::{Check, table};
 
-/// What something comes to: its error is a whole message for a person.
+/// A result whose error is a complete message for a person.
 type Outcome<T = ()> = Result<T, String>;
 
-/// Holds the gateway against loads that it has to outlast.
+/// Runs soak tests against the gateway.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// A short run: less of everything.
@@ -48,15 +48,15 @@ struct Arguments {
     /// Write the table to this file too.
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
-    /// What is done; everything without it.
+    /// The cells to run; all of them by default.
     cells: Vec<String>,
 }
 
-/// What a cell works with.
+/// The environment of a cell.
 struct Ground {
     /// The release build of the gateway.
     gateway: PathBuf,
-    /// What it stands in front of.
+    /// The upstream of the gateways.
     upstream: Upstream,
     quick: bool,
     cycles: usize,
@@ -66,7 +66,7 @@ const CELLS: [&str; 5] = ["streams", "readers", "overload", "restarts", "reloads
 
 fn main() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    match runtime.map_err(told).and_then(|runtime| runtime.block_on(run(Arguments::parse()))) {
+    match runtime.map_err(to_message).and_then(|runtime| runtime.block_on(run(Arguments::parse()))) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("soak: {error}");
@@ -76,10 +76,10 @@ fn main() -> ExitCode {
 }
 
 async fn run(arguments: Arguments) -> Outcome {
-    let own = std::env::current_exe().map_err(told)?;
+    let own = std::env::current_exe().map_err(to_message)?;
     let mut ground = Ground {
         gateway: subject::beside(&own, "sluicegate"),
-        upstream: Upstream::start().await.map_err(told)?,
+        upstream: Upstream::start().await.map_err(to_message)?,
         quick: arguments.quick,
         cycles: arguments.cycles.unwrap_or(if arguments.quick { 10 } else { 200 }),
     };
@@ -99,7 +99,7 @@ async fn run(arguments: Arguments) -> Outcome {
     }
     match checks.iter().filter(|check| check.holds == Some(false)).count() {
         0 => Ok(()),
-        failed => Err(format!("{failed} of what is owed does not hold")),
+        failed => Err(format!("{failed} requirements are violated")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The operator's side of a gateway.
+//! The admin listener of a gateway.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::Outcome;
 use crate::client::Connection;
-use crate::load::{bounded, told};
+use crate::load::{bounded, to_message};
 use crate::subject::Subject;
 
-/// What the operator's address of a gateway tells.
+/// A client of a gateway's admin listener.
 pub(crate) struct Operator<'a> {
     subject: &'a Subject,
 }
@@ -19,7 +19,7 @@ impl<'a> Operator<'a> {
         Self { subject }
     }
 
-    /// The sum of a metric over its labels: of all lines that begin so and have this in them.
+    /// The sum of a metric over its labels: of all lines that begin with `beginning` and contain `part`.
     pub(crate) async fn sum(&self, beginning: &str, part: &str) -> Outcome<f64> {
         let text = self.get("/metrics").await?;
         let lines = text.lines().filter(|line| line.starts_with(beginning) && line.contains(part));
@@ -33,12 +33,12 @@ impl<'a> Operator<'a> {
         Ok(lines.collect::<Vec<_>>().join(", "))
     }
 
-    /// How many permits are out.
+    /// The number of permits in use.
     pub(crate) async fn in_flight(&self) -> Outcome<f64> {
         self.sum("sluicegate_in_flight ", "").await
     }
 
-    /// Waits until a sum is so much; how long that took, if it was within the time.
+    /// Waits until a sum has this value; returns how long that took, if it was within the time.
     pub(crate) async fn await_sum(
         &self,
         beginning: &str,
@@ -56,7 +56,7 @@ impl<'a> Operator<'a> {
         timeout(within, reached).await.ok().transpose()
     }
 
-    /// Asks for a page over and over until this is dropped or `span` is over; how long each answer took, in order.
+    /// Requests a page repeatedly until this is dropped or `span` has passed; returns the latencies, sorted.
     pub(crate) async fn poll(&self, path: &str, span: Duration) -> Outcome<Vec<Duration>> {
         let started = Instant::now();
         let mut times = Vec::new();
@@ -78,7 +78,7 @@ impl<'a> Operator<'a> {
             connection.ask_only(request.as_bytes()).await?;
             connection.rest().await
         };
-        let answer = bounded(GRACE, asked).await?.map_err(told)?;
+        let answer = bounded(GRACE, asked).await?.map_err(to_message)?;
         let answer = String::from_utf8_lossy(&answer).into_owned();
         if answer.starts_with("HTTP/1.1 200 ") { Ok(answer) } else { Err(format!("{path}: {answer}")) }
     }

@@ -1,4 +1,4 @@
-//! More questions than can be answered, at a rate that does not wait for answers.
+//! More requests than can be served, at a rate that does not wait for responses.
 
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ use crate::upstream::SERVICE_TIME;
 use crate::verdict::{Check, number};
 use crate::{Ground, Outcome, question, subject};
 
-/// What came of one load.
+/// The result of one load.
 struct Served {
-    /// Answers in a second.
+    /// Successful responses per second.
     goodput: f64,
     refused: f64,
-    /// Neither answered nor refused.
+    /// Requests that were neither answered nor refused.
     lost: usize,
-    /// Of what was answered, in milliseconds.
+    /// The latency of successful responses, in milliseconds.
     p99: f64,
 }
 
@@ -39,28 +39,28 @@ pub(crate) async fn run(ground: &Ground) -> Outcome<Vec<Check>> {
             tokio::join!(under(&gateway, times, span), operator.poll("/livez", span), operator.poll("/metrics", span));
         let (served, live, metrics) = (served?, live?, metrics?);
         let name = format!("overload {times}x");
-        checks.push(Check::told(
+        checks.push(Check::info(
             format!("{name}: answered, refused a second; p99"),
             format!("{}, {}; {} ms", number(served.goodput), number(served.refused), number(served.p99)),
         ));
         checks.push(Check::is(format!("{name}: neither answered nor refused"), &served.lost, &0));
         checks.push(Check::at_most(format!("{name}: /livez p99"), percentile(&live, 0.99) / 1e3, 50.0, "ms"));
         checks
-            .push(Check::told(format!("{name}: /metrics p99"), format!("{:.1} ms", percentile(&metrics, 0.99) / 1e3)));
+            .push(Check::info(format!("{name}: /metrics p99"), format!("{:.1} ms", percentile(&metrics, 0.99) / 1e3)));
         loads.push((times, served.goodput));
     }
     let peak = loads.iter().map(|(_, goodput)| *goodput).fold(0.0, f64::max);
     for (times, goodput) in &loads[1..] {
         checks.push(Check::at_least(format!("overload {times}x: goodput of the peak"), goodput / peak, 0.9, ""));
     }
-    checks.push(Check::told("overload: capacity", format!("{:.0} a second", capacity())));
+    checks.push(Check::info("overload: capacity", format!("{:.0} a second", capacity())));
     let recovered = recovery(&gateway, calm.p99).await?;
     checks.push(Check::at_most("overload: latency and permits back", seconds(recovered), 5.0, "s"));
-    checks.push(Check::told("overload: memory added", format!("{:.1} MiB", (gateway.memory()? - memory) / MIB)));
+    checks.push(Check::info("overload: memory added", format!("{:.1} MiB", (gateway.memory()? - memory) / MIB)));
     Ok(checks)
 }
 
-/// Asks at so many times of what can be answered.
+/// Sends requests at this multiple of the capacity.
 async fn under(gateway: &Subject, times: f64, span: Duration) -> Outcome<Served> {
     let every = Duration::from_secs_f64(1.0 / (capacity() * times));
     let started = Instant::now();
@@ -77,7 +77,7 @@ async fn under(gateway: &Subject, times: f64, span: Duration) -> Outcome<Served>
     })
 }
 
-/// How long it takes until no permit is out and an answer comes as soon as in calm times.
+/// The time until no permit is in use and the latency is back to normal.
 async fn recovery(gateway: &Subject, calm: f64) -> Outcome<Option<Duration>> {
     let started = Instant::now();
     while started.elapsed() < PATIENCE {
@@ -91,7 +91,7 @@ async fn recovery(gateway: &Subject, calm: f64) -> Outcome<Option<Duration>> {
     Ok(None)
 }
 
-/// Answers in a second, at most.
+/// The most responses per second.
 fn capacity() -> f64 {
     CONCURRENCY as f64 / SERVICE_TIME.as_secs_f64()
 }

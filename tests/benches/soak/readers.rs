@@ -1,11 +1,11 @@
-//! Clients that ask for streams without end and read nothing of them.
+//! Clients that request endless streams and read nothing of them.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior, sleep};
 
 use crate::client::Connection;
-use crate::load::{Asked, fixed_rate, open_loop, percentile, told};
+use crate::load::{Asked, fixed_rate, open_loop, percentile, to_message};
 use crate::operator::Operator;
 use crate::question::Question;
 use crate::streams::seconds;
@@ -15,7 +15,7 @@ use crate::{Ground, Outcome, question, subject};
 
 pub(crate) async fn run(ground: &mut Ground) -> Outcome<Vec<Check>> {
     let count = if ground.quick { 50 } else { 1000 };
-    // First, so that it is the bare proxy that waits for what the machine does once for so many buffers.
+    // First, so that the bare proxy and not the gateway waits for what the system does once for so many buffers.
     let bare = behind_bare_proxy(ground, count).await?;
     let limits = format!("{}write_stall = \"{} s\"\nsend_buffer = \"64KiB\"\n", subject::ROOM, STALL.as_secs());
     let config = question::configuration(ground.upstream.address, &limits);
@@ -37,44 +37,44 @@ pub(crate) async fn run(ground: &mut Ground) -> Outcome<Vec<Check>> {
     }
     drop((opened, gateway));
     Ok(vec![
-        Check::told("readers: what comes for each", "250 events a second, into a `send_buffer` of 64 KiB"),
+        Check::info("readers: what comes for each", "250 events a second, into a `send_buffer` of 64 KiB"),
         Check::at_most(format!("readers: memory that {count} add"), (peak - before) / MIB, 200.0, "MiB"),
-        Check::told("readers: that is, each", format!("{:.0} KiB", (peak - before) / 1024.0 / count as f64)),
-        Check::told("readers: requests of others meanwhile", others.all().count()),
+        Check::info("readers: that is, each", format!("{:.0} KiB", (peak - before) / 1024.0 / count as f64)),
+        Check::info("readers: requests of others meanwhile", others.all().count()),
         Check::is(
             "readers: of these not answered",
             &others.all().filter(|asked| asked.answered().is_err()).count(),
             &0,
         ),
         Check::at_most("readers: their p99", p99(others.all()), 250.0, "ms"),
-        Check::told("readers: median and p99 while they come", told_times(&others.coming)),
-        Check::told("readers: the same behind a bare proxy", told_times(&bare.coming)),
+        Check::info("readers: median and p99 while they come", told_times(&others.coming)),
+        Check::info("readers: the same behind a bare proxy", told_times(&bare.coming)),
         Check::at_most("readers: p99 once they stand still", p99(others.still.iter()), 50.0, "ms"),
         Check::is("readers: ended as `slow_reader`", &told_so, &(count as f64)),
-        Check::told("readers: how all have ended", ends),
+        Check::info("readers: how all have ended", ends),
         Check::at_most("readers: all ended, after their stall", seconds(ended), 4.0 * STALL.as_secs_f64(), "s"),
         Check::at_most("readers: permits back then", seconds(freed), STALL.as_secs_f64(), "s"),
         Check::is("readers: upstreams let go", &left, &count),
     ])
 }
 
-/// Asks for so many streams, and reads nothing.
+/// Requests so many streams, and reads nothing.
 async fn open(gateway: &Subject, count: usize) -> Outcome<Vec<Connection>> {
     let request = gateway.request(Question::Endless);
     let mut open = Vec::new();
     for _ in 0..count {
-        let mut connection = Connection::narrow(gateway.address).await.map_err(told)?;
-        connection.ask_only(&request).await.map_err(told)?;
+        let mut connection = Connection::narrow(gateway.address).await.map_err(to_message)?;
+        connection.ask_only(&request).await.map_err(to_message)?;
         open.push(connection);
     }
     Ok(open)
 }
 
-/// What becomes of the requests of others.
+/// The results of other clients' requests.
 struct Others {
-    /// While the readers come, and what is sent to them fills every buffer on its way.
+    /// While the readers connect, and the data for them fills every buffer on its way.
     coming: Vec<Asked>,
-    /// Once nothing more goes to any of them.
+    /// Once no more data is sent to any of them.
     still: Vec<Asked>,
 }
 
@@ -89,7 +89,7 @@ impl Others {
     }
 }
 
-/// The same readers before a proxy that only moves bytes, for what the machine makes of so much at once.
+/// The same readers in front of a proxy that only moves bytes, to measure the effect of the machine.
 async fn behind_bare_proxy(ground: &Ground, count: usize) -> Outcome<Others> {
     let bare = subject::bare(&subject::beside(&ground.gateway, "bare_proxy"), ground.upstream.address)?;
     let (opened, others) = tokio::join!(open(&bare, count), Others::ask(&bare));
@@ -113,7 +113,7 @@ fn sorted<'a>(asked: impl Iterator<Item = &'a Asked>) -> Vec<Duration> {
     times
 }
 
-/// The most memory that is in use over a while.
+/// The peak of the memory in use over a period.
 async fn peak(gateway: &Subject, span: Duration) -> Outcome<f64> {
     let started = Instant::now();
     let mut most = 0.0_f64;
@@ -124,7 +124,7 @@ async fn peak(gateway: &Subject, span: Duration) -> Outcome<f64> {
     Ok(most)
 }
 
-/// How long the readers come.
+/// The time over which the readers connect.
 const COMING: Duration = Duration::from_secs(1);
 const STALL: Duration = Duration::from_secs(3);
 const EVERY: Duration = Duration::from_millis(20);

@@ -1,4 +1,4 @@
-//! A configuration that changes all the time, and is often wrong.
+//! A configuration that changes all the time, and is often invalid.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use crate::load::{closed_loop, told};
+use crate::load::{closed_loop, to_message};
 use crate::operator::Operator;
 use crate::question::{OTHER, OTHER_PATH, Question, SMALL};
 use crate::subject::Subject;
@@ -16,7 +16,8 @@ use crate::{Ground, Outcome, question, subject};
 pub(crate) async fn run(ground: &Ground) -> Outcome<Vec<Check>> {
     let span = Duration::from_secs(if ground.quick { 5 } else { 30 });
     let first = question::configuration(ground.upstream.address, subject::ROOM);
-    // The upstream answers this model at this path alone, and the others at theirs: a mix would be an error.
+    // The upstream serves this model at this path only, and the others at theirs: mixing two versions would be an
+    // error.
     let target = |model: &str| format!("model = \"{model}\" }}]");
     let second = first
         .replace(&format!("{}/v1", ground.upstream.address), &format!("{}{OTHER_PATH}", ground.upstream.address))
@@ -33,16 +34,16 @@ pub(crate) async fn run(ground: &Ground) -> Outcome<Vec<Check>> {
     let failed = operator.sum("sluicegate_upstream_failures_total{", "").await?;
     let lost = asked.as_ref().err().cloned().unwrap_or_else(|| "none".to_owned());
     Ok(vec![
-        Check::told("reloads: files put in place", changes),
+        Check::info("reloads: files put in place", changes),
         Check::at_least("reloads: taken", taken, (changes / 6) as f64, ""),
         Check::at_least("reloads: refused, as torn or wrong", refused, (changes / 6) as f64, ""),
-        Check::told("reloads: requests meanwhile", asked.map_or(0, |done| done.answers)),
+        Check::info("reloads: requests meanwhile", asked.map_or(0, |done| done.answers)),
         Check::is("reloads: lost", &lost, &"none".to_owned()),
         Check::is("reloads: answered by a mix", &failed, &0.0),
     ])
 }
 
-/// Puts right, torn and wrong files in place, in turn; how many.
+/// Installs valid, truncated and invalid files in turn; returns how many.
 async fn change(gateway: &Subject, right: [&str; 2], span: Duration) -> Outcome<usize> {
     let path = gateway.config()?;
     let torn = &right[1][..right[1].len() - 10];
@@ -52,8 +53,8 @@ async fn change(gateway: &Subject, right: [&str; 2], span: Duration) -> Outcome<
     let mut count = 0;
     while started.elapsed() < span {
         let text = files[count % files.len()];
-        // Every other time in place, as editors do it.
-        let is_there = if count % 8 < 4 { put(path, text) } else { fs::write(path, text).map_err(told) };
+        // Every other time the file is overwritten in place, as editors do it.
+        let is_there = if count % 8 < 4 { put(path, text) } else { fs::write(path, text).map_err(to_message) };
         is_there?;
         gateway.signal("HUP")?;
         count += 1;
@@ -65,7 +66,7 @@ async fn change(gateway: &Subject, right: [&str; 2], span: Duration) -> Outcome<
 
 fn put(path: &Path, text: &str) -> Outcome {
     let next = path.with_extension("next");
-    fs::write(&next, text).and_then(|()| fs::rename(&next, path)).map_err(told)
+    fs::write(&next, text).and_then(|()| fs::rename(&next, path)).map_err(to_message)
 }
 
 const CLIENTS: usize = 8;

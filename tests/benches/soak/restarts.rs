@@ -1,4 +1,4 @@
-//! Stops under load, over and over.
+//! Repeated stops under load.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,20 +10,20 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use crate::client::Connection;
-use crate::load::{bounded, told};
+use crate::load::{bounded, to_message};
 use crate::question::Question;
 use crate::subject::Subject;
 use crate::verdict::Check;
 use crate::{Ground, Outcome, question, subject};
 
-/// What came of the stops.
+/// The results of the stops.
 #[derive(Default)]
 struct Tally {
-    /// Requests and streams that were answered whole.
+    /// Requests and streams that were answered completely.
     answered: usize,
-    /// Those that were not, though their first byte was sent while the gateway still accepted.
+    /// Those that were not, though their first byte was sent while the gateway still accepted connections.
     lost: Vec<String>,
-    /// Endless streams that got their one failure event and a proper end.
+    /// Endless streams that got exactly one failure event and a proper end.
     failed_well: usize,
     endless: usize,
     /// Stops that ended in time and with success.
@@ -41,7 +41,7 @@ pub(crate) async fn run(ground: &Ground) -> Outcome<Vec<Check>> {
     }
     let most = (LAME_DUCK + DRAIN + Duration::from_secs(2)).as_secs_f64();
     Ok(vec![
-        Check::told("restarts: requests and streams answered", all.answered),
+        Check::info("restarts: requests and streams answered", all.answered),
         Check::is("restarts: lost or cut", &all.lost.len(), &0),
         Check::is("restarts: endless streams told that they failed", &all.failed_well, &all.endless),
         Check::is("restarts: ended in time with status 0", &all.ended_well, &ground.cycles),
@@ -49,7 +49,7 @@ pub(crate) async fn run(ground: &Ground) -> Outcome<Vec<Check>> {
     ])
 }
 
-/// One life of a gateway.
+/// Starts and stops a gateway once.
 async fn cycle(ground: &Ground, all: &mut Tally) -> Outcome {
     let milliseconds = |time: Duration| time.as_millis();
     let limits = format!(
@@ -79,7 +79,7 @@ async fn cycle(ground: &Ground, all: &mut Tally) -> Outcome {
     all.slowest = all.slowest.max(took);
     all.ended_well += usize::from(status == Some(0) && took <= LAME_DUCK + DRAIN + Duration::from_secs(2));
     while let Some(joined) = bounded(GRACE, clients.join_next()).await? {
-        let (answered, failures) = joined.map_err(told)?;
+        let (answered, failures) = joined.map_err(to_message)?;
         all.answered += answered;
         let last = door.last_open();
         let lost = failures.into_iter().filter(|(sent, _)| *sent <= last);
@@ -87,12 +87,13 @@ async fn cycle(ground: &Ground, all: &mut Tally) -> Outcome {
     }
     while let Some(joined) = bounded(GRACE, endless.join_next()).await? {
         all.endless += 1;
-        all.failed_well += usize::from(joined.map_err(told)?);
+        all.failed_well += usize::from(joined.map_err(to_message)?);
     }
     Ok(())
 }
 
-/// Asks until nobody is accepted any more: how many answers were whole, and when those were sent that were not.
+/// Sends requests until connections are refused; returns how many responses were complete, and when the requests of
+/// the others were sent.
 async fn ask_on(
     address: std::net::SocketAddr,
     request: Bytes,
@@ -135,7 +136,7 @@ async fn ask_on(
     (answered, failures)
 }
 
-/// Keeps a stream open to its end; whether that was one failure event, the end of the body and a FIN.
+/// Keeps a stream open to its end; returns true if that was one failure event, the end of the body and a FIN.
 async fn endure(address: std::net::SocketAddr, request: Bytes) -> bool {
     let ended = async {
         let mut connection = Connection::open(address).await?;
@@ -148,7 +149,7 @@ async fn endure(address: std::net::SocketAddr, request: Bytes) -> bool {
     })
 }
 
-/// Its exit status, once it has ended.
+/// Returns the exit status, once the process has ended.
 async fn end(gateway: &mut Subject) -> Outcome<Option<i32>> {
     let started = Instant::now();
     loop {
@@ -162,7 +163,7 @@ async fn end(gateway: &mut Subject) -> Outcome<Option<i32>> {
     }
 }
 
-/// Knows how long somebody was accepted, by trying all the time.
+/// Determines how long connections were accepted, by trying all the time.
 struct Door {
     last_open: Mutex<Instant>,
     closed: AtomicBool,
@@ -191,9 +192,9 @@ impl Door {
     }
 }
 
-/// Of each kind.
+/// The number of clients of each kind.
 const CLIENTS: usize = 4;
-/// How long a gateway serves before it is told to stop.
+/// The time for which a gateway serves before it is stopped.
 const LIFE: Duration = Duration::from_millis(150);
 const LAME_DUCK: Duration = Duration::from_millis(200);
 const DRAIN: Duration = Duration::from_millis(1000);

@@ -1,11 +1,11 @@
-//! As many idle streams as there are descriptors for: what each takes, and that it stays so.
+//! As many idle streams as there are file descriptors for: the memory of each, and that it does not grow.
 
 use std::fs;
 use std::time::Duration;
 
 use tokio::time::sleep;
 
-use crate::load::{open_streams, told};
+use crate::load::{open_streams, to_message};
 use crate::operator::Operator;
 use crate::verdict::Check;
 use crate::{Ground, Outcome, question, subject};
@@ -16,7 +16,7 @@ pub(crate) async fn run(ground: &Ground) -> Outcome<Vec<Check>> {
     let config = question::configuration(ground.upstream.address, subject::ROOM);
     let gateway = subject::gateway(&ground.gateway, &config)?;
     let operator = Operator::of(&gateway);
-    // What the first ones bring along is the process's, not theirs.
+    // The memory that the first streams allocate belongs to the process, not to them.
     drop(open_streams(&gateway, 64).await?);
     operator.await_sum("sluicegate_in_flight ", "", 0.0, BACK).await?;
     let before = gateway.memory()?;
@@ -37,23 +37,23 @@ pub(crate) async fn run(ground: &Ground) -> Outcome<Vec<Check>> {
     ])
 }
 
-/// A time in seconds; for ever where there is none.
+/// A time in seconds; infinity for `None`.
 pub(crate) fn seconds(time: Option<Duration>) -> f64 {
     time.map_or(f64::INFINITY, |time| time.as_secs_f64())
 }
 
-/// How many files this process may open, as those that it starts.
+/// The number of files that this process, and those that it starts, may open.
 fn descriptors() -> Outcome<usize> {
-    let limits = fs::read_to_string("/proc/self/limits").map_err(told)?;
+    let limits = fs::read_to_string("/proc/self/limits").map_err(to_message)?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
     let soft = line.and_then(|line| line.split_ascii_whitespace().next()?.parse().ok());
-    // What is no number is no limit.
+    // Anything but a number means unlimited.
     Ok(soft.unwrap_or(usize::MAX))
 }
 
-/// For everything but the streams, of which each has two: the client's and the upstream's.
+/// For everything but the streams, each of which has two descriptors: the client's and the upstream's.
 const SPARE: usize = 200;
 const SHORT: Duration = Duration::from_secs(3);
-/// Longer than two keep-alives.
+/// Longer than two keep-alive intervals.
 const LONG: Duration = Duration::from_secs(35);
 const BACK: Duration = Duration::from_secs(30);

@@ -1,41 +1,41 @@
-//! What was found, held against what is owed.
+//! Compares results with requirements.
 
 use std::fmt::{Display, Write as _};
 
-/// One line: something that was found.
+/// A row: one result.
 pub(crate) struct Check {
     what: String,
     found: String,
     owed: String,
-    /// Whether it is as it should be; nothing where it is only told.
+    /// `Some(true)` if the result meets its requirement; `None` for one without a requirement.
     pub(crate) holds: Option<bool>,
 }
 
 impl Check {
-    /// Something that must be at most so much.
+    /// A value with an upper limit.
     pub(crate) fn at_most(what: impl Into<String>, found: f64, most: f64, unit: &str) -> Self {
         let owed = format!("≤ {most} {unit}");
         Self { what: what.into(), found: format!("{} {unit}", number(found)), owed, holds: Some(found <= most) }
     }
 
-    /// Something that must be at least so much.
+    /// A value with a lower limit.
     pub(crate) fn at_least(what: impl Into<String>, found: f64, least: f64, unit: &str) -> Self {
         let owed = format!("≥ {least} {unit}");
         Self { what: what.into(), found: format!("{} {unit}", number(found)), owed, holds: Some(found >= least) }
     }
 
-    /// Something that must be just this.
+    /// A value that must be equal to this one.
     pub(crate) fn is<T: PartialEq + Display>(what: impl Into<String>, found: &T, owed: &T) -> Self {
         Self { what: what.into(), found: found.to_string(), owed: owed.to_string(), holds: Some(found == owed) }
     }
 
-    /// Something that is only told.
-    pub(crate) fn told(what: impl Into<String>, found: impl Display) -> Self {
+    /// A value without a requirement.
+    pub(crate) fn info(what: impl Into<String>, found: impl Display) -> Self {
         Self { what: what.into(), found: found.to_string(), owed: String::new(), holds: None }
     }
 }
 
-/// The checks as a table that reads well in a terminal too.
+/// The checks as a table that is legible in a terminal, too.
 pub(crate) fn table(checks: &[Check]) -> String {
     let mut rows = vec![["".to_owned(), "found".to_owned(), "owed".to_owned(), "".to_owned()]];
     rows.extend(checks.iter().map(|check| {
@@ -60,7 +60,7 @@ pub(crate) fn table(checks: &[Check]) -> String {
     out
 }
 
-/// A number as a person wants to read it.
+/// A number, rounded for people.
 pub(crate) fn number(value: f64) -> String {
     if value.fract() == 0.0 || value.abs() >= 100.0 { format!("{value:.0}") } else { format!("{value:.2}") }
 }
@@ -75,12 +75,12 @@ mod tests {
         assert_eq!(Check::at_most("a", 3.1, 3.0, "s").holds, Some(false));
         assert_eq!(Check::at_least("a", 0.8, 0.9, "").holds, Some(false));
         assert_eq!(Check::is("a", &1, &1).holds, Some(true));
-        assert_eq!(Check::told("a", 1).holds, None);
+        assert_eq!(Check::info("a", 1).holds, None);
     }
 
     #[test]
     fn every_line_of_the_table_is_as_long() {
-        let text = table(&[Check::at_most("streams", 31.25, 32.0, "KiB"), Check::told("β", 5)]);
+        let text = table(&[Check::at_most("streams", 31.25, 32.0, "KiB"), Check::info("β", 5)]);
         let widths: Vec<_> = text.lines().map(|line| line.chars().count()).collect();
         assert_eq!(widths.len(), 4);
         assert!(widths.iter().all(|width| *width == widths[0]), "{text}");

@@ -1,4 +1,4 @@
-//! An answer of success, whole or broken, against what its upstream wrote.
+//! Checks a successful response, complete or truncated, against what its upstream wrote.
 
 use serde_json::Value;
 use simulator::Protocol;
@@ -12,9 +12,9 @@ use crate::reading::{End, Reading};
 use crate::stream::End as Told;
 use crate::told;
 
-/// A stream: its grammar, its one end, and that it has what the upstream wrote.
+/// Checks a stream: its grammar, its only end, and that it has the upstream's content.
 pub(super) fn stream(case: &Case<'_>, response: &Response) -> Verdict {
-    assert!(case.fault.stream, "a stream that was not asked for");
+    assert!(case.fault.stream, "a stream that was not requested");
     check_grammar(case.fault, response);
     let ours = read(case.fault, response);
     assert!(!ours.has_more, "something comes after the end: {}", response.text());
@@ -32,17 +32,17 @@ pub(super) fn stream(case: &Case<'_>, response: &Response) -> Verdict {
     }
 }
 
-/// A plain reply.
+/// Checks a plain reply.
 pub(super) fn reply(case: &Case<'_>, response: &Response) -> Verdict {
     let Case { fault, said, .. } = case;
-    assert!(!fault.stream, "a plain reply where a stream was asked for");
+    assert!(!fault.stream, "a plain reply where a stream was requested");
     if !response.complete {
         assert!(may_break_off(case), "a plain reply breaks off");
         assert!(said.body.starts_with(&response.body), "not how the upstream's reply begins");
         return Verdict::BrokenOff;
     }
     if is_passed_unread(case, response) {
-        // It is what the upstream wrote, of success or not.
+        // It is what the upstream wrote, whether a success or not.
         assert!(said.is_ok() && said.is_whole && said.body == response.body, "another reply");
         return Verdict::Reply;
     }
@@ -51,24 +51,24 @@ pub(super) fn reply(case: &Case<'_>, response: &Response) -> Verdict {
     if ours.end == End::Success {
         check_success(case, response, &ours);
     } else {
-        // A changed word may be one that nobody knows, and is passed on.
-        assert!(matches!(fault.kind, Kind::Changed(..)), "a reply that says no success: {}", response.text());
+        // A changed word may be an unknown one, which is passed on.
+        assert!(matches!(fault.kind, Kind::Changed(..)), "a reply without success: {}", response.text());
     }
     Verdict::Reply
 }
 
-/// Whether a reply is so long that it passes before it was read.
+/// Returns true if a reply is so long that it is streamed through.
 fn is_passed_unread(case: &Case<'_>, response: &Response) -> bool {
     case.fault.client == Protocol::Images && !case.fault.stream && response.body.len() > LONG
 }
 
-/// Whether a plain reply may break off, even before its head has left: a long one passes as it comes.
+/// Returns true if a plain reply may be truncated, even before its head was sent: a long one is streamed through.
 pub(super) fn may_break_off(Case { fault, said, .. }: &Case<'_>) -> bool {
     let is_broken = !said.is_whole || serde_json::from_slice::<Value>(&said.body).is_err();
     fault.client == Protocol::Images && !fault.stream && said.body.len() > LONG && is_broken
 }
 
-/// A client gets what the upstream brought to its end.
+/// A client gets what the upstream completed.
 pub(super) fn check_withheld(case: &Case<'_>, verdict: Verdict) {
     let kind = &case.fault.kind;
     if case.seen.client.stayed && kind.lets_through() && !case.may_be_late() {
@@ -77,15 +77,15 @@ pub(super) fn check_withheld(case: &Case<'_>, verdict: Verdict) {
     }
 }
 
-/// The client's own reading of an answer.
+/// Parses a response as a client of its protocol does.
 fn read(fault: &Fault, response: &Response) -> Reading {
     Reading::of(fault.client, &response.body, response.complete, fault.pictures())
 }
 
-/// Every event is within the grammar of its protocol, as the types read it that clients are sent.
+/// Every event is within the grammar of its protocol, parsed with the types that the gateway sends.
 fn check_grammar(fault: &Fault, response: &Response) {
     let is_stranger = |data: &String| matches!(responses::Event::read(data), Ok(responses::Event::Other(_)));
-    // Events that the protocol does not know are passed on, and the grammar has none.
+    // Events that the protocol does not know are relayed, and the grammar has none.
     if fault.client == Protocol::Responses && told::events(&response.body).iter().any(is_stranger) {
         assert!(response.complete, "the body came to its end");
         return;
@@ -96,7 +96,7 @@ fn check_grammar(fault: &Fault, response: &Response) {
     };
 }
 
-/// A client is told success only when its upstream was successful, and is told all of it.
+/// A client sees a success only if its upstream succeeded, and gets the complete reply.
 fn check_success(case: &Case<'_>, response: &Response, ours: &Reading) {
     let Case { fault, said, theirs, .. } = case;
     let context = || format!("of: {} {}", said.status, String::from_utf8_lossy(&said.body));
@@ -109,13 +109,13 @@ fn check_success(case: &Case<'_>, response: &Response, ours: &Reading) {
     if case.is_comparable() {
         assert_eq!(ours.words, theirs.words, "the words of the answer\n{}", context());
         assert_eq!(ours.is_cut, theirs.is_cut, "whether the limit on the output cut it");
-        // Where the upstream counted nothing, a client is told nothing, or zeros.
+        // If the upstream reported no usage, a client gets none, or zeros.
         assert_eq!(ours.usage.unwrap_or_default(), theirs.usage.unwrap_or_default(), "the usage\n{}", context());
         check_nonce(fault, ours);
     }
 }
 
-/// What came before a failure is how the upstream's answer begins.
+/// The part before a failure is a prefix of the upstream's reply.
 fn check_begun(case: &Case<'_>, ours: &Reading) {
     check_model(case.fault, ours);
     if case.is_comparable() {
@@ -124,23 +124,23 @@ fn check_begun(case: &Case<'_>, ours: &Reading) {
     }
 }
 
-/// An answer names the model that was asked for, and never by its name at the upstream. Of bytes that were changed one
-/// may be that of the member's name.
+/// A reply names the model that was requested, and never by its name at the upstream. If bytes were changed, one of
+/// them may be that of the member's name.
 fn check_model(fault: &Fault, ours: &Reading) {
     let asked = word(fault.upstream);
     let is_named = ours.models.iter().all(|model| model == asked);
     assert!(is_named || fault.kind.changes_bytes(), "the model is {:?}, not {asked}", ours.models);
 }
 
-/// The answer is to this request and to no other.
+/// The reply belongs to this request and to no other.
 fn check_nonce(fault: &Fault, ours: &Reading) {
     if fault.question == Question::Text && fault.client != Protocol::Images {
         assert!(ours.words.contains(&fault.nonce()), "the answer to another request: {}", ours.words);
     }
 }
 
-/// A client is told what of its request the upstream's protocol has no place for. A stream whose head had to leave
-/// before anybody answered cannot tell.
+/// A client is informed of what the upstream's protocol cannot express of its request. A stream whose head had to be
+/// sent before the upstream answered cannot report it.
 fn check_dropped(fault: &Fault, response: &Response) {
     let found = response.header("x-sluicegate-dropped");
     let owed = dropped(fault.client, fault.upstream, fault.question);
@@ -148,7 +148,7 @@ fn check_dropped(fault: &Fault, response: &Response) {
     assert!(found == owed || left_early, "dropped: {found:?}, not {owed:?}");
 }
 
-/// What of a question is lost between two protocols.
+/// The fields of a request that are dropped between two protocols.
 fn dropped(client: Protocol, upstream: Protocol, question: Question) -> Option<&'static str> {
     use Protocol::{Chat, Messages, Responses};
     use Question::{ForcedTool, Images, ParallelTools, Reasoning, Schema, ToolResults};

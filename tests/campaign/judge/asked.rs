@@ -1,4 +1,4 @@
-//! What upstreams may be asked, and how often.
+//! Checks the upstream requests, and their number.
 
 use simulator::Protocol;
 
@@ -10,20 +10,20 @@ use crate::question::{Question, path};
 use crate::reading::events;
 use crate::world::{Asked, THEIR_MODEL};
 
-/// Each request is this client's, in the name of the gateway, and there are no more than may be.
+/// Each request belongs to this client and is sent under the gateway's name, and there are not too many of them.
 pub(super) fn check(&Case { fault, seen, .. }: &Case<'_>) {
     for asked in &seen.asked {
         check_request(fault, asked);
     }
     let count = seen.asked.len();
     if !seen.client.sent_whole || fault.is_out_of_reach() {
-        assert_eq!(count, 0, "an upstream was asked");
+        assert_eq!(count, 0, "an upstream request was sent");
     }
-    // A client that leaves, or a process that ends, may be gone before anybody is asked.
+    // If the client disconnects or the process exits, no request may have been sent yet.
     if seen.client.stayed && !fault.is_out_of_reach() && !matches!(fault.kind, Kind::Shutdown(_)) {
-        assert!(count > 0, "no upstream was asked");
+        assert!(count > 0, "no upstream request was sent");
     }
-    assert!(count <= 2, "an upstream was asked {count} times");
+    assert!(count <= 2, "an upstream request was sent {count} times");
     for (first, again) in seen.asked.iter().zip(seen.asked.iter().skip(1)) {
         check_retry(first, again);
     }
@@ -46,15 +46,15 @@ fn check_request(fault: &Fault, asked: &Asked) {
     }
 }
 
-/// A request is repeated only when that can do no harm: nothing of an answer was passed on, and the upstream says by its
-/// status that it has failed, or it closed a connection without a word that had waited for the request.
+/// A request is only repeated if that is safe: nothing of a response was forwarded, and either the upstream's status
+/// reports a failure, or it closed an idle connection without a response.
 fn check_retry(first: &Asked, again: &Asked) {
     let passed = Response::parse(&again.written_before).map(|response| events(&response.body)).unwrap_or_default();
-    assert!(passed.is_empty(), "asked again after the client had {} events", passed.len());
+    assert!(passed.is_empty(), "request repeated after the client had {} events", passed.len());
     let was_stale = first.said.status == 0 && first.request.nth_on_connection > 0;
     let has_failed = RETRIED.contains(&first.said.status);
-    assert!(was_stale || has_failed, "asked again after status {}", first.said.status);
+    assert!(was_stale || has_failed, "request repeated after status {}", first.said.status);
 }
 
-/// The statuses after which a request is repeated.
+/// The statuses after which a request is retried.
 const RETRIED: [u16; 4] = [500, 502, 503, 529];

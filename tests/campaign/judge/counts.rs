@@ -1,4 +1,4 @@
-//! The metrics and the log of a fault.
+//! Checks the metrics and the log of a fault.
 
 use std::collections::BTreeMap;
 
@@ -17,19 +17,19 @@ pub(super) fn check(case: &Case<'_>, verdict: Verdict, log: &str) {
     check_tokens(case, verdict);
 }
 
-/// A request whose head was sent is counted once, and has one line in the log.
+/// A request whose head was sent is counted once, and has one log line.
 fn check_once(Case { fault, seen, .. }: &Case<'_>, log: &str) {
     let requests: f64 = seen.counted.requests.values().sum();
     let owed = if seen.client.sent_head { 1.0 } else { 0.0 };
-    // A client that left before it was answered may never have been heard.
+    // A request whose client disconnected before the response may never have been read.
     let may_be_unheard = !seen.client.stayed && matches!(fault.kind, Kind::Upload(..) | Kind::Leaves(..));
     let is_owed = requests == owed || (may_be_unheard && requests == 0.0);
-    assert!(is_owed, "{requests} requests were counted of {owed}");
+    assert!(is_owed, "{requests} requests were counted, expected {owed}");
     let lines = log.lines().filter(|line| line.contains(ACCESS)).count();
     assert_eq!(lines as f64, requests, "lines in the log");
 }
 
-/// Requests are counted by the status that was sent, and by why.
+/// Requests are counted by the status that was sent, and by the error code.
 fn check_status(case: &Case<'_>, verdict: Verdict) {
     let found: Vec<_> = case.seen.counted.requests.keys().map(String::as_str).collect();
     let codes = |has_begun| reasons(case).into_iter().map(move |reason| reason.code(has_begun));
@@ -46,15 +46,15 @@ fn check_status(case: &Case<'_>, verdict: Verdict) {
     assert!(is_owed, "requests were counted as {found:?}, not as one of {owed:?}");
 }
 
-/// A stream that was asked for has one outcome, and it goes with how it ended for its client.
+/// A stream that was requested has one outcome, which matches how it ended for its client.
 fn check_stream(case: &Case<'_>, verdict: Verdict) {
     let outcomes = &case.seen.counted.streams;
     let count: f64 = outcomes.values().sum();
     let most = if case.fault.stream && case.seen.client.sent_whole { 1.0 } else { 0.0 };
-    // A process that ends may refuse a request before it has read whether a stream is asked for.
+    // A shutdown may refuse a request before its body shows whether it asks for a stream.
     let may_be_unread = verdict == Verdict::Refused && matches!(case.fault.kind, Kind::Shutdown(_));
     let is_owed = count == most || ((!case.seen.client.stayed || may_be_unread) && count == 0.0);
-    assert!(is_owed, "{verdict:?}: {outcomes:?} where {most} were owed");
+    assert!(is_owed, "{verdict:?}: {outcomes:?} where {most} were expected");
     let owed: Vec<_> = match verdict {
         Verdict::StreamWhole if case.theirs.is_incomplete => vec!["incomplete"],
         Verdict::StreamWhole => vec!["completed"],
@@ -70,7 +70,7 @@ fn outcomes_of(case: &Case<'_>, has_begun: bool) -> Vec<&'static str> {
     reasons(case).into_iter().map(|reason: Reason| reason.outcome(has_begun)).collect()
 }
 
-/// The tokens of a whole answer are counted as the upstream counted them.
+/// The tokens of a complete reply are counted as the upstream reported them.
 fn check_tokens(case: &Case<'_>, verdict: Verdict) {
     if !verdict.is_success() || !case.is_comparable() || !case.fault.kind.counts_tokens() {
         return;
@@ -81,7 +81,7 @@ fn check_tokens(case: &Case<'_>, verdict: Verdict) {
     assert_eq!(case.seen.counted.tokens, owed, "the tokens in the metrics");
 }
 
-/// How a request is counted whose client left.
+/// The status under which a request is counted whose client disconnected.
 const GONE: &str = "499";
-/// The target of the one line that each request has.
+/// The target of the one log line of each request.
 const ACCESS: &str = " access: ";

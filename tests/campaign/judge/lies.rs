@@ -1,4 +1,5 @@
-//! Planted lies: at least one for each promise that the judge holds, beside the honest answers that it lets pass.
+//! Tests of the judge: at least one planted violation for each requirement that it checks, beside the correct
+//! responses that it accepts.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,7 +19,7 @@ use crate::said::Said;
 use crate::visit::Client;
 use crate::world::{Asked, Left, Seen};
 
-/// A fault, and all that was seen of it.
+/// A fault, and everything that was observed of it.
 struct Scene {
     fault: Fault,
     seen: Seen,
@@ -26,11 +27,11 @@ struct Scene {
     panics: Vec<String>,
 }
 
-/// Something that is not as it should be, and a part of the words by which the judge tells it.
+/// A violation, and a part of the message with which the judge reports it.
 type Lie = (fn(&mut Scene), &'static str);
 
 impl Scene {
-    /// A stream of Chat from an upstream of Chat, with which nothing is wrong.
+    /// A correct stream of Chat from an upstream of Chat.
     fn stream() -> Self {
         let fault = Fault::planted(Protocol::Chat, Protocol::Chat, true, Kind::Nothing);
         let said = chat(&[TEXT, FINISH, USAGE, DONE], "their-model");
@@ -59,7 +60,7 @@ impl Scene {
         scene
     }
 
-    /// A refusal, for which the upstream has answered this status and body.
+    /// A refusal, for which the upstream has sent this status and body.
     fn refusal(client: Protocol, said: (u16, &str), status: u16, body: &str, code: &str, outcome: &str) -> Self {
         let fault = Fault::planted(client, Protocol::Chat, true, Kind::Hollow(Hollow::Status(said.0)));
         let mut scene = Self::new(fault, said.1.to_owned(), Response::of(status, JSON, body));
@@ -93,21 +94,21 @@ impl Scene {
         &mut self.seen.asked[0].said
     }
 
-    /// Puts one text in the place of another in what the client read.
+    /// Replaces one text by another in what the client read.
     fn reword(&mut self, from: &str, to: &str) {
         let response = self.response();
         assert!(response.text().contains(from), "{from}: {}", response.text());
         response.body = response.text().replace(from, to).into();
     }
 
-    /// Puts one text in the place of another in what the upstream wrote.
+    /// Replaces one text by another in what the upstream wrote.
     fn missay(&mut self, from: &str, to: &str) {
         let said = String::from_utf8(self.said().body.clone()).unwrap();
         assert!(said.contains(from), "{from}: {said}");
         self.said().body = said.replace(from, to).into();
     }
 
-    /// Has the upstream asked once more, with the same answer.
+    /// Repeats the upstream request, with the same response.
     fn ask_again(&mut self) {
         let Asked { request, said, .. } = &self.seen.asked[0];
         let again = Asked { request: request.clone(), said: said.clone(), written_before: Vec::new() };
@@ -115,7 +116,7 @@ impl Scene {
     }
 
     fn judged(&self) -> Result<Verdict, String> {
-        // What falls here is no panic of a task of the campaign's.
+        // Panics of this test are not those of a task of the campaign.
         panics::take();
         let Self { fault, seen, log, panics } = self;
         let judged = catch_unwind(AssertUnwindSafe(|| judge(fault, seen, log, panics)));
@@ -133,7 +134,7 @@ impl Response {
     }
 }
 
-/// The request that the upstream sees.
+/// The request that the upstream receives.
 fn request(fault: &Fault) -> Request {
     let body = format!(r#"{{"model":"their-model","stream":{},"messages":"{}"}}"#, fault.stream, fault.nonce());
     Request {
@@ -160,7 +161,7 @@ fn chat(events: &[&str], model: &str) -> String {
     events.iter().map(|data| format!("data: {}\n\n", data.replace("MODEL", model))).collect()
 }
 
-/// Holds that the scene is honest, and that each lie about it is told in its own words.
+/// Asserts that the scene is accepted, and that each violation in it is reported with its message.
 fn check(scene: fn() -> Scene, verdict: Verdict, lies: &[Lie]) {
     assert_eq!(scene().judged(), Ok(verdict));
     for (lie, notice) in lies {
@@ -222,7 +223,7 @@ fn a_stream_that_fails_says_so_and_why() {
     check(Scene::failed, Verdict::StreamFailed, &lies);
 }
 
-/// A scenario with which nothing is wrong, and a stall of the upstream, have each their own end.
+/// A scenario without a fault, and a stall of the upstream, have different ends.
 #[test]
 fn an_end_fits_its_fault() {
     let mut scene = Scene::failed();
@@ -255,22 +256,22 @@ fn a_plain_reply_is_all_that_the_upstream_said() {
         (|it| it.missay("\"usage\":", "\"error\":{},\"usage\":"), "a false success"),
         (|it| it.said().is_whole = false, "a false success"),
         (|it| it.response().complete = false, "a plain reply breaks off"),
-        (|it| it.reword("\"end_turn\"", "null"), "a reply that says no success"),
+        (|it| it.reword("\"end_turn\"", "null"), "a reply without success"),
         (|it| it.response().headers[0].1 = "text/html".to_owned(), "text/html"),
-        (|it| it.seen.counted.streams = counted(&[], &["completed"], &[]).streams, "where 0 were owed"),
+        (|it| it.seen.counted.streams = counted(&[], &["completed"], &[]).streams, "where 0 were expected"),
         (|it| it.fault.upstream = Protocol::Messages, "another path"),
         (
             |it| {
                 it.fault.stream = true;
                 it.seen.asked[0].request = request(&it.fault);
             },
-            "a plain reply where a stream was asked for",
+            "a plain reply where a stream was requested",
         ),
     ];
     check(Scene::reply, Verdict::Reply, &lies);
 }
 
-/// What a question loses on its way is told, in the words of the client's protocol.
+/// Dropped fields are reported, in the error format of the client's protocol.
 #[test]
 fn what_is_dropped_is_told() {
     let mut scene = Scene::reply();
@@ -290,7 +291,7 @@ fn a_refusal_tells_why_there_is_no_answer() {
         (|it| it.response().status = 504, "is not of the closed list"),
         (|it| it.reword("upstream_error", "server_error"), "is not of the closed list"),
         (|it| it.response().body = "<html>".into(), "is not of the closed list"),
-        (|it| *it.response() = Response::of(504, JSON, TIMEOUT), "(504, \"upstream_timeout\") is told"),
+        (|it| *it.response() = Response::of(504, JSON, TIMEOUT), "(504, \"upstream_timeout\") is reported"),
         (|it| it.response().headers.push(("retry-after".to_owned(), "2".to_owned())), "retry-after of status 502"),
         (|it| it.response().complete = false, "a refusal breaks off"),
         (|it| it.seen.counted.streams = counted(&[], &["shed"], &[]).streams, "\"shed\""),
@@ -299,7 +300,7 @@ fn a_refusal_tells_why_there_is_no_answer() {
     check(Scene::refused, Verdict::Refused, &lies);
 }
 
-/// A status of the upstream has one meaning, which each protocol has its own words for.
+/// A status of the upstream has one meaning, which each protocol expresses in its own way.
 #[test]
 fn a_refusal_is_that_of_the_upstream_s_status() {
     for (said, code, outcome, openai, messages) in [
@@ -322,9 +323,9 @@ fn a_refusal_is_that_of_the_upstream_s_status() {
             };
             let scene = |said| Scene::refusal(client, (said, "{}"), status, &body, code, outcome).judged();
             assert_eq!(scene(said), Ok(Verdict::Refused), "{said} for {client:?}");
-            // The answer to a status of another meaning.
+            // The response to a status with another meaning.
             let other = if code == "upstream_error" { 429 } else { 500 };
-            assert!(scene(other).unwrap_err().contains("is told, and not one of"), "{said} for {client:?}");
+            assert!(scene(other).unwrap_err().contains("is reported, and not one of"), "{said} for {client:?}");
         }
     }
 }
@@ -362,12 +363,12 @@ fn nobody_sees_what_is_not_theirs() {
 #[test]
 fn a_request_is_counted_once() {
     let lies: [Lie; 9] = [
-        (|it| *it.seen.counted.requests.get_mut("200").unwrap() = 2.0, "2 requests were counted of 1"),
-        (|it| it.seen.counted.requests.clear(), "0 requests were counted of 1"),
+        (|it| *it.seen.counted.requests.get_mut("200").unwrap() = 2.0, "2 requests were counted, expected 1"),
+        (|it| it.seen.counted.requests.clear(), "0 requests were counted, expected 1"),
         (|it| it.seen.counted.requests = counted(&["200 upstream_error"], &[], &[]).requests, "200 upstream_error"),
         (|it| it.seen.counted.streams = counted(&[], &["incomplete"], &[]).streams, "incomplete"),
-        (|it| it.seen.counted.streams = counted(&[], &["completed", "timeout"], &[]).streams, "where 1 were owed"),
-        (|it| it.seen.counted.streams.clear(), "where 1 were owed"),
+        (|it| it.seen.counted.streams = counted(&[], &["completed", "timeout"], &[]).streams, "where 1 were expected"),
+        (|it| it.seen.counted.streams.clear(), "where 1 were expected"),
         (|it| it.seen.counted.tokens.clear(), "the tokens in the metrics"),
         (|it| it.log.clear(), "lines in the log"),
         (|it| it.log += LINE, "lines in the log"),
@@ -378,17 +379,17 @@ fn a_request_is_counted_once() {
 #[test]
 fn an_upstream_is_asked_again_only_where_that_does_no_harm() {
     let lies: [Lie; 5] = [
-        (|it| (0..2).for_each(|_| it.ask_again()), "asked 3 times"),
-        (Scene::ask_again, "asked again after status 200"),
+        (|it| (0..2).for_each(|_| it.ask_again()), "sent 3 times"),
+        (Scene::ask_again, "request repeated after status 200"),
         (
             |it| {
                 it.ask_again();
                 it.said().status = 0;
             },
-            "asked again after status 0",
+            "request repeated after status 0",
         ),
-        (|it| it.seen.asked.clear(), "no upstream was asked"),
-        (|it| it.fault.kind = Kind::Refused, "an upstream was asked"),
+        (|it| it.seen.asked.clear(), "no upstream request was sent"),
+        (|it| it.fault.kind = Kind::Refused, "an upstream request was sent"),
     ];
     check(Scene::stream, Verdict::StreamWhole, &lies);
     let lies: [Lie; 1] = [(
@@ -396,12 +397,12 @@ fn an_upstream_is_asked_again_only_where_that_does_no_harm() {
             let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nb\r\ndata: {}\r\n\n\r\n";
             it.seen.asked[1].written_before = head.into();
         },
-        "asked again after the client had 1 events",
+        "request repeated after the client had 1 events",
     )];
     let asked_twice = || {
         let mut scene = Scene::refused();
         scene.ask_again();
-        // The head and a comment may have left.
+        // The head and a comment may have been sent.
         scene.seen.asked[1].written_before =
             "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\ne\r\n: keep-alive\n\n\r\n".into();
         scene
@@ -409,7 +410,7 @@ fn an_upstream_is_asked_again_only_where_that_does_no_harm() {
     check(asked_twice, Verdict::Refused, &lies);
 }
 
-/// A request that was never sent whole reaches nobody, and is refused for that.
+/// A request that was never sent completely reaches no upstream, and is refused for that reason.
 #[test]
 fn half_a_request_is_no_request() {
     let half = || {
@@ -422,16 +423,16 @@ fn half_a_request_is_no_request() {
         scene
     };
     let lies: [Lie; 5] = [
-        (|it| it.seen.asked = Scene::stream().seen.asked, "an upstream was asked"),
-        (|it| it.seen.counted.streams = counted(&[], &["refused"], &[]).streams, "where 0 were owed"),
-        (|it| *it.response() = Response::of(502, JSON, UPSTREAM_ERROR), "(502, \"upstream_error\") is told"),
+        (|it| it.seen.asked = Scene::stream().seen.asked, "an upstream request was sent"),
+        (|it| it.seen.counted.streams = counted(&[], &["refused"], &[]).streams, "where 0 were expected"),
+        (|it| *it.response() = Response::of(502, JSON, UPSTREAM_ERROR), "(502, \"upstream_error\") is reported"),
         (|it| it.reword("\"message\":\"", "\"message\":\"\",\"text\":\""), "no message"),
         (|it| it.reword("{\"error\"", "{\"type\":\"error\",\"error\""), "the error of another protocol"),
     ];
     check(half, Verdict::Refused, &lies);
 }
 
-/// Who leaves sees nothing, and may be counted at most once.
+/// A client that disconnects sees nothing, and may be counted at most once.
 #[test]
 fn a_client_that_left_is_counted_at_most_once() {
     let gone = || {
@@ -443,12 +444,12 @@ fn a_client_that_left_is_counted_at_most_once() {
     };
     let lies: [Lie; 2] = [
         (|it| *it.seen.counted.requests.get_mut("499").unwrap() = 2.0, "2 requests were counted"),
-        (|it| *it.seen.counted.streams.get_mut("client_gone").unwrap() = 2.0, "where 1 were owed"),
+        (|it| *it.seen.counted.streams.get_mut("client_gone").unwrap() = 2.0, "where 1 were expected"),
     ];
     check(gone, Verdict::Unseen, &lies);
 }
 
-/// A long reply of pictures is passed on as it comes, and breaks off where it did.
+/// A long reply of pictures is streamed through, and is truncated where the upstream's is.
 #[test]
 fn a_reply_that_breaks_off_is_how_the_upstream_s_begins() {
     let broken = || {
@@ -469,7 +470,7 @@ fn a_reply_that_breaks_off_is_how_the_upstream_s_begins() {
     check(broken, Verdict::BrokenOff, &lies);
 }
 
-/// A changed byte may be one of a word that is passed on; that it is a success all the same is judged.
+/// A changed byte may be part of a word that is passed on; the success is still checked.
 #[test]
 fn a_changed_answer_is_judged_by_what_it_became() {
     let changed = || {

@@ -1,4 +1,4 @@
-//! Why there is no answer, and what its client, the metrics and nobody else are to learn of it.
+//! Reasons for failures, and how the client and the metrics report them.
 
 use serde_json::Value;
 use simulator::Protocol;
@@ -9,33 +9,33 @@ use crate::fault::Kind;
 use crate::law;
 use crate::reading::End;
 
-/// A reason for which there is no answer, or not all of it.
+/// A reason for which there is no response, or an incomplete one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reason {
-    /// The request is wrong, or broke off.
+    /// The request is invalid or truncated.
     Invalid,
-    /// The request did not come in time.
+    /// The request timed out during its upload.
     SlowRequest,
     /// The request is too large for the upstream.
     TooLarge,
-    /// The upstream takes no more requests for now.
+    /// The upstream limits the rate of requests.
     RateLimited,
-    /// The upstream has too much to do.
+    /// The upstream is overloaded.
     Overloaded,
-    /// The upstream failed, or its answer is none.
+    /// The upstream failed, or its response is invalid.
     Failed,
-    /// The upstream's answer breaks off.
+    /// The upstream's response is truncated.
     Truncated,
-    /// The upstream did not answer in time.
+    /// The upstream timed out.
     Late,
-    /// The request has taken all of its time.
+    /// The request deadline has passed.
     Expired,
-    /// The process ends.
+    /// The gateway shuts down.
     Shutdown,
 }
 
 impl Reason {
-    /// The status by which it is told before an answer has begun, with the code in the body; of Messages the type.
+    /// The status that reports it before a response has started, with the code in the body; in Messages the type.
     pub(super) fn refusal(self, client: Protocol) -> (u16, &'static str) {
         let (status, code, kind) = match self {
             Self::Invalid => (400, "invalid_value", "invalid_request_error"),
@@ -50,7 +50,7 @@ impl Reason {
         (status, if client == Protocol::Messages { kind } else { code })
     }
 
-    /// The code, or type, of the event that tells it within a stream.
+    /// The code, or type, of the event that reports it within a stream.
     fn event(self, client: Protocol) -> &'static str {
         match (self, client) {
             (Self::RateLimited, Protocol::Messages) => "rate_limit_error",
@@ -60,7 +60,7 @@ impl Reason {
         }
     }
 
-    /// The code in metrics; that of a stream that had begun differs where the gateway itself ends it.
+    /// The code in metrics; for a stream that had started it differs where the gateway itself ends it.
     pub(super) fn code(self, has_begun: bool) -> &'static str {
         match self {
             Self::Expired | Self::Shutdown if has_begun => "server_error",
@@ -69,7 +69,7 @@ impl Reason {
         }
     }
 
-    /// The outcome in metrics of a stream that was asked for.
+    /// The outcome in metrics of a stream that was requested.
     pub(super) fn outcome(self, has_begun: bool) -> &'static str {
         match self {
             Self::Invalid | Self::TooLarge => "refused",
@@ -82,7 +82,7 @@ impl Reason {
     }
 }
 
-/// The reasons that there can be, by the fault and by what the upstream wrote.
+/// The possible reasons, by the fault and by what the upstream wrote.
 pub(super) fn reasons(case: &Case<'_>) -> Vec<Reason> {
     match case.fault.kind {
         Kind::Refused => vec![Reason::Failed],
@@ -102,14 +102,14 @@ fn of_answer(case: &Case<'_>) -> Vec<Reason> {
     match &case.theirs.end {
         End::Failure(Some(code)) => vec![of_code(code)],
         End::Missing if said.is_silent() && case.fault.kind.stalls() => vec![Reason::Late],
-        // The gateway itself may have left, at a head or an event that it does not take.
+        // The gateway itself may have aborted, at a head or an event that it rejects.
         End::Missing if said.is_silent() => vec![Reason::Late, Reason::Truncated, Reason::Failed],
         _ => vec![Reason::Truncated, Reason::Failed],
     }
 }
 
-/// What an upstream's status means for a client: a refused request is the client's fault, a key or a model that is not
-/// known is the operator's.
+/// The meaning of an upstream's status for a client: a refused request is the client's fault, an unknown key or model
+/// is the operator's.
 fn of_status(status: u16) -> Reason {
     match status {
         400 | 422 => Reason::Invalid,
@@ -121,7 +121,7 @@ fn of_status(status: u16) -> Reason {
     }
 }
 
-/// What an error means that an upstream tells with a status of success.
+/// The meaning of an error that an upstream reports with a status of success.
 fn of_code(code: &str) -> Reason {
     match code {
         "rate_limit_exceeded" | "rate_limit_error" => Reason::RateLimited,
@@ -130,10 +130,10 @@ fn of_code(code: &str) -> Reason {
     }
 }
 
-/// A status tells why there is no answer, in the words of the client's protocol.
+/// A status reports the reason, in the error format of the client's protocol.
 pub(super) fn check_refusal(case: &Case<'_>, response: &Response) {
     let client = case.fault.client;
-    // A request that was cut short is refused in words of its own.
+    // A truncated request has separate errors.
     if case.seen.client.sent_whole {
         law::check_refusal(client, response);
     }
@@ -144,7 +144,7 @@ pub(super) fn check_refusal(case: &Case<'_>, response: &Response) {
     let found = (response.status, error[member].as_str().unwrap_or_default());
     let reasons = reasons(case);
     let owed: Vec<_> = reasons.iter().map(|reason| reason.refusal(client)).collect();
-    assert!(owed.contains(&found), "{found:?} is told, and not one of {owed:?}, which are for {reasons:?}");
+    assert!(owed.contains(&found), "{found:?} is reported, and not one of {owed:?}, which are for {reasons:?}");
     assert!(error["message"].as_str().is_some_and(|message| !message.is_empty()), "no message: {body}");
     let is_of_messages = body["type"] == "error";
     assert_eq!(is_of_messages, client == Protocol::Messages, "the error of another protocol: {body}");
@@ -152,7 +152,7 @@ pub(super) fn check_refusal(case: &Case<'_>, response: &Response) {
     assert_eq!(response.header("x-sluicegate-dropped"), None, "something is dropped of no answer");
 }
 
-/// Clients are told how long to wait where that helps, and never for long.
+/// Clients get a Retry-After where that helps, and never a long one.
 fn check_wait(response: &Response) {
     let wait = response.header("retry-after").map(|wait| wait.parse::<u32>().expect("seconds"));
     let is_owed = matches!(response.status, 429 | 503 | 529);
@@ -160,7 +160,7 @@ fn check_wait(response: &Response) {
     assert!(wait.is_none_or(|wait| (1..=30).contains(&wait)), "retry-after: {wait:?}");
 }
 
-/// The event that ends a stream tells why, by a code that clients know there.
+/// The event that ends a stream reports the reason, with a code that its clients know.
 pub(super) fn check_event(case: &Case<'_>, code: Option<&str>) {
     let reasons = reasons(case);
     let owed: Vec<_> = reasons.iter().map(|reason| reason.event(case.fault.client)).collect();

@@ -1,6 +1,7 @@
-//! Server-sent events, cut out of a stream as <https://html.spec.whatwg.org/multipage/server-sent-events.html> has it.
+//! Splits a stream into server-sent events as defined by
+//! <https://html.spec.whatwg.org/multipage/server-sent-events.html>.
 
-/// The data of each whole event, as bytes that may be no text.
+/// The data of each complete event, as bytes that may be invalid UTF-8.
 pub(crate) fn events(stream: &[u8]) -> Vec<Vec<u8>> {
     let (mut events, mut data) = (Vec::new(), None::<Vec<u8>>);
     for line in lines(stream.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(stream)) {
@@ -19,7 +20,7 @@ pub(crate) fn events(stream: &[u8]) -> Vec<Vec<u8>> {
     events
 }
 
-/// The lines that have ended, each by CR, LF or both.
+/// The complete lines, each ended by CR, LF or both.
 fn lines(mut rest: &[u8]) -> Vec<&[u8]> {
     let mut lines = Vec::new();
     while let Some(end) = rest.iter().position(|byte| matches!(byte, b'\r' | b'\n')) {
@@ -34,7 +35,7 @@ fn lines(mut rest: &[u8]) -> Vec<&[u8]> {
 mod tests {
     use super::*;
 
-    /// Events end with an empty line, however lines end; comments, other fields and what was not ended are none.
+    /// Events end with an empty line, however lines end; comments, other fields and incomplete lines are ignored.
     #[test]
     fn events_are_cut_as_the_standard_says() {
         let read = |stream: &str| {

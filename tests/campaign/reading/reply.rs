@@ -5,7 +5,7 @@ use simulator::Protocol;
 
 use super::{End, Reading, Usage, failure, list, texts};
 
-/// Reads a plain reply.
+/// Parses a plain reply.
 pub(super) fn read(protocol: Protocol, reply: &Value) -> Reading {
     let mut reading = Reading { usage: Usage::of(&reply["usage"]), ..Reading::default() };
     reading.name(&reply["model"]);
@@ -22,7 +22,7 @@ pub(super) fn read(protocol: Protocol, reply: &Value) -> Reading {
     Reading { end: failure(reply).unwrap_or(end), ..reading }
 }
 
-/// Reads a response, and whether it is finished.
+/// Parses a response object; returns true if it is finished.
 pub(super) fn response(response: &Value, reading: &mut Reading) -> bool {
     for item in list(response, "output") {
         match item["type"].as_str() {
@@ -35,7 +35,7 @@ pub(super) fn response(response: &Value, reading: &mut Reading) -> bool {
     matches!(response["status"].as_str(), Some("completed" | "incomplete"))
 }
 
-/// Notes whether a response is all of the answer.
+/// Notes whether a response is complete.
 pub(super) fn note_incomplete(response: &Value, reading: &mut Reading) {
     reading.is_incomplete = response["status"] == "incomplete";
     reading.is_cut = reading.is_incomplete && response["incomplete_details"]["reason"] == "max_output_tokens";

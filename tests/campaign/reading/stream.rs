@@ -6,7 +6,7 @@ use simulator::Protocol;
 use super::reply::note_incomplete;
 use super::{End, Reading, Usage, events, failure, json, list, texts};
 
-/// Reads a stream up to the first event that ends it.
+/// Parses a stream up to the first event that ends it.
 pub(super) fn read(protocol: Protocol, body: &[u8], is_whole: bool, pictures: u32) -> Reading {
     let mut stream = Stream { protocol, pictures, is_finished: false, reading: Reading::default() };
     for data in events(body) {
@@ -17,7 +17,7 @@ pub(super) fn read(protocol: Protocol, body: &[u8], is_whole: bool, pictures: u3
         stream.event(&data);
         stream.reading.events += 1;
     }
-    // A stream of Chat that is finished may end without its last event.
+    // A stream of Chat that is finished may lack its terminal event.
     if stream.reading.end == End::Missing && stream.is_finished && is_whole {
         stream.reading.end = End::Success;
     }
@@ -26,9 +26,9 @@ pub(super) fn read(protocol: Protocol, body: &[u8], is_whole: bool, pictures: u3
 
 struct Stream {
     protocol: Protocol,
-    /// How many pictures are still to come.
+    /// The number of pictures that are still missing.
     pictures: u32,
-    /// Whether the answer was finished, before the event that ends the stream.
+    /// True if the reply was finished before the terminal event.
     is_finished: bool,
     reading: Reading,
 }
@@ -54,7 +54,7 @@ impl Stream {
         }
     }
 
-    /// The event that ends Chat; other protocols have none like it.
+    /// Handles the terminal event of Chat, which has no counterpart in other protocols.
     fn done(&mut self) {
         self.reading.end = match self.protocol {
             Protocol::Chat if self.is_finished => End::Success,
@@ -96,7 +96,7 @@ impl Stream {
         self.reading.words.extend(texts(&event["delta"], &["thinking", "text", "partial_json"]));
         self.note_cut(event["delta"]["stop_reason"] == "max_tokens");
         for counts in [&event["message"]["usage"], &event["usage"]] {
-            // Each count is the total so far; those that are left out stand.
+            // Each count is the total so far; absent ones keep their value.
             let old = self.reading.usage;
             let usage = Usage::with(counts, old.unwrap_or_default());
             self.reading.usage = if counts.is_object() { Some(usage) } else { old };

@@ -1,4 +1,4 @@
-//! Recorded answers, read by hand.
+//! Recorded responses with expectations that were written by hand.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use simulator::Protocol::{self, Chat, Images, Messages, Responses};
 
 use super::{End, Reading, Usage, without_exponents};
 
-/// A recorded answer of a protocol.
+/// A recorded response of a protocol.
 fn recorded(protocol: Protocol, name: &str) -> Vec<u8> {
     let package = match protocol {
         Responses => "responses",
@@ -23,7 +23,7 @@ fn read(protocol: Protocol, name: &str) -> Reading {
     Reading::of(protocol, &recorded(protocol, name), true, 1)
 }
 
-/// What an answer of success says, whether it was cut, and its tokens.
+/// The text of a successful response, whether it was truncated, and its tokens.
 type Content = (Protocol, &'static str, &'static str, bool, Option<(u64, u64)>);
 
 #[test]
@@ -68,7 +68,7 @@ fn a_success_is_read_to_its_end() {
     }
 }
 
-/// A response may be incomplete for a reason that is not its limit, or that nobody knows.
+/// A response may be incomplete for another reason than its limit, or for an unknown one.
 #[test]
 fn a_response_may_be_incomplete_for_any_reason() {
     let stream = String::from_utf8(recorded(Responses, "responses-stream-incomplete.sse")).unwrap();
@@ -93,7 +93,7 @@ fn a_failure_has_its_code() {
     }
 }
 
-/// A stream is a success once every picture has come, and counts the tokens of each.
+/// A stream is a success once every picture has arrived, and sums up the tokens of each.
 #[test]
 fn each_picture_has_its_end() {
     let two = recorded(Images, "images-stream-generate-two.sse");
@@ -105,7 +105,7 @@ fn each_picture_has_its_end() {
     assert_eq!(self::read(Images, "images-response-two.json").usage, Some(Usage { input: 12, output: 544 }));
 }
 
-/// Cut anywhere before its terminal event, a stream is none of success; behind that nothing counts.
+/// A stream that is truncated before its terminal event is not a success; everything after that event is ignored.
 #[test]
 fn half_a_stream_is_no_success() {
     for (protocol, name) in [
@@ -124,7 +124,7 @@ fn half_a_stream_is_no_success() {
     }
 }
 
-/// A stream of Chat that is finished may end without its last event, if it ends at all; another may not.
+/// A stream of Chat that is finished may lack its terminal event, if the body ends properly; any other may not.
 #[test]
 fn a_finished_stream_of_chat_may_end() {
     let usage = recorded(Chat, "chat-stream-usage.sse");
@@ -135,7 +135,7 @@ fn a_finished_stream_of_chat_may_end() {
     assert_eq!(Reading::of(Responses, b"data: [DONE]\n\n", true, 1).end, End::Failure(None));
 }
 
-/// A number that no machine holds is JSON all the same; what is none is none.
+/// A number that is out of range is still valid JSON; a malformed one is not.
 #[test]
 fn numbers_may_be_beyond_all_bounds() {
     let text = String::from_utf8(recorded(Chat, "chat-stream-usage.sse")).unwrap();
@@ -147,7 +147,7 @@ fn numbers_may_be_beyond_all_bounds() {
     assert_eq!(without_exponents(kept), br#"{"a":"1E9 \" 2E9","b":1.5,"c":true,"d":[2]}"#);
 }
 
-/// A reply that lacks its finish, or the last of its bytes, is none.
+/// A reply that lacks its finish reason or its last byte is not a success.
 #[test]
 fn an_unfinished_reply_is_no_success() {
     for (protocol, name, finish) in [

@@ -1,4 +1,4 @@
-//! U: how upstreams fail.
+//! U: upstream failures.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
@@ -11,6 +11,7 @@ use crate::house::{Plan, TEXT, word};
 use crate::scene::{Got, HASTY, Lane, PATIENT, Scene, lanes, plainly, streams, text_lanes};
 use crate::server::await_that;
 
+/// A refused upstream connection is answered with 502.
 #[test]
 fn u01_nobody_listens() {
     let nobody = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -19,6 +20,7 @@ fn u01_nobody_listens() {
     unreachable(address, Got::is_bad_gateway);
 }
 
+/// An upstream connection that cannot be established in time is answered with 504.
 #[test]
 fn u02_nobody_accepts() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -27,11 +29,13 @@ fn u02_nobody_accepts() {
     socket.bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
     let listener = socket.listen(1).unwrap();
     let address = listener.local_addr().unwrap();
-    // As many as are waited for; what more comes is dropped by the system.
+    // The listen backlog is full after these; the operating system drops further connections.
     let _waiting: Vec<_> = (0..8).map_while(|_| dial(address)).collect();
     unreachable(address, Got::is_late);
 }
 
+/// An upstream that sends no complete response head within its timeout is answered with 504, and its connection is
+/// closed.
 #[test]
 fn u05_no_head() {
     let cases = ["stall-head", "stall-in-head"].into_iter().flat_map(|name| [(name, true), (name, false)]);
@@ -42,6 +46,7 @@ fn u05_no_head() {
     });
 }
 
+/// A head timeout after the client's stream was opened by keep-alive comments ends the stream with a failure event.
 #[test]
 fn u05_no_head_once_the_stream_is_open() {
     let scenario = scenario::named("stall-head").unwrap();
@@ -54,12 +59,15 @@ fn u05_no_head_once_the_stream_is_open() {
     scene.end();
 }
 
+/// An upstream response that is delayed but within the head timeout succeeds.
 #[test]
 fn u05_a_late_answer_is_an_answer() {
     streams("delay-250", Got::is_whole);
     plainly("delay-250", Got::is_whole);
 }
 
+/// A stale idle connection that is closed or reset on reuse is replaced, and the request succeeds on a new
+/// connection.
 #[test]
 fn u06_a_connection_that_went_stale_is_replaced() {
     for name in ["close-on-reuse", "reset-on-reuse"] {
@@ -73,6 +81,8 @@ fn u06_a_connection_that_went_stale_is_replaced() {
     }
 }
 
+/// A new connection that is closed or reset before the response head is answered with 502, and the request is not
+/// sent again.
 #[test]
 fn u06_a_new_connection_that_closes_is_a_bad_gateway() {
     for name in ["close-before-head", "reset-before-head"] {
@@ -84,13 +94,14 @@ fn u06_a_new_connection_that_closes_is_a_bad_gateway() {
     }
 }
 
+/// A stall between the events of a stream ends it with a failure after the events that arrived.
 #[test]
 fn u07_a_stall_within_the_stream() {
     at_once(1..8, |events| {
         let scene = Scene::named(&format!("stall-after-{events}"), HASTY);
         let lanes = if events < 4 { lanes() } else { text_lanes() };
         let scene = scene.each(&lanes, true, |got| match got.lane {
-            // Relayed, each event has gone out.
+            // When relayed, each event has already been sent.
             Lane { client, upstream } if client == upstream => got.fails_after(events),
             _ => got.stalls(),
         });
@@ -100,6 +111,7 @@ fn u07_a_stall_within_the_stream() {
     });
 }
 
+/// A stall within an event or a plain reply is a timeout, and the upstream connection is closed.
 #[test]
 fn u07_a_stall_within_an_event() {
     at_once([("stall-at-700", true), ("stall-at-50", false)], |(name, stream)| {
@@ -110,6 +122,7 @@ fn u07_a_stall_within_an_event() {
     });
 }
 
+/// A closed or reset upstream connection fails the response, after the events that arrived.
 #[test]
 fn u08_the_connection_breaks() {
     for name in ["close-at-700", "reset-at-700"] {
@@ -120,18 +133,20 @@ fn u08_the_connection_breaks() {
     let scene = Scene::playing(broken, "", PATIENT).each(&relayed, true, |got| got.fails_after(3));
     scene.streams_ended_as("upstream_truncated");
     scene.end();
-    // A reset may take with it what was said just before.
+    // A reset may discard data that was received just before.
     streams("reset-after-3", Got::fails_at_once_or_later);
     for name in ["reset-at-50", "close-at-50"] {
         plainly(name, Got::is_bad_gateway);
     }
 }
 
+/// After a reset that follows the complete stream the response is complete or fails properly.
 #[test]
 fn u08_a_reset_after_all_was_said() {
     streams("reset-after-end", is_whole_or_fails);
 }
 
+/// A stream that ends without its terminal event fails as `upstream_truncated`.
 #[test]
 fn u09_the_stream_ends_without_its_end() {
     let scene = Scene::named("eof-without-end", PATIENT).each(&lanes(), true, Got::fails);
@@ -140,6 +155,7 @@ fn u09_the_stream_ends_without_its_end() {
     streams("eof-at-700", Got::fails_at_once_or_later);
 }
 
+/// A Chat stream that only lacks `[DONE]` is complete; streams of other protocols without their terminal event fail.
 #[test]
 fn u09_a_missing_done_is_no_loss() {
     streams("no-done", |got| match got.lane.upstream {
@@ -148,6 +164,7 @@ fn u09_a_missing_done_is_no_loss() {
     });
 }
 
+/// A plain reply with a wrong Content-Length is answered with 502.
 #[test]
 fn u10_a_length_that_is_wrong() {
     for name in ["content-length-short", "content-length-long"] {
@@ -155,6 +172,7 @@ fn u10_a_length_that_is_wrong() {
     }
 }
 
+/// Bytes after an upstream response are never used as the response to the next request.
 #[test]
 fn u10_bytes_behind_an_answer_are_not_the_next_answer() {
     for stream in [true, false] {
@@ -167,11 +185,13 @@ fn u10_bytes_behind_an_answer_are_not_the_next_answer() {
     }
 }
 
+/// A plain JSON reply with the media type of an event stream is accepted as a plain reply.
 #[test]
 fn u11_a_reply_under_the_type_of_a_stream() {
     plainly("json-as-event-stream", Got::is_whole);
 }
 
+/// A plain reply to a request for a stream is delivered to the client as a stream.
 #[test]
 fn u12_a_reply_where_a_stream_was_asked_for() {
     for name in ["json-as-event-stream", "json-for-stream"] {
@@ -182,6 +202,7 @@ fn u12_a_reply_where_a_stream_was_asked_for() {
     }
 }
 
+/// An error body with status 200 is answered with 502.
 #[test]
 fn u12_an_error_under_200() {
     for name in ["error-200", "error-for-stream"] {
@@ -190,6 +211,7 @@ fn u12_an_error_under_200() {
     }
 }
 
+/// HTML pages, empty responses and other responses that are not of the protocol are answered with 502.
 #[test]
 fn u13_what_middleboxes_say() {
     for name in ["html-200", "html-502", "empty-200", "empty-204", "stream-as-text"] {
@@ -200,6 +222,7 @@ fn u13_what_middleboxes_say() {
     }
 }
 
+/// Redirects of an upstream are not followed, and are answered with 502.
 #[test]
 fn u13_redirects_are_not_followed() {
     let scene = Scene::named("redirect", PATIENT).each(&lanes(), true, Got::is_bad_gateway);
@@ -207,15 +230,18 @@ fn u13_redirects_are_not_followed() {
     scene.end();
 }
 
+/// A failure event before any content is answered with an error status, or with a failure event if the stream has
+/// started.
 #[test]
 fn u14_a_failure_before_anything_is_said() {
     streams("failed-first", |got| match got.lane.upstream {
-        // It comes after `response.created`, which has begun the stream.
+        // It arrives after `response.created`, which has started the stream.
         Protocol::Responses => got.fails_at_once_or_later(),
         _ => got.is_bad_gateway(),
     });
 }
 
+/// A rate limit event before any content is reported as a rate limit.
 #[test]
 fn u14_a_rate_limit_before_anything_is_said() {
     streams("limited-first", |got| match got.lane.upstream {
@@ -224,6 +250,7 @@ fn u14_a_rate_limit_before_anything_is_said() {
     });
 }
 
+/// A failure event within a stream is forwarded as a failure in the client's protocol.
 #[test]
 fn u14_a_failure_in_the_stream() {
     for name in ["failed-middle", "failed-last"] {
@@ -233,13 +260,14 @@ fn u14_a_failure_in_the_stream() {
         let responses: Vec<_> = text_lanes().into_iter().filter(|lane| lane.upstream == Protocol::Responses).collect();
         let check = |got: &Got| match got.lane.client {
             Protocol::Responses => got.fails(),
-            // In other words nothing was said yet.
+            // When translated, nothing has been sent yet.
             _ => got.is_bad_gateway(),
         };
         Scene::named(name, PATIENT).each(&responses, true, check).end();
     }
 }
 
+/// Retry-After of an upstream is forwarded between 1 and 30 seconds, and an invalid value counts as 1 second.
 #[test]
 fn u15_when_to_come_back() {
     let cases = [
@@ -247,7 +275,7 @@ fn u15_when_to_come_back() {
         ("status-429-retry-0", Some("1")),
         ("status-429-retry-1000000000", Some("30")),
         ("status-429-retry-date", Some("30")),
-        // What cannot be read is as if it were not there: a second.
+        // An invalid value is treated like an absent one: a second.
         ("status-429-retry-negative", Some("1")),
         ("status-429-retry-garbage", Some("1")),
         ("status-429", Some("1")),
@@ -263,6 +291,8 @@ fn u15_when_to_come_back() {
     }
 }
 
+/// A request that the upstream refuses as invalid or too large is refused with the same meaning in the client's
+/// protocol.
 #[test]
 fn u16_the_request_is_wrong() {
     let cases = [
@@ -273,7 +303,7 @@ fn u16_the_request_is_wrong() {
     for (name, kind, code) in cases {
         let check = |got: &Got| {
             got.is_refused(kind, code);
-            // Messages has a sentence of its own for what is too large.
+            // Messages has a specific error for requests that are too large.
             let is_told = got.lane.client != Protocol::Messages || name != "status-413";
             assert_eq!(got.response.text().contains("Simulated refusal."), is_told, "{}", got.response.text());
         };
@@ -282,14 +312,14 @@ fn u16_the_request_is_wrong() {
     }
 }
 
+/// An upstream's 401, 403 or 404 is answered with 502, and logged as an error for the operator.
 #[test]
 fn p07_u16_the_operators_key_is_wrong() {
     for name in ["status-401", "status-403", "status-404"] {
         for stream in [true, false] {
             let scene = Scene::named(name, PATIENT).each(&lanes(), stream, Got::is_bad_gateway);
             // It is for the operator to mend.
-            let is_told =
-                |line: &str| line.contains("an upstream gave no answer") && line.contains(r#""level":"ERROR""#);
+            let is_told = |line: &str| line.contains("upstream request failed") && line.contains(r#""level":"ERROR""#);
             await_that("it is logged as an error, each time", || {
                 let log = scene.house.gateway.log.lock().unwrap();
                 log.lines().filter(|line| is_told(line)).count() == lanes().len()
@@ -299,6 +329,7 @@ fn p07_u16_the_operators_key_is_wrong() {
     }
 }
 
+/// A request that fails with 500, 502, 503 or 529 is retried once, and succeeds if the retry does.
 #[test]
 fn u17_a_server_that_failed_is_asked_once_more() {
     for name in ["flaky-500", "flaky-502", "flaky-503", "flaky-529"] {
@@ -311,6 +342,7 @@ fn u17_a_server_that_failed_is_asked_once_more() {
     }
 }
 
+/// A request whose only retry fails too is answered with the error.
 #[test]
 fn u17_it_is_asked_once_more_alone() {
     let cases = [
@@ -335,6 +367,7 @@ fn u17_it_is_asked_once_more_alone() {
     }
 }
 
+/// A malformed or oversized upstream response head is answered with 502.
 #[test]
 fn u18_heads_that_are_none() {
     for name in ["garbage-head", "huge-head", "many-headers"] {
@@ -343,23 +376,26 @@ fn u18_heads_that_are_none() {
     }
 }
 
+/// Unknown headers, early hints and HTTP/1.0 responses of an upstream are accepted.
 #[test]
 fn u18_unusual_heads() {
-    // That no header of the upstream's goes on is looked at in every answer.
+    // Every response is checked for headers of the upstream.
     for name in ["private-headers", "early-hints", "http-10"] {
         streams(name, Got::is_whole);
         plainly(name, Got::is_whole);
     }
 }
 
+/// A stream is complete at its terminal event, even if the upstream leaves the connection open, which is closed then.
 #[test]
 fn u20_the_end_is_the_end() {
-    // The connection stays open; nobody waits for its end.
+    // The connection stays open, and nothing waits for its end.
     let scene = Scene::named("hold-after-end", PATIENT).each(&lanes(), true, Got::is_whole);
     scene.all_closed();
     scene.end();
 }
 
+/// A slow stream may continue until the request deadline, which ends it with a timeout.
 #[test]
 fn u21_a_drip_may_go_on_until_the_deadline() {
     streams("drip-20", Got::is_whole);
@@ -370,6 +406,7 @@ fn u21_a_drip_may_go_on_until_the_deadline() {
     scene.end();
 }
 
+/// A plain reply that is incomplete at the request deadline is answered with 504.
 #[test]
 fn u21_a_plain_reply_has_a_deadline_too() {
     let play = |request: &Request| honest::answer(request).cut_at(20, Cut::Hold);
@@ -378,9 +415,10 @@ fn u21_a_plain_reply_has_a_deadline_too() {
     scene.end();
 }
 
+/// Each client gets the response to its own request, even while other clients disconnect in the middle of theirs.
 #[test]
 fn u22_an_answer_goes_to_who_asked() {
-    // Every other client leaves, each at another place of the answer; those who stay get what they asked for.
+    // Every other client disconnects, each at a different position of the reply; the others get complete replies.
     let scene = Scene::playing(honest::answer, "", PATIENT);
     for turn in 0..60 {
         for lane in text_lanes() {
@@ -395,7 +433,7 @@ fn u22_an_answer_goes_to_who_asked() {
     scene.end();
 }
 
-/// Every protocol of clients before upstreams of an address at which nobody answers.
+/// Tests every client protocol with upstreams at an address that accepts no connections.
 fn unreachable(address: SocketAddr, check: impl Fn(&Got) + Sync) {
     let base_url = format!("http://{address}/v1");
     at_once([true, false], |stream| {

@@ -1,4 +1,4 @@
-//! C: clients that leave, and clients that do not read.
+//! C: clients that disconnect, and clients that do not read.
 
 use std::net::Shutdown;
 use std::sync::atomic::Ordering;
@@ -9,6 +9,7 @@ use crate::client;
 use crate::scene::{PATIENT, Scene, assert_closed, lanes, request, text_lanes};
 use crate::server::await_that;
 
+/// The upstream connection is closed when the client disconnects before the response head.
 #[test]
 fn c01_gone_before_the_head() {
     for (stream, how) in [(true, Shutdown::Both), (false, Shutdown::Both), (true, Shutdown::Write)] {
@@ -25,9 +26,10 @@ fn c01_gone_before_the_head() {
     }
 }
 
+/// The upstream connection is closed when the client disconnects in the middle of a stream.
 #[test]
 fn c01_gone_in_the_middle() {
-    // All but the end: before the last event, and within it.
+    // All but the end: truncated before the last event, and within it.
     let plays: [fn(&Request) -> Play; 2] = [
         |request| {
             let play = honest::answer(request);
@@ -57,6 +59,7 @@ fn c01_gone_in_the_middle() {
     }
 }
 
+/// The upstream connection is closed when the client disconnects while a plain reply is received.
 #[test]
 fn c01_gone_while_a_whole_reply_comes() {
     let scene = Scene::playing(|request| honest::answer(request).cut_at(20, Cut::Hold), "", PATIENT);
@@ -69,6 +72,7 @@ fn c01_gone_while_a_whole_reply_comes() {
     scene.end();
 }
 
+/// The upstream connection is closed when the client resets its connection with unread data.
 #[test]
 fn c01_reset_with_bytes_unread() {
     let scene = Scene::named("endless-deltas", PATIENT);
@@ -76,16 +80,18 @@ fn c01_reset_with_bytes_unread() {
         let mut connection = scene.open(lane, true);
         assert_eq!(connection.head().0, 200, "{lane:?}");
         assert!(connection.chunk().is_some());
-        // Closing with bytes unread is a reset.
+        // Closing a socket with unread bytes sends a reset.
         drop(connection);
         assert_closed(&scene.simulator, number);
     }
-    // The same event for ever has the same number each time, at which the relay of Responses may end before.
+    // An event that is repeated forever has the same sequence number each time, so that the relay of Responses may
+    // end earlier.
     let gone = || scene.house.sum_of("sluicegate_streams_ended_total{", "outcome=\"client_gone\"");
     await_that("they are gone", || gone() >= (text_lanes().len() - 1) as f64);
     scene.end();
 }
 
+/// A client that disconnects after the end of its stream is counted once.
 #[test]
 fn c01_gone_after_the_end() {
     let scene = Scene::playing(honest::answer, "", PATIENT);
@@ -99,6 +105,7 @@ fn c01_gone_after_the_end() {
     scene.end();
 }
 
+/// A half-closed client is treated as disconnected, and the upstream connection is closed.
 #[test]
 fn c02_half_closed_clients_are_gone() {
     let scene = Scene::named("delay-60000", PATIENT);
@@ -111,6 +118,7 @@ fn c02_half_closed_clients_are_gone() {
     scene.end();
 }
 
+/// A client that does not read is reset after the write timeout, and its upstream connection is closed.
 #[test]
 fn c03_u19_a_client_that_does_not_read_is_given_up() {
     let scenario = scenario::named("endless-deltas").unwrap();
@@ -126,7 +134,7 @@ fn c03_u19_a_client_that_does_not_read_is_given_up() {
     scene.all_closed();
     let all = open.len() as f64;
     await_that("the streams have ended", || scene.house.sum("sluicegate_streams_ended_total{") == all);
-    // The same event for ever has the same number each time, at which the relay of Responses ends.
+    // An event that is repeated forever has the same sequence number each time, at which the relay of Responses ends.
     open.retain(|(lane, _)| (lane.client, lane.upstream) != (Protocol::Responses, Protocol::Responses));
     assert_eq!((of("slow_reader"), open.len()), (all - 1.0, 8));
     for (lane, mut connection) in open {
@@ -135,6 +143,7 @@ fn c03_u19_a_client_that_does_not_read_is_given_up() {
     scene.end();
 }
 
+/// When many clients disconnect at once, all upstream connections are closed and all permits are returned.
 #[test]
 fn c04_many_clients_vanish_at_once() {
     let scene = Scene::named("endless-deltas", PATIENT);
@@ -157,7 +166,7 @@ fn c04_many_clients_vanish_at_once() {
     scene.end();
 }
 
-/// A client that goes in its upload gives back the memory that its body held, and nobody is asked.
+/// A client that disconnects during its upload releases the memory of its body, and no upstream request is sent.
 #[test]
 fn c05_gone_in_the_upload() {
     let limits = "json_body = \"1MiB\"\nedit_body = \"1MiB\"\nbody_memory = \"1MiB\"";
@@ -174,12 +183,13 @@ fn c05_gone_in_the_upload() {
             response.status == 200
         });
     }
-    assert_eq!(scene.simulator.requests().len(), 3, "nobody asked for those who went");
+    assert_eq!(scene.simulator.requests().len(), 3, "no upstream request was sent for disconnected clients");
 }
 
+/// A client that disconnects at the very end of its stream has exactly one outcome.
 #[test]
 fn c06_gone_at_the_very_end() {
-    // The outcome is one of two, and only one of them: the sum is counted.
+    // The outcome is exactly one of two: their sum is counted.
     let scene = Scene::playing(honest::answer, "", PATIENT);
     let lanes = text_lanes();
     for turn in 0..8 {

@@ -1,4 +1,4 @@
-//! U8 anywhere: an honest stream is reset behind each of its bytes, or behind every fourth of them.
+//! U8 at all offsets: a valid stream is reset after each of its bytes, or after every fourth of them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,28 +11,28 @@ use crate::house::{self, House, PROTOCOLS, Plan, TEXT, word};
 use crate::question::ask;
 use crate::scene::{Got, Lane, honest_text};
 
-/// A stream that is reset anywhere fails, and the next one is served as if nothing had been.
+/// A stream that is reset after any byte fails, and the next one is served normally.
 #[test]
 fn u08_a_reset_behind_every_fourth_byte() {
     resets((first()..).step_by(APART));
 }
 
-/// The same at all bytes, which takes a minute of the processor: `cargo xtask ci --tier long --only cuts` runs it.
+/// The same for all bytes, which takes a minute of CPU time: `cargo xtask ci --tier long --only cuts` runs it.
 #[test]
 #[ignore = "the long tier resets behind every byte"]
 fn a_reset_behind_each_byte() {
     resets(0..);
 }
 
-/// Where the sample begins, which differs between the trees that are tested.
+/// The first offset of the sample, which differs between the trees that are tested.
 fn first() -> usize {
     let seed = std::env::var("SLUICEGATE_TEST_SEED").map_or(0, |seed| seed.parse::<u64>().unwrap());
     (seed % APART as u64) as usize
 }
 
-/// Resets streams of each protocol behind so many of their bytes.
+/// Resets streams of each protocol after so many of their bytes.
 fn resets(behind: impl Iterator<Item = usize> + Clone + Send) {
-    // To clients of the same protocol, and to those of the others by turns.
+    // To clients of the same protocol, and in turn to those of the others.
     let others = |upstream| TEXT.into_iter().filter(|client| *client != upstream).collect();
     let relayed = PROTOCOLS.map(|upstream| Street::new("relayed", upstream, vec![upstream]));
     let translated = TEXT.map(|upstream| Street::new("translated", upstream, others(upstream)));
@@ -54,25 +54,25 @@ fn resets(behind: impl Iterator<Item = usize> + Clone + Send) {
     assert_eq!(house.gateway.metric("sluicegate_panics_total"), 0.0);
 }
 
-/// An upstream that resets its streams where it is told to, and its clients.
+/// An upstream that resets its streams at a chosen offset, and its clients.
 struct Street {
     name: String,
     upstream: Protocol,
     clients: Vec<Protocol>,
     simulator: Simulator,
     state: Arc<State>,
-    /// What the upstream says when it is let.
+    /// The upstream's complete stream.
     whole: String,
 }
 
-/// What the upstream and the test tell each other.
+/// State that the upstream and the test share.
 #[derive(Default)]
 struct State {
-    /// Behind how many bytes it resets.
+    /// The number of bytes after which it resets.
     cut: AtomicUsize,
-    /// How many bytes of the last stream there are.
+    /// The length of the last stream in bytes.
     length: AtomicUsize,
-    /// How many of them the answer needs to be whole.
+    /// The number of bytes after which the reply is complete.
     needed: AtomicUsize,
 }
 
@@ -85,7 +85,7 @@ impl Street {
         Self { name: format!("{name}-{}", word(upstream)), upstream, clients, simulator, state, whole }
     }
 
-    /// Resets behind so many bytes, as long as there are more.
+    /// Resets the stream at each of these offsets, up to its length.
     fn walk(&self, house: &House, behind: impl Iterator<Item = usize>) {
         let mut connection = Connection::open(house.address());
         self.is_served(&mut connection);
@@ -98,14 +98,14 @@ impl Street {
             } else {
                 is_whole_or_fails(&got);
             }
-            // It also keeps the breaker closed.
+            // A complete stream now and then also keeps the circuit breaker closed.
             if number % 4 == 3 {
                 self.is_served(&mut connection);
             }
         }
     }
 
-    /// The next one is served as if nothing had been.
+    /// The next stream is served normally.
     fn is_served(&self, connection: &mut Connection) {
         self.state.cut.store(usize::MAX, Ordering::Relaxed);
         self.ask(connection, self.clients[0]).is_whole();
@@ -122,7 +122,7 @@ impl State {
     fn play(&self, request: &Request) -> Play {
         let play = honest::answer(request);
         let body = String::from_utf8(play.body_bytes()).unwrap();
-        // Chat is whole once it has said why it ends: what follows may be missing.
+        // A Chat reply is complete once it has its finish reason: the rest may be missing.
         let needed = match body.find("\"finish_reason\":\"") {
             Some(finish) => finish + body[finish..].find("\n\n").unwrap() + 2,
             None => body.len(),
@@ -137,5 +137,5 @@ impl State {
 }
 
 const ASKED: &str = "Hi";
-/// So many bytes lie between two resets of the sample.
+/// The distance of two offsets of the sample.
 const APART: usize = 4;

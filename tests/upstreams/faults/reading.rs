@@ -1,4 +1,4 @@
-//! S: what may be wrong with the events of an upstream.
+//! S: invalid or unusual events of an upstream.
 
 use simulator::{Protocol, scenario};
 
@@ -8,6 +8,7 @@ use crate::scene::{Got, HASTY, Lane, PATIENT, Scene, lanes, streams, text_lanes}
 use crate::stream::End;
 use crate::told;
 
+/// A stream is parsed the same in pieces of any size.
 #[test]
 fn s01_pieces_do_not_matter() {
     for name in ["byte-by-byte", "chunked-7", "at-once"] {
@@ -15,6 +16,7 @@ fn s01_pieces_do_not_matter() {
     }
 }
 
+/// All line endings, a byte order mark, comments, unknown fields and multi-line data are parsed.
 #[test]
 fn s02_every_form_of_an_event_is_read() {
     for name in ["sse-crlf", "sse-cr", "sse-bom", "sse-comments", "sse-fields", "sse-no-space", "sse-multi-line"] {
@@ -22,15 +24,17 @@ fn s02_every_form_of_an_event_is_read() {
     }
 }
 
+/// A last event without its blank line is ignored, so that the stream is truncated.
 #[test]
 fn s03_an_event_without_its_blank_line_is_none() {
     streams("missing-blank-line", |got| match got.lane.upstream {
-        // What is missing is [DONE], after all was said.
+        // Only [DONE] is missing, after a complete reply.
         Protocol::Chat => got.is_whole(),
         _ => got.fails(),
     });
 }
 
+/// An endless line is answered with 502, and the upstream connection is closed.
 #[test]
 fn s04_a_line_without_end_is_given_up() {
     let scene = Scene::named("endless-line", PATIENT).each(&lanes(), true, Got::is_bad_gateway);
@@ -38,6 +42,7 @@ fn s04_a_line_without_end_is_given_up() {
     scene.end();
 }
 
+/// An event over the size limit is a failure.
 #[test]
 fn s04_an_event_that_is_too_large_is_a_failure() {
     streams("huge-event-6000", |got| match got.lane.upstream {
@@ -47,24 +52,26 @@ fn s04_an_event_that_is_too_large_is_a_failure() {
     });
 }
 
+/// Malformed events are failures.
 #[test]
 fn s05_malformed_events_are_failures() {
     for name in ["malformed-event", "not-an-object", "wrong-type"] {
         streams(name, Got::fails_at_once_or_later);
     }
     streams("missing-delta", |got| match got.lane.upstream {
-        // Servers that look over what they serve send chunks without one.
+        // Servers that moderate what they serve send chunks without one.
         Protocol::Chat => _ = told::stream(got.lane.client, &got.response).reply(),
         _ => got.fails_at_once_or_later(),
     });
 }
 
+/// Unknown events are relayed or ignored, and the stream is complete.
 #[test]
 fn s06_unknown_events_are_no_harm() {
     streams("unknown-event", |got| {
         let Lane { client, upstream } = got.lane;
         if client == upstream && client != Protocol::Chat {
-            // It goes on as it came, and is none of the grammar.
+            // It is relayed unchanged, and is outside of the grammar.
             assert!(got.response.text().contains("\"note\":\"unknown\""), "{}", got.response.text());
         }
         if (client, upstream) != (Protocol::Responses, Protocol::Responses) {
@@ -73,6 +80,7 @@ fn s06_unknown_events_are_no_harm() {
     });
 }
 
+/// Common deviations of Chat servers are accepted with the `repair` setting.
 #[test]
 fn s06_common_dialects_of_chat_are_read() {
     for name in ["vllm", "filtered"] {
@@ -82,6 +90,7 @@ fn s06_common_dialects_of_chat_are_read() {
     }
 }
 
+/// Data after the terminal event is not forwarded.
 #[test]
 fn s07_nothing_comes_after_the_end() {
     for name in ["after-end", "two-ends", "done-after-end"] {
@@ -89,18 +98,21 @@ fn s07_nothing_comes_after_the_end() {
     }
 }
 
+/// A delta after the finish of the reply is a failure when relayed, and is dropped when translated.
 #[test]
 fn s07_a_delta_after_the_finish_is_not_told_as_success() {
-    // The answer said that it is whole, and goes on; its end is still to come.
+    // The stream continues after the event that completes the reply; its end is still to come.
     streams("delta-after-finish", |got| match got.lane {
-        // All three previews went on as they came, and then the first one again.
+        // All three previews were relayed, and then the first one again.
         Lane { upstream: Protocol::Images, .. } => got.fails_after(3),
         Lane { client, upstream } if client == upstream => got.fails(),
-        // In other words the answer is what was said up to its finish.
+        // When translated, the reply is what was sent up to its finish.
         _ => got.is_whole(),
     });
 }
 
+/// Missing usage is accepted, and repeated usage is a failure only where the grammar of the relayed protocol forbids
+/// it.
 #[test]
 fn s08_usage_is_relayed_as_it_is() {
     streams("usage-missing", Got::is_whole);
@@ -110,11 +122,13 @@ fn s08_usage_is_relayed_as_it_is() {
     });
 }
 
+/// A stream without events is answered with 502.
 #[test]
 fn s09_a_stream_without_events_is_a_bad_gateway() {
     streams("empty-stream", Got::is_bad_gateway);
 }
 
+/// Comments do not count as events: endless comments end with a timeout, 504.
 #[test]
 fn s10_comments_are_no_events() {
     let scene = Scene::named("endless-comments-10", HASTY).each(&lanes(), true, Got::is_late);
@@ -122,6 +136,7 @@ fn s10_comments_are_no_events() {
     scene.end();
 }
 
+/// Events without data do not count as events: an endless number of them ends with a timeout, 504.
 #[test]
 fn s10_events_without_data_are_none() {
     let scene = Scene::named("endless-empty-data-10", HASTY).each(&lanes(), true, Got::is_late);
@@ -129,11 +144,13 @@ fn s10_events_without_data_are_none() {
     scene.end();
 }
 
+/// Invalid UTF-8 in a stream is a failure.
 #[test]
 fn s11_what_is_no_utf8_is_a_failure() {
     streams("invalid-utf8", Got::fails_at_once_or_later);
 }
 
+/// Text that looks like event stream framing stays within its event.
 #[test]
 fn s12_a_text_cannot_break_out_of_its_event() {
     let text =
@@ -146,6 +163,7 @@ fn s12_a_text_cannot_break_out_of_its_event() {
     scene.end();
 }
 
+/// An event's type is taken from its data, and the event name is corrected to match it.
 #[test]
 fn s13_the_data_says_what_an_event_is() {
     streams("event-name-lies", |got| {
@@ -154,6 +172,7 @@ fn s13_the_data_says_what_an_event_is() {
     });
 }
 
+/// A compressed upstream response is answered with 502.
 #[test]
 fn s14_a_compressed_answer_is_a_bad_gateway() {
     let scene = Scene::named("gzip", PATIENT);
@@ -162,23 +181,24 @@ fn s14_a_compressed_answer_is_a_bad_gateway() {
     scene.each(&lanes(), false, Got::is_bad_gateway).end();
 }
 
+/// A huge index is a failure, and no memory is allocated for it.
 #[test]
 fn s15_a_huge_index_takes_no_memory() {
     streams("huge-index", |got| match got.lane {
-        // The number of a preview says nothing but its order: it is the next one that comes too late.
+        // The index of a preview is only used for the order: the next one is out of order.
         Lane { upstream: Protocol::Images, .. } => got.fails_after(1),
-        // Relayed, what came before the first delta has gone out.
+        // When relayed, the events before the first delta have been sent.
         Lane { client: Protocol::Responses, upstream: Protocol::Responses } => got.fails_after(4),
         Lane { client: Protocol::Chat, upstream: Protocol::Chat } => got.fails_after(1),
         Lane { client: Protocol::Messages, upstream: Protocol::Messages } => got.fails_after(3),
-        // In other words nothing was said yet.
+        // When translated, nothing has been sent yet.
         _ => got.is_bad_gateway(),
     });
 }
 
 #[test]
 fn every_fault_leaves_exactly_one_end() {
-    // Whatever is played: a stream ends once and by its grammar, or there is an error of the closed list.
+    // In every scenario a stream ends once and by its grammar, or there is an error of the closed list.
     let ends = |name: &str| WITHOUT_END.iter().all(|beginning| !name.starts_with(beginning));
     let names: Vec<_> = scenario::all().iter().map(scenario::Scenario::name).filter(|name| ends(name)).collect();
     at_once(names.chunks(names.len().div_ceil(4)), |names| {
@@ -200,5 +220,5 @@ fn ends_once(name: &str, got: &Got) {
     }
 }
 
-/// Scenarios that come to an end by a time-out alone; they have tests of their own.
+/// Scenarios that end by a timeout only; they have separate tests.
 const WITHOUT_END: [&str; 4] = ["endless", "stall", "hold", "drip"];

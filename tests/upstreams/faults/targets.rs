@@ -1,4 +1,4 @@
-//! Several upstreams of a model: which of them is asked, and when the next one is.
+//! Models with several upstream targets: their order, retries, fallbacks and the circuit breaker.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ fn targets_are_asked_in_order() {
                 let (first, second) = (play(fault), Simulator::honest().unwrap());
                 let scene = two(&first, second, "", PATIENT);
                 scene.ask(lane, stream).is_whole();
-                assert_eq!(scene.simulator.requests().len(), 1, "{fault}: the second was asked");
+                assert_eq!(scene.simulator.requests().len(), 1, "{fault}: the second got a request");
                 assert!(!first.requests().is_empty());
                 scene.end();
             }
@@ -53,7 +53,7 @@ fn what_one_protocol_has_no_words_for_goes_to_the_next_target() {
         .model("chat", Protocol::Chat, targets)
         .model("told", Protocol::Chat, r#"[{ upstream = "messages" }, { upstream = "chat" }]"#)
         .start();
-    // A call of a custom tool has no neutral word at all, the likeliness of tokens none in Messages.
+    // A call of a custom tool cannot be expressed in the neutral event model, log probabilities cannot in Messages.
     let call = json!({"id": "c", "type": "custom", "custom": {"name": "f", "input": "x"}});
     let called = json!([
         {"role": "user", "content": "Hello."},
@@ -68,7 +68,7 @@ fn what_one_protocol_has_no_words_for_goes_to_the_next_target() {
         assert_eq!(response.status, 200, "{}", response.text());
     }
     assert_eq!((first.requests().len(), second.requests().len()), (0, 2));
-    assert_eq!(house.sum("sluicegate_upstream_failures_total"), 0.0, "nobody was asked in vain");
+    assert_eq!(house.sum("sluicegate_upstream_failures_total"), 0.0, "no upstream request failed");
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn all_fail_and_the_last_is_told() {
 
 #[test]
 fn keep_alives_do_not_end_the_failover() {
-    // The stream is open after a silence; then the first target fails, and the second one answers.
+    // The stream starts after a silence; then the first target fails, and the second one answers.
     at_once([RELAY, ACROSS], |lane| {
         let (first, second) = (play("stall-head"), Simulator::honest().unwrap());
         let scene = two(&first, second, "keep_alive = \"50ms\"", HASTY);
@@ -150,7 +150,7 @@ fn weights_share_the_requests() {
     for request in scene.simulator.requests() {
         *counts.entry(request.model()).or_default() += 1;
     }
-    // A fair draw is outside of these bounds once in many millions.
+    // A fair draw is outside of these bounds once in many millions of runs.
     assert!(counts["often"] > 140 && counts.get("seldom").is_some_and(|count| *count > 0), "{counts:?}");
     assert_eq!(counts.get("never"), None, "{counts:?}");
     scene.end();
@@ -172,7 +172,7 @@ fn the_fallback_url_is_asked_when_the_first_fails() {
 
 #[test]
 fn a_retry_waits_as_it_is_told_but_not_for_long() {
-    // A second is waited, a longer time is left to the client.
+    // A delay of a second is waited for, a longer one is passed on to the client.
     let answer = |seconds: u32| {
         move |request: &Request| match request.number {
             0 => scenario::named(&format!("status-503-retry-{seconds}")).unwrap().play(request),
@@ -181,8 +181,8 @@ fn a_retry_waits_as_it_is_told_but_not_for_long() {
     };
     let scene = Scene::playing(answer(1), "", PATIENT);
     scene.ask(RELAY, true).is_whole();
-    let asked: Vec<_> = scene.simulator.requests().iter().map(|request| request.at).collect();
-    assert!((asked[1] - asked[0]).as_millis() >= 1_000);
+    let times: Vec<_> = scene.simulator.requests().iter().map(|request| request.at).collect();
+    assert!((times[1] - times[0]).as_millis() >= 1_000);
     scene.end();
     let scene = Scene::playing(answer(20), "", PATIENT);
     let got = scene.ask(RELAY, true);
@@ -198,13 +198,13 @@ fn an_upstream_that_fails_again_and_again_is_left_alone() {
     for _ in 0..5 {
         scene.ask(RELAY, true).is_bad_gateway();
     }
-    let asked = scene.simulator.requests().len();
+    let before = scene.simulator.requests().len();
     for stream in [true, false] {
         let got = scene.ask(RELAY, stream);
         got.is_refused(ErrorKind::Unavailable, "service_unavailable");
         assert_eq!(got.response.header("retry-after"), Some("2"));
     }
-    assert_eq!(scene.simulator.requests().len(), asked, "nobody asks it");
+    assert_eq!(scene.simulator.requests().len(), before, "no request is sent to it");
     scene.end();
 }
 
@@ -221,11 +221,11 @@ fn one_that_is_left_alone_does_not_hold_up_the_next() {
 
 #[test]
 fn a_client_that_leaves_ends_the_search() {
-    // It leaves while the first target is asked: the second one never is.
+    // The client disconnects during the request to the first target: no request is sent to the second.
     let first = play("stall-head");
     let scene = two(&first, Simulator::honest().unwrap(), "", PATIENT);
     let connection = scene.open(RELAY, true);
-    await_that("the first is asked", || first.requests().len() == 1);
+    await_that("the first gets a request", || first.requests().len() == 1);
     drop(connection);
     assert_closed(&first, 0);
     scene.house.gateway.await_quiet();
@@ -238,8 +238,8 @@ fn each_target_is_asked_for_its_own_name_of_the_model() {
     let (first, second) = (play("close-before-head"), Simulator::honest().unwrap());
     let scene = two(&first, second, "", PATIENT);
     let got = scene.ask(RELAY, false);
-    let told: Value = serde_json::from_str(got.response.text()).unwrap();
-    assert_eq!(told["model"], "chat", "the client sees the name that it used");
+    let reply: Value = serde_json::from_str(got.response.text()).unwrap();
+    assert_eq!(reply["model"], "chat", "the client sees the name that it used");
     assert_eq!((first.requests()[0].model(), scene.simulator.requests()[0].model()), ("one".into(), "two".into()));
     scene.end();
 }

@@ -1,4 +1,4 @@
-//! `tests/FAULTS.md`, as the repository says it.
+//! Writes `tests/FAULTS.md`.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use super::rows::{self, Row, SECTIONS, Section};
 use super::{Faults, Proof, REASONS};
 
 impl Faults {
-    /// The whole page.
+    /// The complete page.
     pub(super) fn page(&self) -> String {
         let mut page = OPENING.replace("{REASONS}", REASONS);
         page += &self.counts();
@@ -19,7 +19,7 @@ impl Faults {
         page
     }
 
-    /// How many rows are shown, for the head of the page.
+    /// The number of rows that are shown, for the top of the page.
     fn counts(&self) -> String {
         let rows: Vec<_> = rows::all().filter(|row| self.has_tests(*row)).collect();
         let count = |proof| rows.iter().filter(|row| self.proof(**row) == proof).count();
@@ -33,7 +33,7 @@ impl Faults {
         )
     }
 
-    /// A line of a table. Where there are several tests, theirs and what they expect stand in the same order.
+    /// A row of a table. If there are several tests, their names and their expectations are in the same order.
     fn line(&self, row: Row, fault: &str) -> String {
         let expected: Vec<_> = self.showing(row).map(|shown| escaped(&shown.expected)).collect();
         let tests: Vec<_> = self.showing(row).map(|shown| format!("`{shown}`")).collect();
@@ -66,12 +66,12 @@ fn escaped(text: &str) -> String {
 const OPENING: &str = "\
 # Faults
 
-What may go wrong, what is owed then, and the tests that show it.
+Faults, the expected behaviour, and the tests that show it.
 
-`cargo xtask faults` writes this page from the names of tests, `h01_…` for H1, from their first sentences, from
-`{REASONS}` and from `tests/MUTATIONS.md`. `cargo xtask ci` fails unless every test named here passed in
-its run, and every row has a test or a reason. That a test passes shows little: `passes` by itself means that a fault was
-planted in the product which violates the row, and that a test of the row failed then.
+`cargo xtask faults` writes this page from the names of tests (`h01_…` for H1), the first sentences of their
+documentation, `{REASONS}` and `tests/MUTATIONS.md`. `cargo xtask ci` fails unless every test named here
+passed in its run, and every row has a test or a reason. A passing test alone proves little: `passes` means that a
+fault which violates the row was planted in the product, and that a test of the row failed then.
 ";
 
 const HEAD: &str = "| row | fault | expected | shown by | result |\n|---|---|---|---|---|\n";

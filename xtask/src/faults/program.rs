@@ -1,11 +1,11 @@
-//! The arguments of `cargo test` that run the tests of some rows and nothing else.
+//! The arguments of `cargo test` that run exactly the tests of some rows.
 
 use std::collections::BTreeMap;
 
 use super::scan::Shown;
 
-/// The arguments that run the tests of `rows` in one program. Where several have some, it is the one with the shortest
-/// build: that of the package to which the source `near` belongs, and last one with the embedded model.
+/// The arguments that run the tests of `rows` in one program. If several programs have some, it is the one with the
+/// shortest build: that of the package with the source file `near` comes first, and one with the embedded model last.
 pub(super) fn arguments(shown: &[Shown], rows: &[String], near: &str) -> Option<String> {
     let mut programs = BTreeMap::<String, Vec<&Shown>>::new();
     for shown in shown.iter().filter(|shown| rows.iter().any(|row| shown.shows(row))) {
@@ -19,7 +19,7 @@ pub(super) fn arguments(shown: &[Shown], rows: &[String], near: &str) -> Option<
     Some(format!("{program} -- {}", names.join(" ")))
 }
 
-/// The test program in which a source is.
+/// The test program that contains a source file.
 fn program(file: &str) -> Option<String> {
     match *file.split('/').collect::<Vec<_>>() {
         ["tests", EMBEDDED, ..] => Some(format!("-p sluicegate-server --test {EMBEDDED}")),
@@ -37,7 +37,7 @@ fn package(file: &str) -> Option<&str> {
     file.strip_prefix("crates/")?.split('/').next()
 }
 
-/// The program whose tests ask the embedded model.
+/// The program whose tests use the embedded model.
 const EMBEDDED: &str = "black_box";
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Finding the tests that show rows, in the text of a source file.
+//! Finds the tests that show rows in the text of a source file.
 
 use std::fmt;
 
@@ -10,20 +10,20 @@ pub(super) struct Shown {
     pub(super) rows: Vec<Row>,
     /// The file, from the root of the repository.
     pub(super) file: String,
-    /// The function.
+    /// The name of the function.
     pub(super) name: String,
-    /// What is owed, in a sentence.
+    /// The expected behaviour, in a sentence.
     pub(super) expected: String,
 }
 
 impl Shown {
-    /// Whether it shows this row: `H13`.
+    /// Returns true if it shows this row: `H13`.
     pub(super) fn shows(&self, row: &str) -> bool {
         self.rows.iter().any(|shown| shown.to_string() == row)
     }
 }
 
-/// Where it stands: `tests/faults/framing.rs::h13_…`.
+/// The place of the test: `tests/faults/framing.rs::h13_…`.
 impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}::{}", self.file, self.name)
@@ -49,17 +49,17 @@ pub(super) fn tests(file: &str, text: &str) -> Vec<Shown> {
     found
 }
 
-/// What stands above a function.
+/// The documentation and attributes above a function.
 #[derive(Default)]
 struct Above {
     doc: Vec<String>,
     is_test: bool,
-    /// How many brackets of an attribute are still open.
+    /// The number of brackets of an attribute that are still open.
     open: usize,
 }
 
 impl Above {
-    /// Takes a line in, unless it is something else.
+    /// Consumes a line of documentation or attributes; returns false for any other line.
     fn take(&mut self, line: &str) -> bool {
         if self.open > 0 || line.starts_with("#[") {
             self.is_test |= line.starts_with("#[test]") || line.starts_with("#[tokio::test");
@@ -80,14 +80,14 @@ impl Above {
     }
 }
 
-/// The name of the function that begins in this line.
+/// The name of the function that begins on this line.
 fn function(line: &str) -> Option<&str> {
     let line = line.strip_prefix("pub ").unwrap_or(line);
     let line = line.strip_prefix("async ").unwrap_or(line);
     line.strip_prefix("fn ")?.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next()
 }
 
-/// `half_closed_clients_are_gone` as a sentence.
+/// Turns `half_closed_clients_are_gone` into a sentence.
 fn in_words(name: &str) -> String {
     let mut letters = name.chars();
     let first = letters.next().map(|letter| letter.to_ascii_uppercase());

@@ -1,4 +1,4 @@
-//! `fuzz/LOG.md`: how much every target has been fuzzed, over all runs.
+//! `fuzz/LOG.md`: the total fuzzing time of every target over all runs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use crate::{Outcome, workspace};
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Log(BTreeMap<String, Entry>);
 
-/// A row: what adds up over runs, and what the last one said.
+/// A row: totals over all runs, and the results of the last one.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 struct Entry {
     seconds: u64,
@@ -22,7 +22,7 @@ struct Entry {
 }
 
 impl Log {
-    /// The log as it is; empty where there is none.
+    /// Reads the log; it is empty if there is none.
     pub(super) fn read() -> Self {
         Self::parse(&fs::read_to_string(path()).unwrap_or_default())
     }
@@ -37,7 +37,7 @@ impl Log {
         entry.findings += u64::from(stats.crashed);
     }
 
-    /// Writes it, with a row for each of `targets`.
+    /// Writes the log, with a row for each of `targets`.
     pub(super) fn write(&self, targets: &[String]) -> Outcome {
         fs::write(path(), self.text(targets)).map_err(|error| format!("{}: {error}", path().display()))
     }
@@ -78,9 +78,9 @@ fn path() -> PathBuf {
 const OPENING: &str = "\
 # Fuzzing
 
-What `cargo xtask fuzz --minutes N --log` has done so far. Minutes of the processor, executions and findings add up over
-all runs; edges (of the target's code that the inputs reach) and corpus are those of the last one. The input of a finding
-is committed to `fuzz/corpus`, where every run takes it again, as `cargo xtask ci` does.
+The totals of `cargo xtask fuzz --minutes N --log`. CPU minutes, executions and findings add up over all runs; edges (of
+the target's code that the inputs reach) and corpus are those of the last one. The input of a finding is committed to
+`fuzz/corpus`, from where every fuzz run and `cargo xtask ci` run it again.
 
 | target | CPU minutes | executions | edges | corpus | findings |
 |---|---|---|---|---|---|

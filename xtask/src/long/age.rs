@@ -1,10 +1,10 @@
-//! Whether the result of a part is recent enough: how many commits have changed its area since.
+//! Decides whether the result of a part is recent enough, by the number of commits that have changed its area since.
 
 use super::page::Row;
 use super::parts::Part;
 use crate::{Outcome, process};
 
-/// What is wrong with the row of a part, in one sentence.
+/// The problem of a part's row, in one sentence.
 pub(super) fn problem(part: &Part, row: Option<&Row>) -> Outcome<Option<String>> {
     let Some(row) = row else { return Ok(Some(format!("'{}' has no row: {}", part.name, advice(part)))) };
     if row.result.starts_with("FAILED") {
@@ -13,11 +13,11 @@ pub(super) fn problem(part: &Part, row: Option<&Row>) -> Outcome<Option<String>>
     Ok(judge(part, row, changes(&log(&row.commit)?, part.area)))
 }
 
-/// Whether so many commits in its area are too many for a row.
+/// Returns the problem if a row is too old for this number of commits in its area.
 fn judge(part: &Part, row: &Row, commits: usize) -> Option<String> {
     (commits > part.most).then(|| {
         format!(
-            "'{}' last ran on {}, and {commits} commits have changed what it holds since ({} are allowed): {}",
+            "'{}' last ran on {}, and {commits} commits have changed its area since ({} are allowed): {}",
             part.name,
             row.commit,
             part.most,
@@ -35,11 +35,12 @@ fn log(commit: &str) -> Outcome<String> {
     let range = format!("{commit}..HEAD");
     let mut log = process::git(&["log", "--no-merges", "-M100%", "--name-status", "--format=commit %h", &range]);
     process::output(&mut log).map_err(|error| {
-        format!("{error}: the commit {commit} of tests/LONG.md is not in this history, which may be cut short")
+        format!("{error}: the commit {commit} of tests/LONG.md is not in this history, which may be shallow")
     })
 }
 
-/// How many commits of a log have changed something below `area`. A file that was moved as it was has not changed.
+/// The number of commits of a log that have changed something below `area`. A file that was only moved does not
+/// count.
 fn changes(log: &str, area: &[&str]) -> usize {
     let (mut count, mut counted) = (0, true);
     for line in log.lines() {
@@ -53,7 +54,7 @@ fn changes(log: &str, area: &[&str]) -> usize {
     count
 }
 
-/// Whether a line such as `M<tab>crates/sse/src/lib.rs` is a change below `area`.
+/// Returns true if a line such as `M<tab>crates/sse/src/lib.rs` is a change below `area`.
 fn touches(line: &str, area: &[&str]) -> bool {
     let Some((status, files)) = line.split_once('\t') else { return false };
     let is_below = |file: &str| {
@@ -101,7 +102,7 @@ R097\tcrates/old/b.rs\tcrates/sse/src/b.rs
         assert_eq!(judge(&PART, &row("passed"), 1), None);
         assert_eq!(
             judge(&PART, &row("passed"), 2).unwrap(),
-            "'soak' last ran on 0123456, and 2 commits have changed what it holds since (1 are allowed): run `cargo \
+            "'soak' last ran on 0123456, and 2 commits have changed its area since (1 are allowed): run `cargo \
              xtask ci --tier long --only soak`"
         );
     }

@@ -38,7 +38,7 @@ impl Page {
         self.rows.push(row);
     }
 
-    /// The page with its rows in the order of `parts`; rows of others are left out.
+    /// The page with its rows in the order of `parts`; other rows are dropped.
     pub(super) fn text(&self, parts: &[&str]) -> String {
         let rows = parts.iter().filter_map(|part| self.row(part)).map(Row::line);
         format!("{OPENING}\n{HEAD}\n|---|---|---|---|---:|\n{}", rows.collect::<String>())
@@ -64,8 +64,8 @@ const OPENING: &str = "\
 # The long tier
 
 The last result of each part of `cargo xtask ci --tier long`, which writes this page; `--only PART` runs one of them,
-`--list` says what each holds. `cargo xtask ci` fails when a row failed, or when more has changed since its commit than
-the part allows. A part that has not run yet counts from the commit in its row.
+`--list` describes them. `cargo xtask ci` fails when a row failed, or when more commits have changed its area since than
+the part allows. For a part that has not run yet, changes since the commit in its row count.
 ";
 const HEAD: &str = "| part | result | commit | date | minutes |";
 

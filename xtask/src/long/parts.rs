@@ -10,11 +10,11 @@ use crate::{
 /// A part of the long tier.
 pub(super) struct Part {
     pub(super) name: &'static str,
-    /// What it holds, in a line.
+    /// A one-line description.
     pub(super) about: &'static str,
-    /// The files and folders whose change makes its result older.
+    /// The files and folders whose changes make its result outdated.
     pub(super) area: &'static [&'static str],
-    /// How many commits may have changed its area since it ran.
+    /// The number of commits that may have changed its area since it ran.
     pub(super) most: usize,
     /// Runs it, and sums up its result in a few words.
     pub(super) run: fn() -> Outcome<String>,
@@ -44,7 +44,7 @@ pub(super) const PARTS: [Part; 15] = [
     },
     Part {
         name: "chained",
-        about: "the answers of the embedded model through two gateways in a row",
+        about: "the replies of the embedded model through two gateways in a row",
         area: &["crates", "tests/chained", "tests/black_box"],
         most: MANY,
         run: || passed(suite::chained()),
@@ -72,14 +72,14 @@ pub(super) const PARTS: [Part; 15] = [
     },
     Part {
         name: "flakes",
-        about: "all Rust tests ten times in a row beside a busy neighbour, with ten new seeds",
+        about: "all Rust tests ten times in a row under CPU load, with ten new seeds",
         area: &["crates", "tests", "xtask/src/suite"],
         most: MANY,
         run: suite::ten_runs,
     },
     Part {
         name: "cuts",
-        about: "SSE streams cut in two places, at all of them; streams of upstreams reset behind each byte",
+        about: "SSE streams split at every two positions; upstream streams reset after each byte",
         area: &["crates/sse", "crates/upstream", "crates/translate"],
         most: MANY,
         run: || passed(every_cut()),
@@ -114,7 +114,7 @@ pub(super) const PARTS: [Part; 15] = [
     },
     Part {
         name: "soak",
-        about: "the release build under loads that last, written to tests/benches/SOAK.md",
+        about: "long soak tests of the release build, written to tests/benches/SOAK.md",
         area: &["crates", "tests/benches/soak"],
         most: MANY,
         run: || passed(programs::run("soak", "SOAK.md", &[OsString::from("--write")])),
@@ -128,7 +128,7 @@ pub(super) const PARTS: [Part; 15] = [
     },
 ];
 
-/// By the name of a part, a share of it that takes a few minutes and follows from the seed.
+/// For each of these parts, a share of it that takes a few minutes and follows from the seed.
 pub(super) const SHARES: [(&str, Share); 4] = [
     ("python", |_| clients::python_previous()),
     ("chained", |_| suite::chained()),
@@ -143,7 +143,7 @@ fn passed(outcome: Outcome) -> Outcome<String> {
     outcome.map(|()| "passed".to_owned())
 }
 
-/// Tests and documents the crates that people use without the rest.
+/// Tests and documents the crates that are published separately.
 fn alone() -> Outcome {
     for package in ci::alone()? {
         ci::echoed(process::cargo("test").args(["--locked", "--quiet", "--package", &package]))?;
@@ -161,7 +161,7 @@ fn every_cut() -> Outcome {
     ci::echoed(test.args(["--", "--ignored", "a_reset_behind_each_byte"]))
 }
 
-/// Commits of the product come in dozens a day.
+/// The product gets dozens of commits a day.
 const MANY: usize = 150;
-/// The crates that people use without the server.
+/// The crates that are published separately.
 const CRATES: &[&str] = &["crates"];

@@ -1,4 +1,4 @@
-//! What was built for a trial, kept apart until its tests are run: a build needs the whole machine, and tests mostly wait.
+//! Keeps the build of a trial until its tests are run: a build needs the whole machine, and tests mostly wait.
 
 use std::fs;
 use std::io;
@@ -18,20 +18,20 @@ pub(super) struct Built {
 
 #[derive(Debug, PartialEq)]
 struct Program {
-    /// Where cargo has put it, and where tests look for it.
+    /// The path to which cargo has built it, and where tests look for it.
     path: PathBuf,
-    /// The folder of its package, when it is one of tests.
+    /// The folder of its package, if it is a test program.
     package: Option<PathBuf>,
 }
 
 impl Built {
-    /// What is kept in `folder`, if all of it is there.
+    /// Opens the build that is kept in `folder`, if it is complete.
     pub(super) fn open(folder: &Path) -> Option<Self> {
         let programs = fs::read_to_string(folder.join(LIST)).ok()?;
         Some(Self { folder: folder.to_owned(), programs: programs.lines().filter_map(Program::parse).collect() })
     }
 
-    /// Keeps in `folder` what cargo has built, as its `messages` have it.
+    /// Keeps in `folder` the programs that cargo has built, listed in its `messages`.
     pub(super) fn keep(folder: PathBuf, messages: &str) -> Outcome<Self> {
         let built = Self { programs: programs(messages), folder };
         built.copy().map_err(|error| format!("{}: {error}", built.folder.display()))?;
@@ -43,32 +43,33 @@ impl Built {
         for (number, program) in self.programs.iter().enumerate() {
             fs::copy(&program.path, self.kept(number))?;
         }
-        // Last, since it says that the rest is there.
+        // Written last, since it marks the build as complete.
         fs::write(self.folder.join(LIST), self.programs.iter().map(Program::line).collect::<String>())
     }
 
-    /// The commands that run the tests with these arguments, once the programs that they start are in their places.
+    /// The commands that run the tests with these arguments, after copying the programs that they start to their
+    /// places.
     pub(super) fn tests(&self, args: &[&str]) -> Outcome<Vec<Command>> {
         let mut commands = Vec::new();
         for (number, program) in self.programs.iter().enumerate() {
             if let Some(package) = &program.package {
                 let mut command = Command::new(self.kept(number));
-                // A snapshot that differs is a failure and no proposal.
+                // A snapshot that differs is a failure, and no new snapshot is proposed.
                 command.args(args).current_dir(package).env("CARGO_MANIFEST_DIR", package).env("INSTA_UPDATE", "no");
                 commands.push(command);
             } else {
-                let told = |error| format!("{}: {error}", program.path.display());
+                let in_file = |error| format!("{}: {error}", program.path.display());
                 fs::remove_file(&program.path).or_else(|error| match error.kind() {
                     io::ErrorKind::NotFound => Ok(()),
-                    _ => Err(told(error)),
+                    _ => Err(in_file(error)),
                 })?;
-                fs::copy(self.kept(number), &program.path).map_err(told)?;
+                fs::copy(self.kept(number), &program.path).map_err(in_file)?;
             }
         }
         Ok(commands)
     }
 
-    /// Takes away what is kept.
+    /// Removes the build.
     pub(super) fn discard(self) -> Outcome {
         fs::remove_dir_all(&self.folder).map_err(|error| format!("{}: {error}", self.folder.display()))
     }
@@ -90,7 +91,7 @@ impl Program {
     }
 }
 
-/// The programs among what cargo says of its build; what else stands between is passed over.
+/// The programs among cargo's messages about its build; other lines are ignored.
 fn programs(messages: &str) -> Vec<Program> {
     let artifacts = Message::parse_stream(messages.as_bytes()).filter_map(|message| match message {
         Ok(Message::CompilerArtifact(artifact)) => Some(artifact),

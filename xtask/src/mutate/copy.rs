@@ -1,4 +1,4 @@
-//! The copy of the repository on which trials are made.
+//! The copy of the repository in which trials are run.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,19 +9,19 @@ use sha2::{Digest as _, Sha256};
 use super::list::{self, Mutation};
 use crate::{Outcome, process, workspace};
 
-/// The copy, as the work tree was when it was opened: what is edited since then takes no part in any trial.
+/// The copy of the work tree at the time when it was opened: later edits have no effect on any trial.
 pub(super) struct Copy {
     folder: PathBuf,
     files: BTreeSet<String>,
-    /// Tells this state of the sources from any other.
+    /// Identifies this state of the sources.
     stamp: String,
-    /// The file that is mutated, and what stood in it.
+    /// The file that is mutated, and its original text.
     mutated: Option<(PathBuf, String)>,
 }
 
 impl Copy {
-    /// Makes the copy in `target/mutate` like the work tree. What did not change keeps its time, so that cargo builds
-    /// little anew.
+    /// Makes the copy in `target/mutate` identical to the work tree. Unchanged files keep their modification time, so
+    /// that cargo rebuilds little.
     pub(super) fn open() -> Outcome<Self> {
         let (root, folder) = (workspace::root(), workspace::target()?.join("mutate"));
         let files = workspace::files()?.into_iter().filter(|name| root.join(name).is_file()).collect();
@@ -46,25 +46,24 @@ impl Copy {
         Ok(copy)
     }
 
-    /// Takes back the last mutation, and makes this one.
+    /// Reverts the last mutation, and applies this one.
     ///
-    /// # Errors
-    /// When what it looks for is not in its file once.
+    /// # Errors If the text that it looks for is not in its file exactly once.
     pub(super) fn mutate(&mut self, mutation: &Mutation) -> Outcome {
         self.restore()?;
         let Mutation { name, file, find, replace, .. } = mutation;
         let path = self.folder.join(TREE).join(file);
-        let told = |error| format!("{file}: {error}");
-        let text = fs::read_to_string(&path).map_err(told)?;
+        let in_file = |error| format!("{file}: {error}");
+        let text = fs::read_to_string(&path).map_err(in_file)?;
         if text.matches(find).count() != 1 {
-            return Err(format!("mutation {name}: what it looks for must be in {file} once"));
+            return Err(format!("mutation {name}: `find` must occur once in {file}"));
         }
-        fs::write(&path, text.replacen(find, replace, 1)).map_err(told)?;
+        fs::write(&path, text.replacen(find, replace, 1)).map_err(in_file)?;
         self.mutated = Some((path, text));
         Ok(())
     }
 
-    /// Takes back the last mutation, and takes away what tests have left.
+    /// Reverts the last mutation, and removes files that tests have created.
     pub(super) fn restore(&mut self) -> Outcome {
         if let Some((path, text)) = self.mutated.take() {
             fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -77,23 +76,23 @@ impl Copy {
     pub(super) fn cargo(&self, subcommand: &str) -> std::process::Command {
         let mut command = process::cargo(subcommand);
         command.current_dir(self.folder.join(TREE)).env("CARGO_TARGET_DIR", self.folder.join("target"));
-        // What matters is how soon a small change is built and linked.
+        // The time to compile and link a small change is what matters.
         command.envs([("CARGO_PROFILE_DEV_DEBUG", "none"), ("CARGO_INCREMENTAL", "1")]);
         command
     }
 
-    /// Where what was built for a trial is kept as long as the sources are these.
+    /// The folder of a trial's build as long as the sources are in this state.
     pub(super) fn kept(&self, name: &str) -> PathBuf {
         self.folder.join("kept").join(format!("{name}-{}", self.stamp))
     }
 
-    /// Where the output of a trial is kept for people.
+    /// The file in which the output of a trial is kept for people.
     pub(super) fn log(&self, name: &str) -> PathBuf {
         self.folder.join(format!("{name}.log"))
     }
 }
 
-/// Takes away what tests or earlier trees have left.
+/// Removes files that tests or earlier trees have left.
 fn prune(folder: &Path, root: &Path, files: &BTreeSet<String>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -106,7 +105,7 @@ fn prune(folder: &Path, root: &Path, files: &BTreeSet<String>) -> io::Result<()>
     Ok(())
 }
 
-/// Writes the file `to` if it is not what it must be, and returns what that is.
+/// Writes the file `to` if it differs, and returns its contents.
 fn renew(from: &Path, to: &Path) -> io::Result<Vec<u8>> {
     let wanted = fs::read(from)?;
     if fs::read(to).is_ok_and(|there| there == wanted) {
@@ -118,7 +117,7 @@ fn renew(from: &Path, to: &Path) -> io::Result<Vec<u8>> {
     Ok(wanted)
 }
 
-/// Whether nothing that is built or tested has to do with a file.
+/// Returns true if a file affects neither builds nor tests.
 fn is_beside(name: &str) -> bool {
     let is_page = name.starts_with("tests/") && name.ends_with(".md");
     is_page || name.starts_with("tests/mutations/") || name.starts_with("xtask/")
@@ -144,7 +143,7 @@ mod tests {
         }
     }
 
-    /// Each trial has its own mutation and no other, and nothing that was edited or left behind meanwhile.
+    /// Each trial has its own mutation and no other, and no files that were edited or left behind meanwhile.
     #[test]
     fn a_trial_is_of_the_tree_as_it_was_with_one_mutation() {
         let root = std::env::temp_dir().join(format!("xtask-copy-{}", std::process::id()));
@@ -163,7 +162,7 @@ mod tests {
         assert!(!copied.with_file_name("left").exists());
         copy.restore().unwrap();
         assert_eq!(there(), "if one { two }");
-        assert!(copy.mutate(&mutation("edited")).unwrap_err().contains("must be in a/b.rs once"));
+        assert!(copy.mutate(&mutation("edited")).unwrap_err().contains("must occur once in a/b.rs"));
         fs::remove_dir_all(root).unwrap();
     }
 }

@@ -1,34 +1,34 @@
-//! The results of the single tests, as libtest prints them.
+//! Parses the results of single tests, as libtest prints them.
 
 use std::collections::BTreeSet;
 
-/// Which tests passed and which did not.
+/// The tests that passed and those that did not.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Heard {
+pub(super) struct TestResults {
     pub(super) passed: BTreeSet<String>,
     pub(super) failed: BTreeSet<String>,
-    /// Those that ran for more than a minute and have not ended.
+    /// Those that have run for more than a minute and have not ended.
     pub(super) running: BTreeSet<String>,
 }
 
-impl Heard {
+impl TestResults {
     pub(super) fn of(log: &str) -> Self {
-        let mut heard = Self::default();
+        let mut results = Self::default();
         for line in log.lines().filter_map(|line| line.strip_prefix("test ")) {
             if let Some(test) = line.strip_suffix(" has been running for over 60 seconds") {
-                heard.running.insert(test.to_owned());
+                results.running.insert(test.to_owned());
                 continue;
             }
             let Some((test, result)) = line.rsplit_once(" ... ") else { continue };
             let test = test.strip_suffix(" - should panic").unwrap_or(test);
-            heard.running.remove(test);
+            results.running.remove(test);
             match result {
-                "ok" => heard.passed.insert(test.to_owned()),
-                "FAILED" => heard.failed.insert(test.to_owned()),
+                "ok" => results.passed.insert(test.to_owned()),
+                "FAILED" => results.failed.insert(test.to_owned()),
                 _ => false,
             };
         }
-        heard
+        results
     }
 }
 
@@ -52,7 +52,7 @@ test result: FAILED. 2 passed; 1 failed; 1 ignored
 ";
         let set = |tests: &[&str]| tests.iter().map(ToString::to_string).collect();
         let expected =
-            Heard { passed: set(&["a::one", "a::four"]), failed: set(&["a::two"]), running: set(&["a::three"]) };
-        assert_eq!(Heard::of(log), expected);
+            TestResults { passed: set(&["a::one", "a::four"]), failed: set(&["a::two"]), running: set(&["a::three"]) };
+        assert_eq!(TestResults::of(log), expected);
     }
 }

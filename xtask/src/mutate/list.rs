@@ -1,4 +1,4 @@
-//! `tests/mutations/*.toml`: what is taken away, and who should tell.
+//! `tests/mutations/*.toml`: the guards that are removed, and the tests that should fail then.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,39 +10,40 @@ use sha2::{Digest as _, Sha256};
 use crate::faults::{self, Tests};
 use crate::{Outcome, workspace};
 
-/// One guard taken away.
+/// The removal of one guard.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Mutation {
     pub(super) name: String,
     /// The source, from the root of the repository.
     pub(super) file: String,
-    /// The text that is replaced, which is there once.
+    /// The text that is replaced, which occurs exactly once.
     pub(super) find: String,
     pub(super) replace: String,
-    /// Which guard it is.
+    /// The description of the guard.
     pub(super) why: String,
     /// The rows of the fault list that it violates: a test of each has to catch it.
     #[serde(default)]
     pub(super) rows: Vec<String>,
-    /// What `cargo test` runs; where a mutation has none, the tests of its rows or those of the whole file.
+    /// The arguments of `cargo test`; a mutation without any has those for the tests of its rows, or those of its
+    /// file.
     #[serde(default)]
     pub(super) tests: String,
-    /// Whether the tests that catch it wait a minute for what never comes: it is tried last.
+    /// True if the tests that catch it wait a minute for something that never happens: it is tried last.
     #[serde(default)]
     pub(super) slow: bool,
-    /// Why no test can tell.
+    /// The reason why no test can catch it.
     pub(super) survives: Option<String>,
 }
 
 impl Mutation {
-    /// Where it is made and which program is built for it: the closer two are, the less is built between them.
+    /// The position and the program built for it: the closer two mutations are, the less is built between them.
     pub(super) fn place(&self) -> (&str, String, &str) {
         let package = self.file.split('/').nth(1).unwrap_or_default();
         (package, self.arguments().0.join(" "), &self.file)
     }
 
-    /// What cargo is told for its tests, and what the test programs are.
+    /// The arguments of cargo for its tests, and those of the test programs.
     pub(super) fn arguments(&self) -> (Vec<&str>, Vec<&str>) {
         let (mut cargo, mut programs) = (Vec::new(), Vec::new());
         let mut words = self.tests.split_whitespace();
@@ -57,7 +58,7 @@ impl Mutation {
         (cargo, programs)
     }
 
-    /// Tells this mutation from any that changes something else, or is told by other tests.
+    /// A hash that distinguishes this mutation from any with another change or other tests.
     pub(super) fn mark(&self) -> String {
         let mut hash = Sha256::new();
         for text in [&self.file, &self.find, &self.replace, &self.tests].into_iter().chain(&self.rows) {
@@ -68,7 +69,7 @@ impl Mutation {
     }
 }
 
-/// So much of a hash that it tells all that there is apart.
+/// Enough digits of a hash to distinguish all that there is.
 pub(super) fn hex(hash: &[u8]) -> String {
     hash[..MARK].iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -85,36 +86,38 @@ struct Chapter {
 pub(super) fn read() -> Outcome<Vec<Mutation>> {
     let (mut all, of_rows) = (Vec::new(), Tests::read()?);
     for path in files()? {
-        let told = |error: String| format!("{}: {error}", path.display());
-        let text = fs::read_to_string(&path).map_err(|error| told(error.to_string()))?;
-        all.extend(chapter(&text, |mutation| of_rows.arguments(&mutation.rows, &mutation.file)).map_err(told)?);
+        let with_path = |error: String| format!("{}: {error}", path.display());
+        let text = fs::read_to_string(&path).map_err(|error| with_path(error.to_string()))?;
+        all.extend(chapter(&text, |mutation| of_rows.arguments(&mutation.rows, &mutation.file)).map_err(with_path)?);
     }
     Ok(all)
 }
 
-/// What does not fit the code, or is not said as it must be.
+/// Mutations that do not match the code, or are not described correctly.
 pub(super) fn problems(all: &[Mutation]) -> Vec<String> {
     let mut names = BTreeSet::new();
     let mut found = Vec::new();
     for mutation in all {
         let Mutation { name, file, find, replace, rows, .. } = mutation;
-        let mut tell = |what: String| found.push(format!("mutation {name}: {what}"));
+        let mut report = |what: String| found.push(format!("mutation {name}: {what}"));
         if !names.insert(name) {
-            tell("the name is there twice".into());
+            report("the name is used twice".into());
         }
         if find == replace {
-            tell("nothing is changed".into());
+            report("`find` and `replace` are equal".into());
         }
         if [Some(&mutation.why), mutation.survives.as_ref()].iter().flatten().any(|text| text.trim().is_empty()) {
-            tell("a reason is empty".into());
+            report("a reason is empty".into());
         }
-        rows.iter().filter(|row| !faults::is_row(row)).for_each(|row| tell(format!("{row} is no row of the list")));
+        rows.iter()
+            .filter(|row| !faults::is_row(row))
+            .for_each(|row| report(format!("{row} is not a row of the list")));
         match fs::read_to_string(workspace::root().join(file)) {
             Ok(text) => match text.matches(find.as_str()).count() {
                 1 => {}
-                times => tell(format!("what it looks for is {times} times in {file}, and must be there once")),
+                times => report(format!("`find` occurs {times} times in {file}, and must occur once")),
             },
-            Err(error) => tell(format!("{file}: {error}")),
+            Err(error) => report(format!("{file}: {error}")),
         }
     }
     found
@@ -137,15 +140,15 @@ fn chapter(text: &str, of_rows: impl Fn(&Mutation) -> Option<String>) -> Outcome
 
 fn files() -> Outcome<Vec<PathBuf>> {
     let folder = workspace::root().join("tests/mutations");
-    let told = |error| format!("{}: {error}", folder.display());
-    let paths: Result<Vec<_>, _> = fs::read_dir(&folder).map_err(told)?.map(|entry| Ok(entry?.path())).collect();
-    let mut paths = paths.map_err(told)?;
+    let with_path = |error| format!("{}: {error}", folder.display());
+    let paths: Result<Vec<_>, _> = fs::read_dir(&folder).map_err(with_path)?.map(|entry| Ok(entry?.path())).collect();
+    let mut paths = paths.map_err(with_path)?;
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
     paths.sort();
     Ok(paths)
 }
 
-/// So many bytes of a hash tell a few hundred mutations apart.
+/// The number of bytes of a hash that distinguishes a few hundred mutations.
 const MARK: usize = 4;
 
 #[cfg(test)]
@@ -223,14 +226,19 @@ why = 'No file.'
 
     #[test]
     fn what_does_not_fit_is_told() {
-        let told = problems(&mutations());
-        assert_eq!(told.len(), 6, "{told:?}");
+        let found = problems(&mutations());
+        assert_eq!(found.len(), 6, "{found:?}");
         assert_eq!(
-            told[..4],
-            ["the name is there twice", "nothing is changed", "a reason is empty", "H99 is no row of the list"]
-                .map(|told| format!("mutation one: {told}"))
+            found[..4],
+            [
+                "the name is used twice",
+                "`find` and `replace` are equal",
+                "a reason is empty",
+                "H99 is not a row of the list"
+            ]
+            .map(|problem| format!("mutation one: {problem}"))
         );
-        assert!(told[4].contains("times in xtask/Cargo.toml, and must be there once"));
-        assert!(told[5].starts_with("mutation two: xtask/none.rs: "));
+        assert!(found[4].contains("times in xtask/Cargo.toml, and must occur once"));
+        assert!(found[5].starts_with("mutation two: xtask/none.rs: "));
     }
 }

@@ -1,4 +1,4 @@
-//! `tests/MUTATIONS.md`: what came of every mutation when it was last tried.
+//! `tests/MUTATIONS.md`: the last result of every mutation.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,30 +13,30 @@ pub(super) struct Page {
     results: Results,
 }
 
-/// What came of each mutation, by its name.
+/// The result of each mutation, by its name.
 type Results = BTreeMap<String, Tried>;
 
-/// What came of a mutation, in the words of the page.
+/// The result of a mutation, in the words of the page.
 struct Tried {
     result: String,
-    /// The mark of what was tried.
+    /// The mark of the mutation that was tried.
     mark: String,
     caught_by: Vec<String>,
 }
 
 impl Page {
-    /// The page as it is; what is no longer in the list, or is another mutation now, is left out.
+    /// Reads the page without mutations that are no longer in the list, or have changed since.
     pub(super) fn read(all: &[Mutation]) -> Outcome<Self> {
         Ok(Self { results: current(results(&text()?), all) })
     }
 
-    /// The page with the results of mutations of the same name, whatever has become of their texts. A renaming changes
-    /// the text of a mutation and not the fault that it plants; whoever asks for this vouches for it.
+    /// Reads the page with the results of mutations of the same name, even if their texts have changed. A renaming
+    /// changes the text of a mutation and not the fault that it plants; the caller is responsible for that.
     pub(super) fn read_renamed(all: &[Mutation]) -> Outcome<Self> {
         Ok(Self { results: renamed(results(&text()?), all) })
     }
 
-    /// Takes in what came of a mutation.
+    /// Records the result of a mutation.
     pub(super) fn note(&mut self, mutation: &Mutation, finding: &Finding) {
         let caught_by =
             if finding.verdict.is_caught() { shortened(&finding.by, mutation.rows.len()) } else { Vec::new() };
@@ -52,7 +52,7 @@ impl Page {
         self.results.contains_key(&mutation.name)
     }
 
-    /// The tests that caught a mutation; the first few of them.
+    /// The first few tests that caught a mutation.
     pub(super) fn caught_by(&self, mutation: &Mutation) -> Vec<String> {
         self.results.get(&mutation.name).map_or(Vec::new(), |tried| tried.caught_by.clone())
     }
@@ -86,7 +86,7 @@ impl Page {
     }
 }
 
-/// What a run came to, for the terminal.
+/// A summary of a run, for the terminal.
 pub(super) fn summary(findings: &Findings) -> String {
     let width = findings.keys().map(String::len).max().unwrap_or(0);
     let lines = findings.iter().map(|(name, finding)| format!("{name:width$}  {}\n", finding.verdict));
@@ -100,22 +100,22 @@ fn share(caught: usize, tried: usize) -> String {
     format!("{caught} of {tried} caught: {percent:.1} %.")
 }
 
-/// A line of the table.
+/// A row of the table.
 fn line(cells: &[&str]) -> String {
     let cells: Vec<_> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
     format!("| {} |\n", cells.join(" | "))
 }
 
-/// Some of the tests that caught a mutation: enough for each of its rows, which stand first.
+/// Some of the tests that caught a mutation: enough for each of its rows, which come first.
 fn shortened(by: &[String], rows: usize) -> Vec<String> {
     by.iter().take(rows + A_FEW).cloned().collect()
 }
 
-/// The results that a page tells, without the reasons behind them.
+/// The results in the text of a page.
 fn results(page: &str) -> Results {
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.strip_suffix(" |"));
     rows.filter_map(|row| {
-        // Only the guard and the reason are free text, and neither has a bare bar in it.
+        // Only the guard and the reason are free text, and neither contains a bare bar.
         let [name, _, _, _, mark, result, by] = row.split(" | ").collect::<Vec<_>>()[..] else { return None };
         let result = result.split(": ").next().unwrap_or(result).to_owned();
         let caught_by = by.split_whitespace().map(|test| test.trim_matches('`').to_owned()).collect();
@@ -124,7 +124,7 @@ fn results(page: &str) -> Results {
     .collect()
 }
 
-/// The text of the page; none at first.
+/// The text of the page; empty at first.
 fn text() -> Outcome<String> {
     match fs::read_to_string(workspace::root().join(PAGE)) {
         Ok(text) => Ok(text),
@@ -133,10 +133,10 @@ fn text() -> Outcome<String> {
     }
 }
 
-/// The results under the marks that their mutations have now.
+/// The results under the current marks of their mutations.
 fn renamed(mut results: Results, all: &[Mutation]) -> Results {
     let marked = |mutation: &Mutation| {
-        // Without a mark it was not tried.
+        // A mutation without a mark was not tried.
         let tried = results.remove(&mutation.name).filter(|tried| !tried.mark.is_empty())?;
         Some((mutation.name.clone(), Tried { mark: mutation.mark(), ..tried }))
     };
@@ -153,16 +153,16 @@ fn current(mut results: Results, all: &[Mutation]) -> Results {
 const OPENING: &str = "\
 # Mutations
 
-Each row plants one fault in the product, and says whether the tests told. The list is in `tests/mutations`;
-`cargo xtask mutate --write` tries it and writes this page; `cargo xtask tidy` holds the list against the code. Where rows
-of the fault list (`FAULTS.md`) are named, a test of each of them has to fail. Tests that do not end count as a catch:
-whoever runs them sees it. The mark is of what was changed and which tests ran, so that a mutation that is another one
-since then counts as not tried.
+Each row plants one fault in the product, and shows whether the tests caught it. The list is in `tests/mutations`;
+`cargo xtask mutate --write` tries it and writes this page; `cargo xtask tidy` checks that the list matches the code.
+Where rows of the fault list (`FAULTS.md`) are named, a test of each of them has to fail. Tests that do not end count as
+a catch, since that is noticed. The mark is a hash of the change and of the tests that ran, so that a mutation that was
+changed later counts as not tried.
 
 ";
 const HEAD: &str = "| mutation | rows | guard | file | mark | result | caught by |\n|---|---|---|---|---|---|---|\n";
 const PAGE: &str = "tests/MUTATIONS.md";
-/// How many tests that caught a mutation are named beside those of its rows.
+/// The number of tests that are named beside those of the mutation's rows.
 const A_FEW: usize = 2;
 
 #[cfg(test)]
@@ -187,9 +187,9 @@ mod tests {
         }
     }
 
-    fn page(told: &[(&str, Verdict, &[&str])]) -> Page {
+    fn page(old: &[(&str, Verdict, &[&str])]) -> Page {
         let mut page = Page { results: Results::new() };
-        for (name, verdict, by) in told {
+        for (name, verdict, by) in old {
             let by = by.iter().map(ToString::to_string).collect();
             page.note(&mutation(name), &Finding { verdict: *verdict, by });
         }
@@ -199,12 +199,12 @@ mod tests {
     #[test]
     fn a_page_keeps_what_was_not_tried_again() {
         let all = ["one", "two", "three", "four"].map(mutation);
-        let told = page(&[
+        let old = page(&[
             ("one", Verdict::Survived, &[]),
             ("two", Verdict::Hung, &["a::h01_b", "c03_d"]),
             ("three", Verdict::Survived, &[]),
         ]);
-        let mut page = Page { results: current(results(&told.text(&all)), &all) };
+        let mut page = Page { results: current(results(&old.text(&all)), &all) };
         let by = ["a", "b", "c"].map(String::from).into();
         page.note(&all[0], &Finding { verdict: Verdict::Caught, by });
         let marks = all.each_ref().map(Mutation::mark);
@@ -225,20 +225,20 @@ mod tests {
 
     #[test]
     fn a_renaming_keeps_the_results() {
-        let told = page(&[("two", Verdict::Caught, &["c03_d"])]);
+        let old = page(&[("two", Verdict::Caught, &["c03_d"])]);
         let all = [Mutation { file: "renamed.rs".to_owned(), ..mutation("two") }, mutation("four")];
         let before = [mutation("two"), mutation("four")];
-        let page = Page { results: renamed(results(&told.text(&before)), &all) };
+        let page = Page { results: renamed(results(&old.text(&before)), &all) };
         assert!(page.is_tried(&all[0]) && !page.is_tried(&all[1]));
         assert!(page.text(&all).contains(&format!("`renamed.rs` | `{}` | caught | `c03_d` |", all[0].mark())));
     }
 
     #[test]
     fn a_mutation_that_is_another_now_is_not_tried() {
-        let told = page(&[("one", Verdict::Caught, &[]), ("two", Verdict::Caught, &[])]);
-        let told = told.text(&["one", "two"].map(mutation));
+        let old = page(&[("one", Verdict::Caught, &[]), ("two", Verdict::Caught, &[])]);
+        let old = old.text(&["one", "two"].map(mutation));
         let all = [Mutation { replace: "c".into(), ..mutation("one") }, mutation("two")];
-        let left = current(results(&told), &all);
+        let left = current(results(&old), &all);
         assert_eq!(left.keys().collect::<Vec<_>>(), ["two"]);
     }
 }

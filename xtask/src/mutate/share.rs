@@ -7,8 +7,8 @@ use super::page::Page;
 use super::{Plan, judge};
 use crate::Outcome;
 
-/// Tries the share of this seed again. Only mutations that have been tried as they are now take part: a new one is
-/// nothing for a change that has to do with something else.
+/// Tries the share of this seed again. Only mutations that have been tried in their current form take part: a new one
+/// should not fail an unrelated change.
 pub(crate) fn run(seed: u64) -> Outcome {
     let all = list::read()?;
     let page = Page::read(&all)?;
@@ -33,9 +33,9 @@ fn index(seed: u64, count: usize) -> usize {
     (seed % count.max(1) as u64) as usize
 }
 
-/// So many mutations are in a share.
+/// The number of mutations in a share.
 const MOST: usize = 6;
-/// After so many minutes none is begun any more.
+/// The number of minutes after which none is started any more.
 const MINUTES: u16 = 3;
 
 #[cfg(test)]

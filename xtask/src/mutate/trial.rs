@@ -1,4 +1,4 @@
-//! One mutation: built, tested, judged.
+//! Runs one mutation: build, test, verdict.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -10,29 +10,29 @@ use std::{fmt, thread};
 
 use super::built::Built;
 use super::copy::Copy;
-use super::heard::Heard;
+use super::heard::TestResults;
 use super::list::Mutation;
 use crate::{Outcome, faults, process};
 
-/// What came of a mutation.
+/// The result of a mutation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Verdict {
-    /// A test failed: one of every row, where the mutation names rows.
+    /// A test failed: one of every row, if the mutation names rows.
     Caught,
-    /// The tests did not end, which nobody overlooks either.
+    /// The tests did not end, which is noticed as well.
     Hung,
     /// Tests failed, but none of a row that the mutation names.
     Elsewhere,
     /// Every test passed.
     Survived,
-    /// It was no mutation.
+    /// It did not compile.
     Unbuilt,
 }
 
 impl Verdict {
-    /// The verdict on tests that ended so, or that did not end.
-    fn of(mutation: &Mutation, status: Option<ExitStatus>, heard: &Heard) -> Self {
-        let catching = catching(status, heard);
+    /// The verdict for tests with this exit status, or that did not end.
+    fn of(mutation: &Mutation, status: Option<ExitStatus>, results: &TestResults) -> Self {
+        let catching = catching(status, results);
         let is_caught = |row: &String| catching.iter().any(|test| faults::is_of(test, row));
         match status {
             Some(status) if status.success() => Self::Survived,
@@ -46,13 +46,13 @@ impl Verdict {
         matches!(self, Self::Caught | Self::Hung)
     }
 
-    /// What has to be done about it, if anything has.
+    /// The problem that has to be fixed, if there is one.
     pub(super) fn wrong(self, mutation: &Mutation) -> Option<String> {
         let what = match (self, mutation.survives.is_some()) {
             (Self::Unbuilt, _) => "does not build",
             (Self::Elsewhere, _) => "was caught by other tests than those of its rows",
             (Self::Survived, false) => "survived, and the list has no reason for it (`survives`)",
-            (Self::Caught | Self::Hung, true) => "was caught: take its `survives` away",
+            (Self::Caught | Self::Hung, true) => "was caught: remove its `survives`",
             (Self::Survived, true) | (Self::Caught | Self::Hung, false) => return None,
         };
         Some(format!("{} {what}", mutation.name))
@@ -71,7 +71,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// What a trial came to.
+/// The result of a trial.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Finding {
     pub(super) verdict: Verdict,
@@ -85,22 +85,22 @@ impl Finding {
     }
 }
 
-/// The tests that show a fault: those that failed, or in a run that did not end those that were at it for a minute.
-fn catching(status: Option<ExitStatus>, heard: &Heard) -> BTreeSet<&String> {
-    let running = heard.running.iter().filter(|_| status.is_none());
-    heard.failed.iter().chain(running).collect()
+/// The tests that caught a fault: those that failed, or in a run that did not end those that ran for over a minute.
+fn catching(status: Option<ExitStatus>, results: &TestResults) -> BTreeSet<&String> {
+    let running = results.running.iter().filter(|_| status.is_none());
+    results.failed.iter().chain(running).collect()
 }
 
-/// The trials on a copy.
+/// Runs trials in a copy.
 pub(super) struct Trials {
     copy: Copy,
-    /// How many compilers may run at once.
+    /// The number of compilers that may run at once.
     jobs: Option<u16>,
-    /// What tests come to when nothing is changed, by their arguments.
+    /// The results of tests without a mutation, by their arguments.
     unchanged: BTreeMap<String, Outcome<Unchanged>>,
 }
 
-/// Tests that nothing was changed for.
+/// A test run without a mutation.
 #[derive(Clone)]
 struct Unchanged {
     took: Duration,
@@ -112,19 +112,19 @@ impl Trials {
         Self { copy, jobs, unchanged: BTreeMap::new() }
     }
 
-    /// Builds what a trial needs, and keeps it for when it is run. What it comes to when it does not build.
+    /// Builds what a trial needs, and keeps it for when it is run. Returns a finding if it does not build.
     pub(super) fn build(&mut self, mutation: &Mutation) -> Outcome<Option<Finding>> {
         self.built(mutation, State::Unchanged)?;
         let built = self.built(mutation, State::Mutated)?;
         Ok(built.is_none().then(Finding::unbuilt))
     }
 
-    /// Whether all that a trial needs is built.
+    /// Returns true if everything that a trial needs is built.
     pub(super) fn is_built(&self, mutation: &Mutation) -> bool {
         [State::Unchanged, State::Mutated].iter().all(|state| Built::open(&self.folder(mutation, *state)).is_some())
     }
 
-    /// Runs the tests of some mutations while nothing is changed: at once, since each change means a build.
+    /// Runs the tests of some mutations without a mutation: all at once, since each change needs a build.
     pub(super) fn prepare(&mut self, mutations: &[&Mutation]) -> Outcome {
         for mutation in mutations {
             if !self.unchanged.contains_key(&mutation.tests) {
@@ -135,13 +135,12 @@ impl Trials {
         Ok(())
     }
 
-    /// # Errors
-    /// When the tests do not pass without the mutation, or there are none, in all or of a row: then nothing could be
-    /// said.
+    /// # Errors If the tests do not pass without the mutation, or there are none, in all or of a row: then there can
+    /// be no verdict.
     pub(super) fn run(&mut self, mutation: &Mutation) -> Outcome<Finding> {
         let Mutation { name, tests, rows, .. } = mutation;
         let unchanged = self.unchanged.get(tests).cloned();
-        let unchanged = unchanged.ok_or_else(|| format!("{name}: its tests were not run before"))??;
+        let unchanged = unchanged.ok_or_else(|| format!("{name}: its tests were not run without the mutation"))??;
         if let Some(row) = rows.iter().find(|row| !unchanged.passed.iter().any(|test| faults::is_of(test, row))) {
             return Err(format!("{name}: `cargo test {tests}` has no test of {row}"));
         }
@@ -151,19 +150,19 @@ impl Trials {
         let log = self.copy.log(name);
         let status = test(&built, mutation, &log, unchanged.took * TIMES_USUAL + AT_LEAST)?;
         built.discard()?;
-        let heard = Heard::of(&read(&log));
-        let mut by: Vec<_> = catching(status, &heard).into_iter().cloned().collect();
+        let results = TestResults::of(&read(&log));
+        let mut by: Vec<_> = catching(status, &results).into_iter().cloned().collect();
         by.sort_by_key(|test| !rows.iter().any(|row| faults::is_of(test, row)));
-        Ok(Finding { verdict: Verdict::of(mutation, status, &heard), by })
+        Ok(Finding { verdict: Verdict::of(mutation, status, &results), by })
     }
 
-    /// How the tests do without a mutation.
+    /// Runs the tests without a mutation.
     fn run_unchanged(&mut self, mutation: &Mutation) -> Outcome<Unchanged> {
         let log = self.copy.log("unchanged");
         if let Some(built) = self.built(mutation, State::Unchanged)? {
-            let begun = now();
+            let started = now();
             let passes = test(&built, mutation, &log, UNCHANGED)?.is_some_and(|status| status.success());
-            let (took, passed) = (begun.elapsed(), Heard::of(&read(&log)).passed);
+            let (took, passed) = (started.elapsed(), TestResults::of(&read(&log)).passed);
             if passes && !passed.is_empty() {
                 return Ok(Unchanged { took, passed });
             }
@@ -171,10 +170,10 @@ impl Trials {
         let kept = self.copy.log("unfit");
         fs::rename(&log, &kept).map_err(|error| format!("{}: {error}", log.display()))?;
         let (tests, log) = (&mutation.tests, kept.display());
-        Err(format!("`cargo test {tests}` does not pass, or is nothing, before anything is changed: see {log}"))
+        Err(format!("`cargo test {tests}` fails, or runs no tests, without a mutation: see {log}"))
     }
 
-    /// The programs of a mutation's tests, built now if they are not kept; `None` when they do not build.
+    /// The programs of a mutation's tests, built now unless they are kept; `None` if they do not build.
     fn built(&mut self, mutation: &Mutation, state: State) -> Outcome<Option<Built>> {
         let (args, folder) = (mutation.arguments().0, self.folder(mutation, state));
         if let Some(built) = Built::open(&folder) {
@@ -193,7 +192,7 @@ impl Trials {
         }
     }
 
-    /// Where the programs of a mutation's tests are kept.
+    /// The folder of the programs of a mutation's tests.
     fn folder(&self, mutation: &Mutation, state: State) -> PathBuf {
         self.copy.kept(&match state {
             State::Unchanged => mutation.arguments().0.join("").replace('/', "_"),
@@ -202,19 +201,19 @@ impl Trials {
     }
 }
 
-/// What is built.
+/// The sources that are built: with or without the mutation.
 #[derive(Debug, Clone, Copy)]
 enum State {
     Unchanged,
     Mutated,
 }
 
-/// How the tests of a mutation end; `None` when they do not within `limit`.
+/// The exit status of a mutation's tests; `None` if they do not end within `limit`.
 fn test(built: &Built, mutation: &Mutation, log: &Path, limit: Duration) -> Outcome<Option<ExitStatus>> {
-    let (log, begun) = (create(log)?, now());
+    let (log, started) = (create(log)?, now());
     let mut last = None;
     for mut command in built.tests(&mutation.arguments().1)? {
-        last = run(&mut command, &log, limit.saturating_sub(begun.elapsed()))?;
+        last = run(&mut command, &log, limit.saturating_sub(started.elapsed()))?;
         if !last.is_some_and(|status| status.success()) {
             break;
         }
@@ -230,15 +229,15 @@ fn read(log: &Path) -> String {
     fs::read(log).map_or_else(|_| String::new(), |text| String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Runs a command, its output in a file, for at most `limit`.
+/// Runs a command for at most `limit`, with its output in a file.
 fn run(command: &mut Command, log: &File, limit: Duration) -> Outcome<Option<ExitStatus>> {
     let output = || log.try_clone().map_err(|error| format!("the log of a trial: {error}"));
     command.stdin(Stdio::null()).stdout(output()?).stderr(output()?);
-    // A group of its own: what the tests have started ends with them.
+    // A separate process group, so that processes started by the tests can be ended with them.
     let child = command.process_group(0).spawn();
     let mut child = child.map_err(|error| process::not_started(command, &error))?;
-    let begun = now();
-    while begun.elapsed() < limit {
+    let started = now();
+    while started.elapsed() < limit {
         match child.try_wait().map_err(|error| format!("cargo cannot be waited for: {error}"))? {
             Some(status) => return Ok(Some(status)),
             None => thread::sleep(PAUSE),
@@ -255,16 +254,16 @@ fn end(child: &mut Child) -> Outcome {
     Ok(())
 }
 
-#[allow(clippy::disallowed_methods, reason = "tests that do not end have to be given up")]
+#[allow(clippy::disallowed_methods, reason = "tests that do not end have to be killed")]
 pub(super) fn now() -> Instant {
     Instant::now()
 }
 
-/// A build from nothing, on a slow machine.
+/// For a clean build on a slow machine.
 const BUILD: Duration = Duration::from_mins(60);
 const UNCHANGED: Duration = Duration::from_mins(10);
-/// How much longer than usual tests may take, since a failing one may have to wait for what never comes. It is more than
-/// the minute after which libtest names a test that has not ended.
+/// The factor by which tests may take longer than usual, since a failing one may have to wait for something that
+/// never happens. It amounts to more than the minute after which libtest names a test that has not ended.
 const TIMES_USUAL: u32 = 3;
 const AT_LEAST: Duration = Duration::from_secs(62);
 const PAUSE: Duration = Duration::from_millis(50);
@@ -285,7 +284,7 @@ mod tests {
             rows: Vec::new(),
             tests: String::new(),
             slow: false,
-            survives: survives.then(|| "Nobody can tell.".into()),
+            survives: survives.then(|| "No test can catch it.".into()),
         }
     }
 
@@ -301,7 +300,7 @@ mod tests {
     fn a_mutation_of_rows_is_caught_by_a_test_of_each() {
         let of = |rows: &[&str], status: Option<i32>, log: &str| {
             let rows = rows.iter().map(ToString::to_string).collect();
-            Verdict::of(&Mutation { rows, ..mutation(false) }, status.map(ExitStatus::from_raw), &Heard::of(log))
+            Verdict::of(&Mutation { rows, ..mutation(false) }, status.map(ExitStatus::from_raw), &TestResults::of(log))
         };
         let failed = "test a::c03_u19_one ... FAILED\ntest a::h01_two ... ok\n";
         assert_eq!(of(&[], Some(1), failed), Verdict::Caught);

@@ -1,4 +1,4 @@
-//! Reading the output of a test program of Rust's own test harness.
+//! Parses the output of Rust's test harness.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 pub(super) struct Finished {
     pub(super) passed: BTreeSet<String>,
     pub(super) failed: BTreeSet<String>,
-    /// Those that run for over a minute and have not ended yet.
+    /// Those that have run for over a minute and have not ended yet.
     pub(super) hanging: BTreeSet<String>,
 }
 
 impl Finished {
-    /// Reads the output of a program as far as it came.
+    /// Parses the output of a program, which may be incomplete.
     pub(super) fn read(output: &str) -> Self {
         let mut finished = Self::default();
         for line in output.lines() {
@@ -36,7 +36,7 @@ impl Finished {
         self.hanging.remove(name);
     }
 
-    /// How many tests have ended.
+    /// The number of tests that have ended.
     pub(super) fn count(&self) -> usize {
         self.passed.len() + self.failed.len()
     }

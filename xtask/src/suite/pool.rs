@@ -1,5 +1,5 @@
-//! Runs test programs beside each other: those that compute share the processors, and those that mostly wait for a
-//! gateway run next to them, many tests at once.
+//! Runs test programs in parallel: those that compute share the CPUs, and those that mostly wait for a gateway run
+//! beside them, many tests at once.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -15,7 +15,7 @@ use crate::passed::Passed;
 use crate::times::shown;
 use crate::{Outcome, process, seed, workspace};
 
-/// A test program that has ended, or was ended.
+/// A test program that has ended, or was killed.
 pub(super) struct Ran {
     pub(super) program: Program,
     pub(super) took: Duration,
@@ -24,12 +24,12 @@ pub(super) struct Ran {
     log: PathBuf,
 }
 
-/// How a program ended.
+/// The end of a program.
 enum End {
     Exit(ExitStatus),
     /// No test ended for [`STUCK`], so the program was killed.
     Stuck,
-    /// It could not be run at all.
+    /// It could not be run.
     Broken(String),
 }
 
@@ -39,7 +39,7 @@ impl Ran {
         self.finished.passed.iter().map(|path| Passed::new(&self.program.root, path))
     }
 
-    /// Why the program counts as failed, if it does.
+    /// The reason why the program counts as failed, if it does.
     pub(super) fn failure(&self) -> Option<String> {
         let root = &self.program.root;
         let list = |names: &std::collections::BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>().join(", ");
@@ -66,13 +66,13 @@ pub(super) fn run(programs: Vec<Program>, filters: &[String], seed: u64) -> Outc
         let first = [Kind::Waiting].into_iter().chain(std::iter::repeat_n(Kind::Computing, cores));
         let pool = &pool;
         let workers: Vec<_> = first.map(|kind| scope.spawn(move || pool.work(kind))).collect();
-        // A worker that panics is a fault of this program, and ends it.
+        // A worker that panics is a bug of xtask, and ends it.
         ran.extend(workers.into_iter().flat_map(|worker| worker.join().unwrap_or_default()));
     });
     Ok(ran)
 }
 
-/// What the workers share.
+/// The state that the workers share.
 struct Pool<'a> {
     queues: Mutex<Queues>,
     filters: &'a [String],
@@ -80,10 +80,10 @@ struct Pool<'a> {
     logs: PathBuf,
 }
 
-/// How a program spends its time.
+/// The way a program spends its time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kind {
-    /// On the processor.
+    /// Using the CPU.
     Computing,
     /// Waiting for a gateway that runs as another process.
     Waiting,
@@ -94,7 +94,8 @@ impl Kind {
         if program.root.starts_with("tests/") { Self::Waiting } else { Self::Computing }
     }
 
-    /// How many tests of one program run at once. With a single one, the harness would print names and results apart.
+    /// The number of tests of one program that run at once. With a single one, the harness would print names and
+    /// results apart.
     fn threads(self) -> usize {
         match self {
             Self::Computing => 2,
@@ -114,7 +115,7 @@ struct Queues {
 impl Queues {
     fn of(mut programs: Vec<Program>) -> Self {
         let count = programs.len();
-        // The longest first, so that none of them is left alone at the end.
+        // The longest first, so that none of them runs alone at the end.
         programs.sort_by_key(|program| {
             let place = LONG.iter().position(|folder| program.root.starts_with(folder));
             (place.unwrap_or(LONG.len()), program.root.clone())
@@ -124,7 +125,7 @@ impl Queues {
         Self { computing: computing.into(), waiting: waiting.into(), count, taken: 0 }
     }
 
-    /// The next program of this kind, or of the other when there is none left.
+    /// The next program of this kind, or of the other if there is none left.
     fn take(&mut self, kind: Kind) -> Option<(Program, String)> {
         let (first, second) = match kind {
             Kind::Computing => (&mut self.computing, &mut self.waiting),
@@ -160,7 +161,7 @@ impl Pool<'_> {
         let output = read(&log);
         let ran = Ran { finished: Finished::read(&output), took: begun.elapsed(), program, end, log };
         if ran.failure().is_some() {
-            // In one piece, so that nothing of another program stands in between.
+            // In one piece, so that output of other programs does not interleave.
             eprintln!("---- {} ----\n{}", ran.program.root, libtest::failures(&output));
         }
         ran
@@ -179,7 +180,7 @@ impl Pool<'_> {
     }
 }
 
-/// Waits for a program, says every now and then how far it is, and kills it when no test ends for too long.
+/// Waits for a program, reports its progress now and then, and kills it when no test ends for too long.
 fn wait(child: &mut Child, log: &PathBuf, program: &Program) -> End {
     let (mut count, mut moved, mut reported) = (0, now(), now());
     loop {
@@ -214,7 +215,7 @@ fn summary(ran: &Ran) -> String {
     format!("{}: {} passed{failed} in {}", program.root, finished.passed.len(), shown(*took))
 }
 
-/// The output of a program as far as it was written.
+/// The output of a program so far.
 fn read(log: &PathBuf) -> String {
     fs::read(log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
 }
@@ -224,14 +225,14 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Where the sources of the programs that take longest begin, the longest first.
+/// The root files of the programs that take longest, the longest first.
 const LONG: &[&str] =
     &["tests/upstreams", "tests/faults", "crates/text-engine", "crates/image-engine", "crates/translate"];
-/// How often it is looked whether a program has ended.
+/// The interval at which programs are checked for their end.
 const LOOK: Duration = Duration::from_millis(20);
-/// How often it is said how far a program is.
+/// The interval of progress reports.
 const REPORT: Duration = Duration::from_secs(20);
-/// A program in which no test ends for so long does not end at all.
+/// The time without a finished test after which a program counts as stuck.
 const STUCK: Duration = Duration::from_secs(300);
 
 #[cfg(test)]
@@ -267,7 +268,7 @@ mod tests {
 
     #[test]
     fn a_program_that_fails_is_a_failure_and_one_that_succeeds_is_none() {
-        // A shell takes the flag of the harness for an unknown option, and fails.
+        // A shell rejects the flag of the harness as an unknown option, and fails.
         let filters = [];
         let pool = pool(&filters);
         let failed = pool.one(program("crates/a/src/lib.rs"));

@@ -1,4 +1,4 @@
-//! Building the test programs, and the gateway that they run.
+//! Builds the test programs, and the gateway that they run.
 
 use std::path::{Path, PathBuf};
 
@@ -6,20 +6,20 @@ use cargo_metadata::Message;
 
 use crate::{Outcome, needs, process, workspace};
 
-/// A program of tests, as cargo has built it.
+/// A test program that cargo has built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Program {
-    /// The file with which its sources begin, from the root of the repository.
+    /// Its root source file, from the root of the repository.
     pub(crate) root: String,
     /// The folder of its package, in which it runs.
     pub(crate) folder: PathBuf,
-    /// The file to run.
+    /// The path of the executable.
     pub(crate) executable: PathBuf,
 }
 
 /// Builds every test program of the workspace and of xtask.
 ///
-/// xtask has a build of its own, so that its dependencies switch on no feature for the tests of the product.
+/// xtask has a separate build, so that its dependencies enable no feature for the tests of the product.
 pub(crate) fn build() -> Outcome<Vec<Program>> {
     needs::compiler()?;
     let mut programs = built(&["--workspace", "--exclude", "xtask", "--bins", "--tests"])?;
@@ -28,10 +28,10 @@ pub(crate) fn build() -> Outcome<Vec<Program>> {
     Ok(programs)
 }
 
-/// Builds the gateway with the features that it is released with.
+/// Builds the gateway with its release features.
 ///
 /// The tests run it from the target folder, where the build of the tests has left one with the features that tests
-/// switch on.
+/// enable.
 pub(crate) fn product() -> Outcome {
     needs::compiler()?;
     process::run(process::cargo("build").args(["--locked", "--package", "sluicegate-server", "--bins"]))
@@ -57,7 +57,7 @@ fn parse(messages: &str) -> Outcome<Vec<Program>> {
     Ok(programs)
 }
 
-/// A path from the root of the repository; that of a target may go up and down again.
+/// A path relative to the root of the repository; that of a target may contain `..`.
 fn within_workspace(path: &Path) -> Outcome<String> {
     let real = |path: &Path| path.canonicalize().map_err(|error| format!("{}: {error}", path.display()));
     let (root, path) = (real(&workspace::root())?, real(path)?);
