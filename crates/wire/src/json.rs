@@ -12,7 +12,8 @@ use serde_json::value::RawValue;
 pub type Object = serde_json::Map<String, serde_json::Value>;
 
 /// Any JSON value, kept as its original text, which preserves key order and number formatting. Only line breaks between
-/// tokens are replaced by spaces, so that the value can be written as the single-line data of a server-sent event.
+/// tokens, with the indentation after them, are replaced by a space, so that the value can be written as the single-line
+/// data of a server-sent event.
 ///
 /// Like every type that holds a `RawValue`, it deserializes from `serde_json` only.
 #[derive(Clone, Debug, Serialize)]
@@ -90,12 +91,15 @@ impl JsonSchema for Json {
     }
 }
 
-/// Replaces line breaks by spaces. They are escaped within strings, so these can only stand between tokens.
+/// Replaces every line break, and the indentation after it, by a space. Line breaks are escaped within strings, so these
+/// can only stand between tokens.
 fn on_one_line(raw: Box<RawValue>) -> Box<RawValue> {
     if !raw.get().bytes().any(|byte| matches!(byte, b'\r' | b'\n')) {
         return raw;
     }
-    RawValue::from_string(raw.get().replace(['\r', '\n'], " ")).unwrap_or(raw)
+    let lines = raw.get().split(['\r', '\n']).map(|line| line.trim_start_matches([' ', '\t']));
+    let text = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+    RawValue::from_string(text).unwrap_or(raw)
 }
 
 /// Returns true if JSON text contains an escape, an exponent or a very long number (possibly inside a string).
@@ -148,7 +152,7 @@ mod tests {
     #[test]
     fn line_breaks_between_tokens_become_spaces() {
         let json: Json = serde_json::from_str("{\r\n\t\"a\\nb\":\r[1,\n2]\n}").unwrap();
-        assert_eq!(json.text(), "{  \t\"a\\nb\": [1, 2] }");
+        assert_eq!(json.text(), "{ \"a\\nb\": [1, 2] }");
     }
 
     /// Opaque JSON must be a valid JSON value, like parsed JSON.
