@@ -56,14 +56,14 @@ impl OpenItem {
             Event::SummaryTextDelta(event) => self.summary(event.summary_index)?.push_str(&event.delta),
             Event::OutputTextAnnotationAdded(event) => drop(self.output_text(event.content_index)?),
             Event::OutputTextDone(event) => {
-                self.complete_text(&event.text, |item| item.output_text(event.content_index))?
+                self.complete_text(&event.text, |item| item.output_text(event.content_index))?;
             }
             Event::RefusalDone(event) => {
-                self.complete_text(&event.refusal, |item| item.refusal(event.content_index))?
+                self.complete_text(&event.refusal, |item| item.refusal(event.content_index))?;
             }
             Event::ArgumentsDone(event) => self.complete_text(&event.arguments, Self::arguments)?,
             Event::SummaryTextDone(event) => {
-                self.complete_text(&event.text, |item| item.summary(event.summary_index))?
+                self.complete_text(&event.text, |item| item.summary(event.summary_index))?;
             }
             _ => return Err(Offence::UnknownType),
         }
