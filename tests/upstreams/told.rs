@@ -71,7 +71,7 @@ pub(crate) fn events(stream: &[u8]) -> Vec<String> {
     data
 }
 
-/// As [`stream`], for a stream of so many pictures.
+/// As `stream`, for a stream of so many pictures.
 #[track_caller]
 pub(crate) fn pictures(operation: Operation, count: u32, response: &Response) -> End<Value> {
     let mut fold = images::Fold::new(operation, Some(count));
