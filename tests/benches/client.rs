@@ -29,7 +29,7 @@ pub(crate) struct Answer {
 pub(crate) struct Streamed {
     /// From the request to the first event.
     pub(crate) first: Duration,
-    /// How many events there were.
+    /// The number of events.
     pub(crate) events: usize,
 }
 

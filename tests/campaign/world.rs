@@ -33,7 +33,7 @@ pub(crate) struct World {
 
 /// The observations of one fault.
 pub(crate) struct Seen {
-    /// What the client sent and read.
+    /// The bytes that the client sent and read.
     pub(crate) client: Client,
     /// Each request that the upstream received, with its response.
     pub(crate) asked: Vec<Asked>,

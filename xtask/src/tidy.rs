@@ -1,5 +1,7 @@
 //! `cargo xtask tidy`: checks every file of the repository for problems that the compiler does not find.
 
+mod english;
+
 use std::fs;
 use std::path::Path;
 
@@ -40,6 +42,9 @@ fn problems(name: &str, text: &str) -> Vec<String> {
     }
     if !text.is_empty() && !text.ends_with('\n') {
         found.push(format!("{name}: there is no newline at the end of the file"));
+    }
+    if is_rust {
+        found.extend(english::problems(name, text));
     }
     if let Some(expected) = misnamed(name, text) {
         found.push(format!("{name}: the package must be named {expected}"));

@@ -42,7 +42,7 @@ struct Arguments {
     /// A short run: less of everything.
     #[arg(long)]
     quick: bool,
-    /// How often the gateway is stopped under load.
+    /// The number of times that the gateway is stopped under load.
     #[arg(long, value_name = "N")]
     cycles: Option<usize>,
     /// Write the table to this file too.
