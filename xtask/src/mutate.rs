@@ -27,10 +27,7 @@ use crate::Outcome;
 pub(crate) fn run(args: &[OsString]) -> Outcome {
     let plan = Plan::parse(args)?;
     let all = list::read()?;
-    let mut page = if plan.renamed { Page::read_renamed(&all)? } else { Page::read(&all)? };
-    if plan.renamed {
-        return page.write(&all);
-    }
+    let mut page = Page::read(&all)?;
     let mut chosen = plan.choose(&all)?;
     chosen.retain(|mutation| !plan.untried || !page.is_tried(mutation));
     if plan.list {
@@ -144,8 +141,6 @@ struct Plan {
     built: bool,
     /// Only run mutations that the page does not contain.
     untried: bool,
-    /// Run nothing: the page keeps the results of mutations that changed with a renaming alone.
-    renamed: bool,
     jobs: Option<u16>,
     /// The number of minutes after which no trial is started any more.
     minutes: Option<u16>,
@@ -163,7 +158,6 @@ impl Plan {
                 "--build" => plan.build = true,
                 "--built" => plan.built = true,
                 "--untried" => plan.untried = true,
-                "--renamed" => plan.renamed = true,
                 "--jobs" => plan.jobs = Some(number(&arg, args.next().as_deref())?),
                 "--minutes" => plan.minutes = Some(number(&arg, args.next().as_deref())?),
                 name if !name.starts_with('-') => plan.names.push(name.to_owned()),
@@ -191,7 +185,7 @@ fn number(flag: &str, word: Option<&str>) -> Outcome<u16> {
     number.ok_or_else(|| format!("{flag} takes a number, such as 1, not {word:?}"))
 }
 
-const USAGE: &str = "[--list] [--build] [--built] [--write] [--untried] [--renamed] [--jobs N] [--minutes N] [NAME…]";
+const USAGE: &str = "[--list] [--build] [--built] [--write] [--untried] [--jobs N] [--minutes N] [NAME…]";
 
 #[cfg(test)]
 mod tests {
@@ -210,7 +204,6 @@ mod tests {
             Ok(Plan { write: true, jobs: Some(2), names: names(&["sse", "wire-depth"]), ..Plan::default() })
         );
         assert_eq!(parse("--untried --minutes 5"), Ok(Plan { untried: true, minutes: Some(5), ..Plan::default() }));
-        assert_eq!(parse("--renamed"), Ok(Plan { renamed: true, ..Plan::default() }));
         assert!(parse("--jobs 0").unwrap_err().contains("takes a number"));
         assert!(parse("--fast").unwrap_err().contains("unexpected \"--fast\""));
     }

@@ -27,13 +27,12 @@ struct Tried {
 impl Page {
     /// Reads the page without mutations that are no longer in the list, or have changed since.
     pub(super) fn read(all: &[Mutation]) -> Outcome<Self> {
-        Ok(Self { results: current(results(&text()?), all) })
-    }
-
-    /// Reads the page with the results of mutations of the same name, even if their texts have changed. A renaming
-    /// changes the text of a mutation and not the fault that it plants; the caller is responsible for that.
-    pub(super) fn read_renamed(all: &[Mutation]) -> Outcome<Self> {
-        Ok(Self { results: renamed(results(&text()?), all) })
+        let text = match fs::read_to_string(workspace::root().join(PAGE)) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(format!("{PAGE}: {error}")),
+        };
+        Ok(Self { results: current(results(&text), all) })
     }
 
     /// Records the result of a mutation.
@@ -124,25 +123,6 @@ fn results(page: &str) -> Results {
     .collect()
 }
 
-/// The text of the page; empty at first.
-fn text() -> Outcome<String> {
-    match fs::read_to_string(workspace::root().join(PAGE)) {
-        Ok(text) => Ok(text),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
-        Err(error) => Err(format!("{PAGE}: {error}")),
-    }
-}
-
-/// The results under the current marks of their mutations.
-fn renamed(mut results: Results, all: &[Mutation]) -> Results {
-    let marked = |mutation: &Mutation| {
-        // A mutation without a mark was not tried.
-        let tried = results.remove(&mutation.name).filter(|tried| !tried.mark.is_empty())?;
-        Some((mutation.name.clone(), Tried { mark: mutation.mark(), ..tried }))
-    };
-    all.iter().filter_map(marked).collect()
-}
-
 /// The results of mutations that are in the list as they were tried.
 fn current(mut results: Results, all: &[Mutation]) -> Results {
     let marks: BTreeMap<_, _> = all.iter().map(|mutation| (&mutation.name, mutation.mark())).collect();
@@ -221,16 +201,6 @@ mod tests {
         );
         assert_eq!(page.caught_by(&all[1]), ["a::h01_b", "c03_d"]);
         assert!(page.is_tried(&all[2]) && !page.is_tried(&all[3]));
-    }
-
-    #[test]
-    fn a_renaming_keeps_the_results() {
-        let old = page(&[("two", Verdict::Caught, &["c03_d"])]);
-        let all = [Mutation { file: "renamed.rs".to_owned(), ..mutation("two") }, mutation("four")];
-        let before = [mutation("two"), mutation("four")];
-        let page = Page { results: renamed(results(&old.text(&before)), &all) };
-        assert!(page.is_tried(&all[0]) && !page.is_tried(&all[1]));
-        assert!(page.text(&all).contains(&format!("`renamed.rs` | `{}` | caught | `c03_d` |", all[0].mark())));
     }
 
     #[test]
