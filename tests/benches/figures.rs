@@ -55,7 +55,9 @@ impl Figures {
 
     /// Compares a measurement with the figures.
     ///
-    /// # Errors If something costs more than [`MOST`] percent above its figure.
+    /// # Errors
+    ///
+    /// If something costs more than [`MOST`] percent above its figure.
     pub(crate) fn hold(&self, measured: &Measured) -> Outcome {
         let mut found = Vec::new();
         for ((unit, figure), count) in [("request", self.request), ("event", self.event)].iter().zip(measured.gateway) {

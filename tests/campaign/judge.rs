@@ -47,7 +47,9 @@ struct Case<'a> {
 
 /// Checks observations against requirements.
 ///
-/// # Panics If a requirement is violated.
+/// # Panics
+///
+/// If a requirement is violated.
 pub(crate) fn judge(fault: &Fault, seen: &Seen, log: &str, panics: &[String]) -> Verdict {
     assert!(panics.is_empty(), "a task panicked: {}", panics.join("\n"));
     assert_eq!(seen.left, Left::default(), "something is left over");

@@ -12,7 +12,9 @@ const LOG: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/LOG.md");
 
 /// The counts of the committed table, by kind.
 ///
-/// # Errors If there is no such table, or it has other columns.
+/// # Errors
+///
+/// If there is no such table, or it has other columns.
 pub(crate) fn committed() -> Result<BTreeMap<String, Counts>, String> {
     let text = fs::read_to_string(Path::new(LOG)).map_err(|error| format!("LOG.md: {error}"))?;
     parse(&text).map_err(|error| format!("LOG.md: {error}; {AGAIN}"))
@@ -87,8 +89,7 @@ fn tolerance(one: [u64; 2], other: [u64; 2]) -> Option<f64> {
 /// The logarithm of two divided by that probability.
 const DOUBT: f64 = 23.7;
 /// The remedy for an intended deviation.
-const AGAIN: &str =
-    "if that is meant, write LOG.md anew with `cargo xtask campaign --seed 2026 --faults 1000000 --write`";
+const AGAIN: &str = "if this is intended, rewrite LOG.md with `cargo xtask campaign --faults 1000000 --write`";
 
 #[cfg(test)]
 mod tests {

@@ -21,7 +21,9 @@ impl Gateway {
     /// Runs `program` without a configuration on a port that the system chooses, and waits until it listens. It
     /// accepts `keys`, by the names of [`Gateway::KEYS`]; its log is written to the file `log`.
     ///
-    /// # Errors If it cannot be started or ends before it listens.
+    /// # Errors
+    ///
+    /// If it cannot be started or ends before it listens.
     pub(crate) fn start(program: &Path, keys: [(&str, &str); 3], log: &Path) -> Outcome<Self> {
         Self::serve(&mut Command::new(program), &[], keys, log)
     }
@@ -54,7 +56,9 @@ pub(crate) struct Simulator(Server);
 impl Simulator {
     /// Runs `program` on a port that the system chooses, and waits until it listens.
     ///
-    /// # Errors If it cannot be started or ends before it listens.
+    /// # Errors
+    ///
+    /// If it cannot be started or ends before it listens.
     pub(crate) fn start(program: &Path) -> Outcome<Self> {
         let mut command = Command::new(program);
         Server::start(command.args(["--listen", "127.0.0.1:0"]), "sluicegate-simulator listens on ").map(Self)

@@ -15,7 +15,9 @@ fn value<'a>(package: &'a str, key: &str) -> Option<&'a str> {
 
 /// The problems of the text of a `Cargo.lock`, each in a sentence.
 ///
-/// # Errors If a version cannot be parsed.
+/// # Errors
+///
+/// If a version cannot be parsed.
 pub(crate) fn problems(text: &str) -> Outcome<Vec<String>> {
     let mut found = Vec::new();
     for (name, version) in packages(text) {

@@ -6,7 +6,9 @@ use crate::Outcome;
 
 /// Checks for the C compiler and make, with which the allocator and the image codecs are built.
 ///
-/// # Errors If one is missing, with what to install.
+/// # Errors
+///
+/// If one is missing, with what to install.
 pub(crate) fn compiler() -> Outcome {
     if cfg!(windows) {
         // The crates find the compiler of Visual Studio by themselves.
@@ -17,7 +19,9 @@ pub(crate) fn compiler() -> Outcome {
 
 /// Checks for valgrind, which counts instructions.
 ///
-/// # Errors If it is missing, with what to install.
+/// # Errors
+///
+/// If it is missing, with what to install.
 pub(crate) fn valgrind() -> Outcome {
     present("valgrind", VALGRIND)
 }

@@ -35,7 +35,9 @@ impl Passed {
 
 /// The tests of the last run.
 ///
-/// # Errors If there was none.
+/// # Errors
+///
+/// If there was none.
 pub(crate) fn last() -> Outcome<BTreeSet<Passed>> {
     let path = file()?;
     let text = fs::read_to_string(&path).map_err(|_| "no tests were run yet: run `cargo xtask test`".to_owned())?;

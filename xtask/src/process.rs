@@ -34,7 +34,9 @@ pub(crate) fn git(args: &[&str]) -> Command {
 
 /// Runs a command to its end with inherited output.
 ///
-/// # Errors If it cannot be started or does not succeed.
+/// # Errors
+///
+/// If it cannot be started or does not succeed.
 pub(crate) fn run(command: &mut Command) -> Outcome {
     let status = command.status().map_err(|error| not_started(command, &error))?;
     if status.success() { Ok(()) } else { Err(format!("`{}` ended with {status}", shown(command))) }
@@ -42,7 +44,9 @@ pub(crate) fn run(command: &mut Command) -> Outcome {
 
 /// Runs a command to its end and returns what it printed; its standard error is inherited.
 ///
-/// # Errors As [`run`], and if the output is not UTF-8.
+/// # Errors
+///
+/// As [`run`], and if the output is not UTF-8.
 pub(crate) fn output(command: &mut Command) -> Outcome<String> {
     let output = command.stderr(Stdio::inherit()).output();
     let output = output.map_err(|error| not_started(command, &error))?;

@@ -10,7 +10,9 @@ use crate::{Outcome, needs, process, workspace};
 /// Builds the gateway and the program `name` in release, and runs it with `args`. The file `page` of `tests/benches`
 /// is added to `--write`.
 ///
-/// # Errors If something cannot be built, or the program does not succeed.
+/// # Errors
+///
+/// If something cannot be built, or the program does not succeed.
 pub(crate) fn run(name: &str, page: &str, args: &[OsString]) -> Outcome {
     let mut command = with_descriptors(build()?.join(format!("{name}{}", std::env::consts::EXE_SUFFIX)));
     for arg in args {

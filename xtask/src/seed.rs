@@ -18,7 +18,9 @@ pub(crate) const PROPTEST_VARIABLE: &str = "PROPTEST_RNG_SEED";
 
 /// The seed of this run: the one that the environment sets, or that of the work tree.
 ///
-/// # Errors If the variable is not a number.
+/// # Errors
+///
+/// If the variable is not a number.
 pub(crate) fn current() -> Outcome<u64> {
     match std::env::var(VARIABLE) {
         Ok(text) => parse(&text),

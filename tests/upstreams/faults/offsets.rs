@@ -19,7 +19,7 @@ fn u08_a_reset_behind_every_fourth_byte() {
 
 /// The same for all bytes, which takes a minute of CPU time: `cargo xtask ci --tier long --only cuts` runs it.
 #[test]
-#[ignore = "the long tier resets behind every byte"]
+#[ignore = "the long tier runs it: `cargo xtask ci --tier long --only cuts`"]
 fn a_reset_behind_each_byte() {
     resets(0..);
 }

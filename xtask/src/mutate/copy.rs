@@ -48,7 +48,9 @@ impl Copy {
 
     /// Reverts the last mutation, and applies this one.
     ///
-    /// # Errors If the text that it looks for is not in its file exactly once.
+    /// # Errors
+    ///
+    /// If the text that it looks for is not in its file exactly once.
     pub(super) fn mutate(&mut self, mutation: &Mutation) -> Outcome {
         self.restore()?;
         let Mutation { name, file, find, replace, .. } = mutation;

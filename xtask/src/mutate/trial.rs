@@ -135,8 +135,10 @@ impl Trials {
         Ok(())
     }
 
-    /// # Errors If the tests do not pass without the mutation, or there are none, in all or of a row: then there can
-    /// be no verdict.
+    /// # Errors
+    ///
+    /// If the tests do not pass without the mutation, or there are none, in all or of a row: then there can be no
+    /// verdict.
     pub(super) fn run(&mut self, mutation: &Mutation) -> Outcome<Finding> {
         let Mutation { name, tests, rows, .. } = mutation;
         let unchanged = self.unchanged.get(tests).cloned();
