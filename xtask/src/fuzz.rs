@@ -19,18 +19,12 @@ use crate::{Outcome, process, workspace};
 pub(crate) fn run(args: &[OsString]) -> Outcome {
     let plan = Plan::parse(args)?;
     let all = targets()?;
-    let chosen = match plan.target {
+    let chosen = match plan.target.clone() {
         Some(name) if all.contains(&name) => vec![name],
         Some(name) => return Err(format!("there is no fuzz target {name:?}: there are {}", all.join(", "))),
         None => all,
     };
-    let rows = run_all(&chosen, plan.seconds, plan.keep)?;
-    if plan.log {
-        let mut log = Log::read();
-        rows.iter().for_each(|row| log.add(&row.target, &row.stats));
-        log.write(&targets()?)?;
-    }
-    judge(&rows)
+    judge(&run_all(&chosen, &plan)?)
 }
 
 /// The parsed command line.
@@ -66,12 +60,19 @@ fn seconds(minutes: Option<&str>) -> Outcome<u64> {
 }
 
 /// Fuzzes each target and sums up.
-fn run_all(targets: &[String], seconds: u64, keep: bool) -> Outcome<Vec<Row>> {
+fn run_all(chosen: &[String], plan: &Plan) -> Outcome<Vec<Row>> {
     process::run(&mut fuzz("build", &[])?)?;
     let mut rows = Vec::new();
-    for target in targets {
-        println!("-- {target} for {seconds} s");
-        rows.push(Row { target: target.clone(), stats: run_one(target, seconds, keep)? });
+    for target in chosen {
+        println!("-- {target} for {} s", plan.seconds);
+        let stats = run_one(target, plan.seconds, plan.keep)?;
+        if plan.log {
+            // Written after each target, so that an interruption does not lose the others.
+            let mut log = Log::read();
+            log.add(target, &stats);
+            log.write(&targets()?)?;
+        }
+        rows.push(Row { target: target.clone(), stats });
     }
     print!("{}", table(&rows));
     Ok(rows)

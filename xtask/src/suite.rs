@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use self::pool::Ran;
@@ -64,23 +63,24 @@ fn once(seed: u64, is_chosen: impl Fn(&Program) -> bool) -> Outcome {
     judge(&pool::run(programs, &[], seed)?)
 }
 
-/// Runs all Rust tests ten times in a row, each time with a new seed, while another thread keeps one CPU busy. A
-/// failure that a seed finds becomes a test case.
+/// Runs all Rust tests ten times in a row, each time with a new seed, while every fuzz target runs beside them for
+/// [`FUZZED`] minutes: the tests need a busy neighbour, and fuzzing needs hours of CPU time anyway. A failure that a
+/// seed finds becomes a test case.
 pub(crate) fn ten_runs() -> Outcome<String> {
     let seed = seed::fresh();
-    let is_over = AtomicBool::new(false);
+    let program = std::env::current_exe().map_err(|error| format!("the path of this program: {error}"))?;
+    let mut neighbour = Command::new(program);
+    neighbour.args(["fuzz", "--minutes", FUZZED, "--log"]);
     thread::scope(|scope| {
-        scope.spawn(|| {
-            while !is_over.load(Ordering::Relaxed) {
-                std::hint::spin_loop();
-            }
-        });
-        let outcome = (1..=RUNS).try_for_each(|run| {
+        // A process of its own, because the log counts the CPU time of all children of a process.
+        let fuzzing = scope.spawn(move || process::run(&mut neighbour));
+        let tests = (1..=RUNS).try_for_each(|run| {
             println!("\n-- run {run} of {RUNS}");
-            once(seed.wrapping_add(run), |program| !program.root.starts_with(LATER))
+            once(seed.wrapping_add(run), |program| !program.root.starts_with(LATER))?;
+            if fuzzing.is_finished() { Err(format!("run {run} had no neighbour: fuzzing has ended")) } else { Ok(()) }
         });
-        is_over.store(true, Ordering::Relaxed);
-        outcome
+        let fuzzed = fuzzing.join().map_err(|_| "the thread of the fuzz targets panicked".to_owned())?;
+        tests.and(fuzzed)
     })?;
     Ok(format!("passed {RUNS} times, seeds {} to {}", seed.wrapping_add(1), seed.wrapping_add(RUNS)))
 }
@@ -125,5 +125,7 @@ fn slowest(ran: &[Ran]) -> String {
 const LATER: &str = "tests/chained";
 /// The number of test runs in a row, to find flaky tests.
 const RUNS: u64 = 10;
+/// The number of minutes for which each fuzz target runs beside them.
+const FUZZED: &str = "5";
 /// The number of programs in the table of the slowest.
 const SHOWN: usize = 12;

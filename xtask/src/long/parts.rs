@@ -3,9 +3,7 @@
 use std::ffi::OsString;
 
 use crate::tools::DENY;
-use crate::{
-    Outcome, advisories, campaign, ci, clients, fuzz, interop, mutate, process, programs, schemathesis, suite,
-};
+use crate::{Outcome, advisories, campaign, ci, clients, interop, mutate, process, programs, schemathesis, suite};
 
 /// A part of the long tier.
 pub(super) struct Part {
@@ -20,7 +18,7 @@ pub(super) struct Part {
     pub(super) run: fn() -> Outcome<String>,
 }
 
-pub(super) const PARTS: [Part; 15] = [
+pub(super) const PARTS: [Part; 14] = [
     Part {
         name: "alone",
         about: "the tests and docs of each protocol crate with its own features only",
@@ -71,9 +69,9 @@ pub(super) const PARTS: [Part; 15] = [
         run: || passed(interop::run(&[])),
     },
     Part {
-        name: "flakes",
-        about: "all Rust tests ten times in a row under CPU load, with ten new seeds",
-        area: &["crates", "tests", "xtask/src/suite"],
+        name: "flakes-and-fuzz",
+        about: "all Rust tests ten times with new seeds, beside every fuzz target for five minutes (to fuzz/LOG.md)",
+        area: &["crates", "tests", "fuzz", "xtask/src/suite"],
         most: MANY,
         run: suite::ten_runs,
     },
@@ -97,13 +95,6 @@ pub(super) const PARTS: [Part; 15] = [
         area: &["crates", "tests/campaign"],
         most: MANY,
         run: campaign::long,
-    },
-    Part {
-        name: "fuzz",
-        about: "every fuzz target for five minutes, added to fuzz/LOG.md",
-        area: &["crates", "fuzz"],
-        most: MANY,
-        run: || passed(fuzz::run(&["--minutes", "5", "--log"].map(OsString::from))),
     },
     Part {
         name: "mutations",
