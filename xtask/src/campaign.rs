@@ -3,11 +3,12 @@
 use std::ffi::OsString;
 use std::process::Command;
 
-use crate::{Outcome, process, seed, suite, workspace};
+use crate::outcome::Outcome;
+use crate::{process, seed, suite, workspace};
 
 /// Runs the faults that `args` select against a gateway in memory, in an optimised build.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
-    let mut command = process::cargo("run");
+    let mut command = workspace::cargo("run");
     command.args(["--locked", "--profile", "campaign", "--package", "sluicegate-campaign", "--"]);
     for arg in args {
         command.arg(arg);

@@ -5,10 +5,9 @@
 use std::ffi::OsString;
 use std::process::Command;
 
+use crate::outcome::Outcome;
 use crate::times::Times;
-use crate::{
-    Outcome, bench, campaign, deps, faults, licences, long, process, schemathesis, seed, test, tidy, workspace,
-};
+use crate::{bench, campaign, deps, faults, licences, long, process, schemathesis, seed, test, tidy, workspace};
 
 /// Runs the steps that `args` select, and prints the duration of each.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
@@ -46,7 +45,7 @@ impl Step {
 /// The short tier.
 fn short() -> Vec<Step> {
     vec![
-        Step::new("format", "rustfmt", || echoed(process::cargo("fmt").args(["--all", "--check"]))),
+        Step::new("format", "rustfmt", || echoed(workspace::cargo("fmt").args(["--all", "--check"]))),
         Step::new("tidy", "problems that the compiler does not find, in every file", tidy::run),
         Step::new("layers", "the layer table, features, lints and lock files", deps::run),
         Step::new("licences", "licences and sources of all packages", licences::run),
@@ -68,7 +67,7 @@ fn short() -> Vec<Step> {
 }
 
 fn clippy() -> Outcome {
-    echoed(process::cargo("clippy").args([
+    echoed(workspace::cargo("clippy").args([
         "--workspace",
         "--all-targets",
         "--all-features",
@@ -81,13 +80,13 @@ fn clippy() -> Outcome {
 
 fn docs() -> Outcome {
     let flags = "-D warnings";
-    echoed(process::cargo("doc").args(["--workspace", "--no-deps", "--locked"]).env("RUSTDOCFLAGS", flags))
+    echoed(workspace::cargo("doc").args(["--workspace", "--no-deps", "--locked"]).env("RUSTDOCFLAGS", flags))
 }
 
 /// Tests the crates that are published separately, each with its own features only. Their tests run alone in the long
 /// tier.
 fn each_alone() -> Outcome {
-    let check = |package: &str| echoed(process::cargo("check").args(["--locked", "--quiet", "--package", package]));
+    let check = |package: &str| echoed(workspace::cargo("check").args(["--locked", "--quiet", "--package", package]));
     alone()?.iter().try_for_each(|package| check(package))
 }
 

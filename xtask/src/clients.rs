@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::gateway::Gateway;
-use crate::{Outcome, fetch_model, process, python, seed, suite, workspace};
+use crate::outcome::Outcome;
+use crate::{fetch_model, process, python, seed, suite, workspace};
 
 /// Builds the gateway and runs the SDKs that the first of `args` names; the other arguments go to their test runner.
 pub(crate) fn run(args: &[OsString]) -> Outcome {

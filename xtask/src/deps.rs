@@ -7,7 +7,8 @@ use std::fs;
 use cargo_metadata::{DependencyKind, Metadata, Package};
 
 use crate::layers::{self, LAYERS, LayerCrate};
-use crate::{Outcome, features, lints, lockfile, process, unrun, workspace};
+use crate::outcome::{Outcome, no_problems};
+use crate::{features, lints, lockfile, process, unrun, workspace};
 
 /// Reports every dependency that the table or the rules do not allow.
 pub(crate) fn run() -> Outcome {
@@ -22,11 +23,9 @@ pub(crate) fn run() -> Outcome {
         let text = fs::read_to_string(workspace::root().join(name)).map_err(|error| format!("{name}: {error}"))?;
         found.extend(lockfile::problems(&text)?.into_iter().map(|problem| format!("{name}: {problem}")));
     }
-    if found.is_empty() {
-        println!("dependencies match the layer table");
-        return Ok(());
-    }
-    Err(format!("dependencies:\n  {}", found.join("\n  ")))
+    no_problems("dependencies", &found)?;
+    println!("dependencies match the layer table");
+    Ok(())
 }
 
 /// Declared dependencies that the table does not allow, and crates that it does not contain.
@@ -80,7 +79,7 @@ fn heavy() -> Outcome<Vec<String>> {
 
 /// The names of all packages in the dependency trees that `args` select.
 fn reached(args: &[&str]) -> Outcome<BTreeSet<String>> {
-    let mut tree = process::cargo("tree");
+    let mut tree = workspace::cargo("tree");
     tree.args(["--locked", "--edges", "normal", "--prefix", "none", "--format", "{p}"]).args(args);
     let packages = process::output(&mut tree)?;
     Ok(packages.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect())

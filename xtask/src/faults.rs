@@ -18,8 +18,9 @@ use std::fs;
 use self::rows::Row;
 use self::scan::Shown;
 use crate::mutate::{self, Trial};
+use crate::outcome::{Outcome, no_problems};
 use crate::passed::{self, Passed};
-use crate::{Outcome, workspace};
+use crate::workspace;
 
 /// Writes the page, or with `--check` runs [`check`].
 pub(crate) fn run(args: &[OsString]) -> Outcome {
@@ -38,11 +39,9 @@ pub(crate) fn check() -> Outcome {
     if fs::read_to_string(workspace::root().join(PAGE)).ok().is_none_or(|page| page != faults.page()) {
         found.push(format!("{PAGE} is out of date: run `cargo xtask faults`"));
     }
-    if found.is_empty() {
-        println!("{} rows are shown or do not apply", rows::all().count());
-        return Ok(());
-    }
-    Err(format!("faults:\n  {}", found.join("\n  ")))
+    no_problems("faults", &found)?;
+    println!("{} rows are shown or do not apply", rows::all().count());
+    Ok(())
 }
 
 fn write() -> Outcome {

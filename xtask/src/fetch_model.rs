@@ -11,7 +11,8 @@ use std::process::{Command, Stdio};
 
 use sha2::{Digest as _, Sha256};
 
-use crate::{Outcome, process};
+use crate::outcome::Outcome;
+use crate::process;
 
 /// Downloads the file unless it exists and is valid, or another one is configured.
 pub(crate) fn run() -> Outcome {

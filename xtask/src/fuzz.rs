@@ -12,8 +12,9 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use self::log::Log;
+use crate::outcome::Outcome;
 use crate::tools::FUZZ;
-use crate::{Outcome, process, workspace};
+use crate::{process, workspace};
 
 /// Runs the targets that `args` select.
 pub(crate) fn run(args: &[OsString]) -> Outcome {

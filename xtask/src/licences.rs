@@ -10,24 +10,23 @@ use cargo_metadata::{Metadata, MetadataCommand, Package};
 use serde::Deserialize;
 use spdx::{Expression, LicenseReq, ParseMode};
 
-use crate::{Outcome, process, workspace};
+use crate::outcome::{Outcome, no_problems};
+use crate::workspace;
 
 /// Checks every package that the workspace is built from against the list of licences and the only allowed registry.
 pub(crate) fn run() -> Outcome {
     let allowed = allowed()?;
     let metadata = resolved()?;
     let found: Vec<_> = metadata.packages.iter().filter_map(|package| problem(package, &allowed)).collect();
-    if found.is_empty() {
-        println!("{} packages have licences of deny.toml and come from the registry", metadata.packages.len());
-        return Ok(());
-    }
-    Err(format!("licences and sources:\n  {}", found.join("\n  ")))
+    no_problems("licences and sources", &found)?;
+    println!("{} packages have licences of deny.toml and come from the registry", metadata.packages.len());
+    Ok(())
 }
 
 /// Every package of the lock file, with its manifest.
 fn resolved() -> Outcome<Metadata> {
     let mut command = MetadataCommand::new();
-    command.cargo_path(process::cargo_path()).current_dir(workspace::root());
+    command.cargo_path(workspace::cargo_path()).current_dir(workspace::root());
     command.other_options(vec!["--locked".to_owned(), "--all-features".to_owned()]);
     command.exec().map_err(|error| format!("cargo metadata failed: {error}"))
 }

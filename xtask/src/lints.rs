@@ -6,7 +6,8 @@ use std::fs;
 use cargo_metadata::Metadata;
 use toml::{Table, Value};
 
-use crate::{Outcome, workspace};
+use crate::outcome::Outcome;
+use crate::workspace;
 
 /// The manifests that do not forbid unsafe code.
 pub(crate) fn problems(metadata: &Metadata) -> Outcome<Vec<String>> {

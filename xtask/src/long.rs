@@ -14,7 +14,8 @@ use std::time::Instant;
 use self::page::{Page, Row};
 use self::parts::{PARTS, Part, SHARES};
 use crate::ci::Step;
-use crate::{Outcome, process, seed, workspace};
+use crate::outcome::{Outcome, no_problems};
+use crate::{process, seed, workspace};
 
 /// The parts of the long tier as steps, each of which writes its row.
 pub(crate) fn steps() -> Vec<Step> {
@@ -28,11 +29,9 @@ pub(crate) fn check_age() -> Outcome {
     for part in &PARTS {
         found.extend(age::problem(part, page.row(part.name))?);
     }
-    if found.is_empty() {
-        println!("{} parts of the long tier are recent enough", PARTS.len());
-        return Ok(());
-    }
-    Err(format!("{PATH}:\n  {}", found.join("\n  ")))
+    no_problems(PATH, &found)?;
+    println!("{} parts of the long tier are recent enough", PARTS.len());
+    Ok(())
 }
 
 /// Runs a share of one part, chosen by the seed, within minutes.
@@ -63,13 +62,13 @@ fn record(part: &Part) -> Outcome {
 
 /// The current commit; an error if the part's area has uncommitted changes.
 fn committed(part: &Part) -> Outcome<String> {
-    let mut status = process::git(&["status", "--porcelain", "--untracked-files=all", "--"]);
+    let mut status = workspace::git(&["status", "--porcelain", "--untracked-files=all", "--"]);
     let changed = process::output(status.args(part.area))?;
     // The pages that the parts themselves write.
     if let Some(line) = changed.lines().find(|line| !line.ends_with(".md")) {
         return Err(format!("'{}' runs on a commit, but this is not committed: {}", part.name, line.trim()));
     }
-    Ok(process::output(&mut process::git(&["rev-parse", "--short=12", "HEAD"]))?.trim().to_owned())
+    Ok(process::output(&mut workspace::git(&["rev-parse", "--short=12", "HEAD"]))?.trim().to_owned())
 }
 
 /// The date in UTC, as `2026-01-31`.

@@ -20,6 +20,7 @@ mod lockfile;
 mod long;
 mod mutate;
 mod needs;
+mod outcome;
 mod passed;
 mod process;
 mod programs;
@@ -38,8 +39,7 @@ mod workspace;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// The result of a task: its error is a complete message for a person.
-type Outcome<T = ()> = Result<T, String>;
+use crate::outcome::Outcome;
 
 fn main() -> ExitCode {
     match run_task(std::env::args_os().skip(1).collect()) {

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::{Outcome, process, seed, workspace};
+use crate::outcome::Outcome;
+use crate::{process, seed, workspace};
 
 /// The interpreter of the environment `name` with the packages of the file `requirements`.
 ///

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use sha2::{Digest as _, Sha256};
 
-use crate::{Outcome, process, workspace};
+use crate::outcome::Outcome;
+use crate::{process, workspace};
 
 /// The variable that sets the seed, and from which tests read it.
 pub(crate) const VARIABLE: &str = "SLUICEGATE_TEST_SEED";

@@ -5,7 +5,8 @@ use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::{Outcome, process, workspace};
+use crate::outcome::Outcome;
+use crate::{process, workspace};
 
 /// The steps that have ended so far, with their durations.
 pub(crate) struct Times {

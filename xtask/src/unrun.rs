@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use cargo_metadata::{Metadata, Package, Target};
 
-use crate::{Outcome, workspace};
+use crate::outcome::Outcome;
+use crate::workspace;
 
 /// The files with tests or examples that are never run.
 pub(crate) fn problems(metadata: &Metadata) -> Outcome<Vec<String>> {

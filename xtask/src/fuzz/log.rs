@@ -5,7 +5,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::Stats;
-use crate::{Outcome, workspace};
+use crate::outcome::Outcome;
+use crate::workspace;
 
 /// The log, by the names of targets.
 #[derive(Debug, Default, PartialEq)]

@@ -1,6 +1,6 @@
 //! `tests/LONG.md`: the last result of each part of the long tier.
 
-use crate::Outcome;
+use crate::outcome::Outcome;
 
 /// The rows of the page.
 #[derive(Debug, Default, PartialEq)]

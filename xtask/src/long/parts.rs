@@ -2,8 +2,9 @@
 
 use std::ffi::OsString;
 
+use crate::outcome::Outcome;
 use crate::tools::DENY;
-use crate::{Outcome, advisories, campaign, ci, clients, interop, mutate, process, programs, schemathesis, suite};
+use crate::{advisories, campaign, ci, clients, interop, mutate, programs, schemathesis, suite, workspace};
 
 /// A part of the long tier.
 pub(super) struct Part {
@@ -137,17 +138,17 @@ fn passed(outcome: Outcome) -> Outcome<String> {
 /// Tests and documents the crates that are published separately.
 fn alone() -> Outcome {
     for package in ci::alone()? {
-        ci::echoed(process::cargo("test").args(["--locked", "--quiet", "--package", &package]))?;
-        ci::echoed(process::cargo("doc").args(["--locked", "--quiet", "--no-deps", "--package", &package]))?;
+        ci::echoed(workspace::cargo("test").args(["--locked", "--quiet", "--package", &package]))?;
+        ci::echoed(workspace::cargo("doc").args(["--locked", "--quiet", "--no-deps", "--package", &package]))?;
     }
     Ok(())
 }
 
 fn every_cut() -> Outcome {
-    let mut test = process::cargo("test");
+    let mut test = workspace::cargo("test");
     test.args(["--locked", "--release", "--package", "sluicegate-sse", "--", "--ignored", "--nocapture"]);
     ci::echoed(&mut test)?;
-    let mut test = process::cargo("test");
+    let mut test = workspace::cargo("test");
     test.args(["--locked", "--package", "sluicegate-server", "--no-default-features", "--test", "upstreams"]);
     ci::echoed(test.args(["--", "--ignored", "a_reset_behind_each_byte"]))
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use cargo_metadata::Message;
 
-use crate::Outcome;
+use crate::outcome::Outcome;
 
 /// Test programs, and the programs that they start.
 #[derive(Debug, PartialEq)]

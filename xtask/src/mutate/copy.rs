@@ -7,7 +7,8 @@ use std::{fs, io};
 use sha2::{Digest as _, Sha256};
 
 use super::list::{self, Mutation};
-use crate::{Outcome, process, workspace};
+use crate::outcome::Outcome;
+use crate::workspace;
 
 /// The copy of the work tree at the time when it was opened: later edits have no effect on any trial.
 pub(super) struct Copy {
@@ -76,7 +77,7 @@ impl Copy {
 
     /// A cargo command in the copy.
     pub(super) fn cargo(&self, subcommand: &str) -> std::process::Command {
-        let mut command = process::cargo(subcommand);
+        let mut command = workspace::cargo(subcommand);
         command.current_dir(self.folder.join(TREE)).env("CARGO_TARGET_DIR", self.folder.join("target"));
         // The time to compile and link a small change is what matters.
         command.envs([("CARGO_PROFILE_DEV_DEBUG", "none"), ("CARGO_INCREMENTAL", "1")]);

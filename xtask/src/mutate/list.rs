@@ -8,7 +8,8 @@ use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::faults::{self, Tests};
-use crate::{Outcome, workspace};
+use crate::outcome::Outcome;
+use crate::workspace;
 
 /// The removal of one guard.
 #[derive(Debug, Clone, Deserialize)]

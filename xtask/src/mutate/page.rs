@@ -6,7 +6,8 @@ use std::fs;
 use super::list::Mutation;
 use super::trial::Finding;
 use super::{Findings, Verdict};
-use crate::{Outcome, workspace};
+use crate::outcome::Outcome;
+use crate::workspace;
 
 /// The results in the page.
 pub(super) struct Page {

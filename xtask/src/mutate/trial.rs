@@ -12,7 +12,8 @@ use super::built::Built;
 use super::copy::Copy;
 use super::heard::TestResults;
 use super::list::Mutation;
-use crate::{Outcome, faults, process};
+use crate::outcome::Outcome;
+use crate::{faults, process};
 
 /// The result of a mutation.
 #[derive(Debug, Clone, Copy, PartialEq)]

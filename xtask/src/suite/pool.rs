@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 
 use super::libtest::{self, Finished};
 use super::programs::Program;
+use crate::outcome::Outcome;
 use crate::passed::Passed;
 use crate::times::shown;
-use crate::{Outcome, process, seed, workspace};
+use crate::{process, seed, workspace};
 
 /// A test program that has ended, or was killed.
 pub(super) struct Ran {
@@ -172,7 +173,7 @@ impl Pool<'_> {
         let file = File::create(log).map_err(failed)?;
         let mut command = Command::new(&program.executable);
         command.current_dir(&program.folder).env("CARGO_MANIFEST_DIR", &program.folder);
-        command.env("CARGO", process::cargo_path()).env("INSTA_WORKSPACE_ROOT", workspace::root());
+        command.env("CARGO", workspace::cargo_path()).env("INSTA_WORKSPACE_ROOT", workspace::root());
         command.arg(format!("--test-threads={}", Kind::of(program).threads())).args(self.filters);
         command.stdin(Stdio::null()).stdout(file.try_clone().map_err(failed)?).stderr(file);
         seed::pass(self.seed, &mut command);

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use cargo_metadata::Message;
 
-use crate::{Outcome, needs, process, workspace};
+use crate::outcome::Outcome;
+use crate::{needs, process, workspace};
 
 /// A test program that cargo has built.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,11 +35,11 @@ pub(crate) fn build() -> Outcome<Vec<Program>> {
 /// enable.
 pub(crate) fn product() -> Outcome {
     needs::compiler()?;
-    process::run(process::cargo("build").args(["--locked", "--package", "sluicegate-server", "--bins"]))
+    process::run(workspace::cargo("build").args(["--locked", "--package", "sluicegate-server", "--bins"]))
 }
 
 fn built(packages: &[&str]) -> Outcome<Vec<Program>> {
-    let mut build = process::cargo("build");
+    let mut build = workspace::cargo("build");
     build.args(["--locked", "--message-format", "json-render-diagnostics"]).args(packages);
     parse(&process::output(&mut build)?)
 }

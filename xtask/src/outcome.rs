@@ -1,0 +1,25 @@
+//! The result of a task.
+
+/// The result of a task or a part of it: its error is a complete message for a person.
+pub(crate) type Outcome<T = ()> = Result<T, String>;
+
+/// Fails with all problems that a check has found, if there are any.
+///
+/// # Errors
+///
+/// If `problems` is not empty. The message begins with `title`.
+pub(crate) fn no_problems(title: &str, problems: &[String]) -> Outcome {
+    if problems.is_empty() { Ok(()) } else { Err(format!("{title}:\n  {}", problems.join("\n  "))) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn problems_are_listed_below_the_title() {
+        assert_eq!(no_problems("untidy", &[]), Ok(()));
+        let problems = ["a.rs:1: a tab".to_owned(), "b.rs:2: a tab".to_owned()];
+        assert_eq!(no_problems("untidy", &problems), Err("untidy:\n  a.rs:1: a tab\n  b.rs:2: a tab".to_owned()));
+    }
+}
