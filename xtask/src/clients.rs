@@ -67,8 +67,7 @@ fn python_set(set: &Set, args: &[OsString]) -> Outcome {
     command.env(SIMULATOR, workspace::simulator("debug")?);
     seed::pass(seed::current()?, &mut command);
     command.args(["-m", "pytest", "-n", "2"]).args(set.short).args(args);
-    println!("$ {}", process::shown(&command));
-    process::run(&mut command)
+    process::echoed(&mut command)
 }
 
 fn node(args: &[OsString]) -> Outcome {

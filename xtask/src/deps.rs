@@ -85,8 +85,15 @@ fn reached(args: &[&str]) -> Outcome<BTreeSet<String>> {
     Ok(packages.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect())
 }
 
+/// The packages that are published separately.
+pub(crate) fn published() -> Outcome<Vec<String>> {
+    let metadata = workspace::metadata()?;
+    let crates = present(&metadata).filter(|krate| krate.builds_alone());
+    Ok(crates.map(|krate| format!("sluicegate-{}", krate.name)).collect())
+}
+
 /// The crates of the table that are in the workspace.
-pub(crate) fn present(metadata: &Metadata) -> impl Iterator<Item = &'static LayerCrate> {
+fn present(metadata: &Metadata) -> impl Iterator<Item = &'static LayerCrate> {
     LAYERS.iter().filter(|krate| metadata.packages.iter().any(|package| folder(package) == Some(krate.name)))
 }
 

@@ -7,7 +7,7 @@ use cargo_metadata::{Metadata, Package};
 
 use crate::outcome::Outcome;
 use crate::times::Times;
-use crate::{ci, fetch_model, workspace};
+use crate::{fetch_model, process, workspace};
 
 /// Formats, lints and tests the crate that `args` name.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
@@ -74,9 +74,9 @@ impl Chosen {
         if self.asks_the_model() {
             fetch_model::run()?;
         }
-        times.step("format", || ci::echoed(workspace::cargo("fmt").args(["--package", &self.package])))?;
-        times.step("clippy", || ci::echoed(&mut self.clippy()))?;
-        times.step("tests", || ci::echoed(&mut self.tests(accept)))
+        times.step("format", || process::echoed(workspace::cargo("fmt").args(["--package", &self.package])))?;
+        times.step("clippy", || process::echoed(&mut self.clippy()))?;
+        times.step("tests", || process::echoed(&mut self.tests(accept)))
     }
 
     fn clippy(&self) -> Command {
@@ -135,7 +135,6 @@ const USAGE: &str = "expected CRATE [TESTS] [--accept], such as `wire`, `wire da
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process;
 
     fn chosen(line: &str) -> Outcome<Chosen> {
         let plan = Plan::parse(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>())?;

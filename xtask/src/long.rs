@@ -13,8 +13,8 @@ use std::time::Instant;
 
 use self::page::{Page, Row};
 use self::parts::{PARTS, Part, SHARES};
-use crate::ci::Step;
 use crate::outcome::{Outcome, no_problems};
+use crate::step::Step;
 use crate::{process, seed, workspace};
 
 /// The parts of the long tier as steps, each of which writes its row.

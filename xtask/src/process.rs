@@ -16,6 +16,16 @@ pub(crate) fn run(command: &mut Command) -> Outcome {
     if status.success() { Ok(()) } else { Err(format!("`{}` ended with {status}", shown(command))) }
 }
 
+/// Prints a command and runs it.
+///
+/// # Errors
+///
+/// As [`run`].
+pub(crate) fn echoed(command: &mut Command) -> Outcome {
+    println!("$ {}", shown(command));
+    run(command)
+}
+
 /// Runs a command to its end and returns what it printed; its standard error is inherited.
 ///
 /// # Errors

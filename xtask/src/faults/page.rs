@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::rows::{self, Row, SECTIONS, Section};
 use super::{Faults, Proof, REASONS};
+use crate::rows::{self, Row, SECTIONS, Section};
 
 impl Faults {
     /// The complete page.
@@ -79,7 +79,6 @@ const HEAD: &str = "| row | fault | expected | shown by | result |\n|---|---|---
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::faults::scan;
     use crate::mutate::Trial;
 
     #[test]
@@ -89,7 +88,7 @@ mod tests {
         let trial =
             |row: &str, test: &str| Trial { rows: vec![row.into()], is_tried: true, caught_by: vec![test.into()] };
         let trials = vec![trial("H1", "a::h01_two"), trial("H2", "a::h01_two")];
-        let faults = Faults { shown: scan::tests("a.rs", text), reasons: reasons.into(), trials };
+        let faults = Faults { shown: rows::tests("a.rs", text), reasons: reasons.into(), trials };
         let line = |number| faults.line(Row { section: 'H', number }, "A fault");
         assert_eq!(
             [line(1), line(2), line(3), line(4)],

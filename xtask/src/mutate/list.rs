@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
-use crate::faults::{self, Tests};
 use crate::outcome::Outcome;
+use crate::rows::{self, Tests};
 use crate::workspace;
 
 /// The removal of one guard.
@@ -110,9 +110,7 @@ pub(super) fn problems(all: &[Mutation]) -> Vec<String> {
         if [Some(&mutation.why), mutation.survives.as_ref()].iter().flatten().any(|text| text.trim().is_empty()) {
             report("a reason is empty".into());
         }
-        rows.iter()
-            .filter(|row| !faults::is_row(row))
-            .for_each(|row| report(format!("{row} is not a row of the list")));
+        rows.iter().filter(|row| !rows::is_row(row)).for_each(|row| report(format!("{row} is not a row of the list")));
         match fs::read_to_string(workspace::root().join(file)) {
             Ok(text) => match text.matches(find.as_str()).count() {
                 1 => {}

@@ -13,7 +13,7 @@ use super::copy::Copy;
 use super::heard::TestResults;
 use super::list::Mutation;
 use crate::outcome::Outcome;
-use crate::{faults, process};
+use crate::{process, rows};
 
 /// The result of a mutation.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -34,7 +34,7 @@ impl Verdict {
     /// The verdict for tests with this exit status, or that did not end.
     fn of(mutation: &Mutation, status: Option<ExitStatus>, results: &TestResults) -> Self {
         let catching = catching(status, results);
-        let is_caught = |row: &String| catching.iter().any(|test| faults::is_of(test, row));
+        let is_caught = |row: &String| catching.iter().any(|test| rows::is_of(test, row));
         match status {
             Some(status) if status.success() => Self::Survived,
             _ if !mutation.rows.iter().all(is_caught) => Self::Elsewhere,
@@ -144,7 +144,7 @@ impl Trials {
         let Mutation { name, tests, rows, .. } = mutation;
         let unchanged = self.unchanged.get(tests).cloned();
         let unchanged = unchanged.ok_or_else(|| format!("{name}: its tests were not run without the mutation"))??;
-        if let Some(row) = rows.iter().find(|row| !unchanged.passed.iter().any(|test| faults::is_of(test, row))) {
+        if let Some(row) = rows.iter().find(|row| !unchanged.passed.iter().any(|test| rows::is_of(test, row))) {
             return Err(format!("{name}: `cargo test {tests}` has no test of {row}"));
         }
         let Some(built) = self.built(mutation, State::Mutated)? else {
@@ -155,7 +155,7 @@ impl Trials {
         built.discard()?;
         let results = TestResults::of(&read(&log));
         let mut by: Vec<_> = catching(status, &results).into_iter().cloned().collect();
-        by.sort_by_key(|test| !rows.iter().any(|row| faults::is_of(test, row)));
+        by.sort_by_key(|test| !rows.iter().any(|row| rows::is_of(test, row)));
         Ok(Finding { verdict: Verdict::of(mutation, status, &results), by })
     }
 
