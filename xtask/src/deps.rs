@@ -8,7 +8,7 @@ use cargo_metadata::{DependencyKind, Metadata, Package};
 
 use crate::layers::{self, LAYERS, LayerCrate};
 use crate::outcome::{Outcome, no_problems};
-use crate::{features, lints, lockfile, process, unrun, workspace};
+use crate::{features, imports, lints, lockfile, process, unrun, workspace};
 
 /// Reports every dependency that the table or the rules do not allow.
 pub(crate) fn run() -> Outcome {
@@ -19,6 +19,7 @@ pub(crate) fn run() -> Outcome {
     found.extend(lints::problems(&metadata)?);
     found.extend(unrun::problems(&metadata)?);
     found.extend(features::problems()?);
+    found.extend(imports::problems(&metadata)?);
     for name in ["Cargo.lock", "fuzz/Cargo.lock"] {
         let text = fs::read_to_string(workspace::root().join(name)).map_err(|error| format!("{name}: {error}"))?;
         found.extend(lockfile::problems(&text)?.into_iter().map(|problem| format!("{name}: {problem}")));

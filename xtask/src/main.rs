@@ -11,6 +11,7 @@ mod features;
 mod fetch_model;
 mod fuzz;
 mod gateway;
+mod imports;
 mod inner;
 mod interop;
 mod layers;
@@ -29,6 +30,7 @@ mod rows;
 mod schemathesis;
 mod seed;
 mod serve;
+mod source;
 mod step;
 mod suite;
 mod test;
@@ -142,5 +144,6 @@ usage: cargo xtask <task>
                       N minutes; --build only builds them, and --built runs existing builds
   licences            check the licences and sources of all packages against deny.toml
   advisories          check the locked packages against the RustSec database, which has to be reachable
-  deps                check the workspace against the layer table, and its lints and lock files against the rules
+  deps                check the workspace against the layer table, the files of each crate for circles of imports, and
+                      lints and lock files against the rules
   tidy                check every file for problems that the compiler does not find";
