@@ -8,8 +8,6 @@ mod paths;
 mod scope;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::Path;
 
 use cargo_metadata::Metadata;
 
@@ -17,20 +15,13 @@ use self::circles::Graph;
 use self::scope::Scope;
 use crate::outcome::Outcome;
 use crate::source::{ModulePath, Modules};
-use crate::workspace;
 
 /// The circles of all libraries and programs, except those of [`STILL_TIED`]; and entries of that list that have none.
 pub(crate) fn problems(metadata: &Metadata) -> Outcome<Vec<String>> {
-    let root = workspace::root();
-    let read =
-        |file: &Path| fs::read_to_string(root.join(file)).map_err(|error| format!("{}: {error}", file.display()));
-    let mut found = BTreeMap::<&str, Vec<String>>::new();
+    let mut found = BTreeMap::new();
     for package in &metadata.packages {
-        for target in package.targets.iter().filter(|target| target.is_lib() || target.is_bin()) {
-            let file = target.src_path.strip_prefix(&root).unwrap_or(&target.src_path);
-            let circles = circles(&Modules::read(file.as_std_path(), &read)?);
-            found.entry(package.name.trim_start_matches("sluicegate-")).or_default().extend(circles);
-        }
+        let circles = Modules::of(package)?.iter().flat_map(circles).collect();
+        found.insert(package.name.trim_start_matches("sluicegate-"), circles);
     }
     Ok(judge(&found, STILL_TIED))
 }
@@ -101,6 +92,8 @@ const STILL_TIED: &[&str] = &["campaign", "image-engine", "responses", "server",
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     /// The circles of a crate with these files.

@@ -14,6 +14,7 @@ mod gateway;
 mod imports;
 mod inner;
 mod interop;
+mod language;
 mod layers;
 mod licences;
 mod lints;
@@ -79,6 +80,7 @@ fn run_task(mut args: Vec<OsString>) -> Outcome {
         Some("advisories") => no_arguments(&args).and_then(|()| advisories::run()),
         Some("licences") => no_arguments(&args).and_then(|()| licences::run()),
         Some("deps") => no_arguments(&args).and_then(|()| deps::run()),
+        Some("language") => no_arguments(&args).and_then(|()| language::run()),
         Some("tidy") => no_arguments(&args).and_then(|()| tidy::run()),
         Some("help" | "--help" | "-h") => usage(),
         _ => Err(format!("unknown task {name:?}\n\n{USAGE}")),
@@ -146,4 +148,6 @@ usage: cargo xtask <task>
   advisories          check the locked packages against the RustSec database, which has to be reachable
   deps                check the workspace against the layer table, the files of each crate for circles of imports, and
                       lints and lock files against the rules
+  language            measure the code crate by crate: words of the old dialect, openings of documentation, lengths of
+                      functions
   tidy                check every file for problems that the compiler does not find";

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::outcome::{Outcome, no_problems};
-use crate::{mutate, workspace};
+use crate::{language, mutate, workspace};
 
 /// Checks every file that git tracks or would add.
 pub(crate) fn run() -> Outcome {
@@ -19,6 +19,7 @@ pub(crate) fn run() -> Outcome {
         looked += 1;
     }
     found.extend(mutate::problems()?);
+    found.extend(english::excesses(&language::measures()?));
     no_problems("untidy", &found)?;
     println!("{looked} files are tidy");
     Ok(())

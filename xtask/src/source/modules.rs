@@ -1,12 +1,15 @@
 //! The modules of a crate and the files that define them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use cargo_metadata::Package;
 use proc_macro2::{Delimiter, Group, TokenTree};
 
 use super::{Source, is_punct, trees};
 use crate::outcome::Outcome;
+use crate::workspace;
 
 /// The modules of a crate, except those that only tests have.
 pub(crate) struct Modules {
@@ -36,8 +39,27 @@ impl Modules {
         Ok(Self { all: reader.all })
     }
 
+    /// Reads each library and program of a package.
+    ///
+    /// # Errors
+    ///
+    /// As [`Modules::read`].
+    pub(crate) fn of(package: &Package) -> Outcome<Vec<Self>> {
+        let root = workspace::root();
+        let read =
+            |file: &Path| fs::read_to_string(root.join(file)).map_err(|error| format!("{}: {error}", file.display()));
+        let targets = package.targets.iter().filter(|target| target.is_lib() || target.is_bin());
+        let files = targets.map(|target| target.src_path.strip_prefix(&root).unwrap_or(&target.src_path));
+        files.map(|file| Self::read(file.as_std_path(), &read)).collect()
+    }
+
     pub(crate) fn get(&self, path: &[String]) -> Option<&Module> {
         self.all.get(path)
+    }
+
+    /// The files of all modules.
+    pub(crate) fn files(&self) -> BTreeSet<&Path> {
+        self.all.values().map(|module| module.file.as_path()).collect()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&ModulePath, &Module)> {
@@ -173,6 +195,7 @@ mod tests {
                 "d::e other/e.rs",
             ]
         );
+        assert_eq!(modules.files().len(), 6);
         assert_eq!(Modules::read(Path::new("src/main.rs"), &read).err().unwrap(), "src/main.rs is missing");
     }
 }
