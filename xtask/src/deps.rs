@@ -2,7 +2,6 @@
 //! rules.
 
 use std::collections::BTreeSet;
-use std::fs;
 
 use cargo_metadata::{DependencyKind, Metadata, Package};
 
@@ -21,7 +20,7 @@ pub(crate) fn run() -> Outcome {
     found.extend(features::problems()?);
     found.extend(imports::problems(&metadata)?);
     for name in ["Cargo.lock", "fuzz/Cargo.lock"] {
-        let text = fs::read_to_string(workspace::root().join(name)).map_err(|error| format!("{name}: {error}"))?;
+        let text = workspace::read(name)?;
         found.extend(lockfile::problems(&text)?.into_iter().map(|problem| format!("{name}: {problem}")));
     }
     no_problems("dependencies", &found)?;

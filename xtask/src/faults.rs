@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::fs;
 
 use crate::mutate::{self, Trial};
-use crate::outcome::{Outcome, no_problems};
+use crate::outcome::{At as _, Outcome, no_problems};
 use crate::passed::{self, Passed};
 use crate::rows::{self, Row, Shown, Tests};
 use crate::workspace;
@@ -42,7 +42,7 @@ pub(crate) fn check() -> Outcome {
 
 fn write() -> Outcome {
     let faults = Faults::read()?;
-    fs::write(workspace::root().join(PAGE), faults.page()).map_err(|error| format!("{PAGE}: {error}"))?;
+    workspace::write(PAGE, faults.page())?;
     for lack in faults.lacks() {
         println!("{lack}");
     }
@@ -71,9 +71,8 @@ enum Proof {
 
 impl Faults {
     fn read() -> Outcome<Self> {
-        let text =
-            fs::read_to_string(workspace::root().join(REASONS)).map_err(|error| format!("{REASONS}: {error}"))?;
-        let reasons = toml::from_str(&text).map_err(|error| format!("{REASONS}: {error}"))?;
+        let text = workspace::read(REASONS)?;
+        let reasons = toml::from_str(&text).at(REASONS)?;
         Ok(Self { shown: Tests::read()?.0, reasons, trials: mutate::trials()? })
     }
 

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use self::log::Log;
-use crate::outcome::Outcome;
+use crate::outcome::{At as _, Outcome};
 use crate::tools::FUZZ;
 use crate::{process, workspace};
 
@@ -91,9 +91,9 @@ fn judge(rows: &[Row]) -> Outcome {
 /// Fuzzes one target, and shows its progress.
 fn run_one(target: &str, seconds: u64, keep: bool) -> Outcome<Stats> {
     let reached = workspace::target()?.join("fuzz").join(target);
-    fs::create_dir_all(&reached).map_err(|error| format!("{}: {error}", reached.display()))?;
+    fs::create_dir_all(&reached).at(&reached)?;
     let corpus = corpus(target);
-    fs::create_dir_all(&corpus).map_err(|error| format!("{}: {error}", corpus.display()))?;
+    fs::create_dir_all(&corpus).at(&corpus)?;
 
     let mut command = fuzz("run", &[target])?;
     // New inputs are written to the first folder.

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use proc_macro2::{Delimiter, TokenTree};
 
-use crate::outcome::Outcome;
+use crate::outcome::{At as _, Outcome};
 use crate::source::{Modules, Source, is_punct, trees};
 use crate::workspace;
 
@@ -43,7 +43,7 @@ pub(crate) fn measures() -> Outcome<BTreeMap<String, Measure>> {
             // A file that was deleted but not yet committed cannot be read.
             let Ok(text) = fs::read_to_string(root.join(file)) else { continue };
             if sources.contains(&Path::new(file)) {
-                measure += Measure::of(&text).map_err(|error| format!("{file}: {error}"))?;
+                measure += Measure::of(&text).at(file)?;
             } else {
                 measure.tests += text.lines().count();
             }

@@ -4,13 +4,12 @@
 //! dependencies of every platform); this is the part that needs no tool to be compiled first.
 
 use std::collections::BTreeSet;
-use std::fs;
 
 use cargo_metadata::{Metadata, MetadataCommand, Package};
 use serde::Deserialize;
 use spdx::{Expression, LicenseReq, ParseMode};
 
-use crate::outcome::{Outcome, no_problems};
+use crate::outcome::{At as _, Outcome, no_problems};
 use crate::workspace;
 
 /// Checks every package that the workspace is built from against the list of licences and the only allowed registry.
@@ -41,8 +40,8 @@ fn allowed() -> Outcome<BTreeSet<String>> {
     struct Licenses {
         allow: BTreeSet<String>,
     }
-    let text = fs::read_to_string(workspace::root().join(FILE)).map_err(|error| format!("{FILE}: {error}"))?;
-    let deny: Deny = toml::from_str(&text).map_err(|error| format!("{FILE}: {error}"))?;
+    let text = workspace::read(FILE)?;
+    let deny: Deny = toml::from_str(&text).at(FILE)?;
     Ok(deny.licenses.allow)
 }
 

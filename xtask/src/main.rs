@@ -16,6 +16,7 @@ mod inner;
 mod interop;
 mod language;
 mod layers;
+mod libtest;
 mod licences;
 mod lints;
 mod lockfile;

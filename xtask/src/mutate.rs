@@ -6,7 +6,6 @@
 
 mod built;
 mod copy;
-mod heard;
 mod list;
 mod page;
 mod share;
@@ -22,6 +21,7 @@ use self::page::Page;
 pub(crate) use self::share::run as share;
 use self::trial::{Finding, Trials, Verdict};
 use crate::outcome::{Outcome, no_problems};
+use crate::times;
 
 /// Runs the mutations that `args` select.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
@@ -87,7 +87,7 @@ fn judge(
     plan: &Plan,
     mut report: impl FnMut(&Mutation, &Finding) -> Outcome,
 ) -> Outcome<(Findings, Vec<String>)> {
-    let (mut trials, started) = (Trials::new(Copy::open()?, plan.jobs), trial::now());
+    let (mut trials, started) = (Trials::new(Copy::open()?, plan.jobs), times::now());
     let (mut findings, mut unfit) = (Findings::new(), Vec::new());
     let mut chosen = chosen.to_vec();
     chosen.retain(|mutation| !plan.built || trials.is_built(mutation));

@@ -1,7 +1,24 @@
 //! The result of a task.
 
+use std::fmt::Display;
+use std::path::Path;
+
 /// The result of a task or a part of it: its error is a complete message for a person.
 pub(crate) type Outcome<T = ()> = Result<T, String>;
+
+/// Adds the file or folder to an error.
+pub(crate) trait At<T> {
+    /// # Errors
+    ///
+    /// The same, after the path.
+    fn at(self, path: impl AsRef<Path>) -> Outcome<T>;
+}
+
+impl<T, E: Display> At<T> for Result<T, E> {
+    fn at(self, path: impl AsRef<Path>) -> Outcome<T> {
+        self.map_err(|error| format!("{}: {error}", path.as_ref().display()))
+    }
+}
 
 /// Fails with all problems that a check has found, if there are any.
 ///

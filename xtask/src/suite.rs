@@ -1,6 +1,5 @@
 //! Runs the Rust tests: one build, whose test programs run in parallel.
 
-mod libtest;
 mod pool;
 mod programs;
 

@@ -1,12 +1,13 @@
 //! The folders of the workspace, its packages and its target, and commands that run in it.
 
 use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cargo_metadata::{Metadata, MetadataCommand};
 
-use crate::outcome::Outcome;
+use crate::outcome::{At as _, Outcome};
 use crate::process;
 
 /// The root folder of the workspace.
@@ -52,6 +53,16 @@ pub(crate) fn metadata() -> Outcome<Metadata> {
 pub(crate) fn files() -> Outcome<Vec<String>> {
     let mut list = git(&["ls-files", "--cached", "--others", "--exclude-standard", "-z"]);
     Ok(process::output(&mut list)?.split_terminator('\0').map(str::to_owned).collect())
+}
+
+/// Reads a file, named from the root.
+pub(crate) fn read(name: impl AsRef<Path>) -> Outcome<String> {
+    fs::read_to_string(root().join(&name)).at(name)
+}
+
+/// Writes a file, named from the root.
+pub(crate) fn write(name: &str, text: impl AsRef<[u8]>) -> Outcome {
+    fs::write(root().join(name), text).at(name)
 }
 
 /// The folder into which cargo builds.

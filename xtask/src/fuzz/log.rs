@@ -1,8 +1,6 @@
 //! `fuzz/LOG.md`: the total fuzzing time of every target over all runs.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::PathBuf;
 
 use super::Stats;
 use crate::outcome::Outcome;
@@ -25,7 +23,7 @@ struct Entry {
 impl Log {
     /// Reads the log; it is empty if there is none.
     pub(super) fn read() -> Self {
-        Self::parse(&fs::read_to_string(path()).unwrap_or_default())
+        Self::parse(&workspace::read(PATH).unwrap_or_default())
     }
 
     /// Adds a run of a target.
@@ -40,7 +38,7 @@ impl Log {
 
     /// Writes the log, with a row for each of `targets`.
     pub(super) fn write(&self, targets: &[String]) -> Outcome {
-        fs::write(path(), self.text(targets)).map_err(|error| format!("{}: {error}", path().display()))
+        workspace::write(PATH, self.text(targets))
     }
 
     fn text(&self, targets: &[String]) -> String {
@@ -72,10 +70,7 @@ impl Log {
     }
 }
 
-fn path() -> PathBuf {
-    workspace::root().join("fuzz/LOG.md")
-}
-
+const PATH: &str = "fuzz/LOG.md";
 const OPENING: &str = "\
 # Fuzzing
 

@@ -45,7 +45,7 @@ impl Page {
     }
 
     pub(super) fn write(&self, all: &[Mutation]) -> Outcome {
-        fs::write(workspace::root().join(PAGE), self.text(all)).map_err(|error| format!("{PAGE}: {error}"))
+        workspace::write(PAGE, self.text(all))
     }
 
     pub(super) fn is_tried(&self, mutation: &Mutation) -> bool {

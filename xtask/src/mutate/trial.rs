@@ -5,14 +5,15 @@ use std::fs::{self, File};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::{fmt, thread};
 
 use super::built::Built;
 use super::copy::Copy;
-use super::heard::TestResults;
 use super::list::Mutation;
-use crate::outcome::Outcome;
+use crate::libtest::TestResults;
+use crate::outcome::{At as _, Outcome};
+use crate::times::now;
 use crate::{process, rows};
 
 /// The result of a mutation.
@@ -171,7 +172,7 @@ impl Trials {
             }
         }
         let kept = self.copy.log("unfit");
-        fs::rename(&log, &kept).map_err(|error| format!("{}: {error}", log.display()))?;
+        fs::rename(&log, &kept).at(&log)?;
         let (tests, log) = (&mutation.tests, kept.display());
         Err(format!("`cargo test {tests}` fails, or runs no tests, without a mutation: see {log}"))
     }
@@ -225,7 +226,7 @@ fn test(built: &Built, mutation: &Mutation, log: &Path, limit: Duration) -> Outc
 }
 
 fn create(log: &Path) -> Outcome<File> {
-    File::create(log).map_err(|error| format!("{}: {error}", log.display()))
+    File::create(log).at(log)
 }
 
 fn read(log: &Path) -> String {
@@ -255,11 +256,6 @@ fn end(child: &mut Child) -> Outcome {
     process::run(Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]))?;
     child.wait().map_err(|error| format!("cargo cannot be waited for: {error}"))?;
     Ok(())
-}
-
-#[allow(clippy::disallowed_methods, reason = "tests that do not end have to be killed")]
-pub(super) fn now() -> Instant {
-    Instant::now()
 }
 
 /// For a clean build on a slow machine.

@@ -1,14 +1,13 @@
 //! The modules of a crate and the files that define them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use cargo_metadata::Package;
 use proc_macro2::{Delimiter, Group, TokenTree};
 
 use super::{Source, is_punct, trees};
-use crate::outcome::Outcome;
+use crate::outcome::{At as _, Outcome};
 use crate::workspace;
 
 /// The modules of a crate, except those that only tests have.
@@ -46,11 +45,9 @@ impl Modules {
     /// As [`Modules::read`].
     pub(crate) fn of(package: &Package) -> Outcome<Vec<Self>> {
         let root = workspace::root();
-        let read =
-            |file: &Path| fs::read_to_string(root.join(file)).map_err(|error| format!("{}: {error}", file.display()));
         let targets = package.targets.iter().filter(|target| target.is_lib() || target.is_bin());
         let files = targets.map(|target| target.src_path.strip_prefix(&root).unwrap_or(&target.src_path));
-        files.map(|file| Self::read(file.as_std_path(), &read)).collect()
+        files.map(|file| Self::read(file.as_std_path(), &|file| workspace::read(file))).collect()
     }
 
     pub(crate) fn get(&self, path: &[String]) -> Option<&Module> {
@@ -76,8 +73,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     /// Reads a module from its file; the files of its children are in `folder`.
     fn file(&mut self, path: ModulePath, file: &Path, folder: &Path) -> Outcome {
-        let with_path = |error| format!("{}: {error}", file.display());
-        let source = Source::parse(&(self.read)(file)?).map_err(with_path)?;
+        let source = Source::parse(&(self.read)(file)?).at(file)?;
         self.module(path, file, folder, source.tokens)
     }
 

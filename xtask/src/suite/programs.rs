@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use cargo_metadata::Message;
 
-use crate::outcome::Outcome;
+use crate::outcome::{At as _, Outcome};
 use crate::{needs, process, workspace};
 
 /// A test program that cargo has built.
@@ -60,7 +60,7 @@ fn parse(messages: &str) -> Outcome<Vec<Program>> {
 
 /// A path relative to the root of the repository; that of a target may contain `..`.
 fn within_workspace(path: &Path) -> Outcome<String> {
-    let real = |path: &Path| path.canonicalize().map_err(|error| format!("{}: {error}", path.display()));
+    let real = |path: &Path| path.canonicalize().at(path);
     let (root, path) = (real(&workspace::root())?, real(path)?);
     Ok(path.strip_prefix(&root).unwrap_or(&path).to_string_lossy().replace('\\', "/"))
 }
