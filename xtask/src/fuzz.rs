@@ -69,7 +69,7 @@ fn run_all(chosen: &[String], plan: &Plan) -> Outcome<Vec<Row>> {
         let stats = run_one(target, plan.seconds, plan.keep)?;
         if plan.log {
             // Written after each target, so that an interruption does not lose the others.
-            let mut log = Log::read();
+            let mut log = Log::read()?;
             log.add(target, &stats);
             log.write(&targets()?)?;
         }

@@ -21,6 +21,7 @@ mod licences;
 mod lints;
 mod lockfile;
 mod long;
+mod markdown;
 mod mutate;
 mod needs;
 mod outcome;

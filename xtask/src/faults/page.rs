@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{Faults, Proof, REASONS};
+use crate::markdown::{self, code};
 use crate::rows::{self, Row, SECTIONS, Section};
 
 impl Faults {
@@ -35,20 +36,20 @@ impl Faults {
 
     /// A row of a table. If there are several tests, their names and their expectations are in the same order.
     fn line(&self, row: Row, fault: &str) -> String {
-        let expected: Vec<_> = self.showing(row).map(|shown| escaped(&shown.expected)).collect();
-        let tests: Vec<_> = self.showing(row).map(|shown| format!("`{shown}`")).collect();
+        let expected: Vec<_> = self.showing(row).map(|shown| shown.expected.as_str()).collect();
+        let tests: Vec<_> = self.showing(row).map(|shown| code(&shown.to_string())).collect();
         let passes = match self.proof(row) {
             Proof::Caught => "passes",
             Proof::Untried => "passes; no mutation yet",
             Proof::Missed => "passes; does not catch its mutation",
         };
-        let result = match (tests.is_empty(), self.reason(row).map(escaped)) {
+        let result = match (tests.is_empty(), self.reason(row).map(str::trim)) {
             (true, None) => "not shown".to_owned(),
             (true, Some(why)) => format!("does not apply: {why}"),
             (false, None) => passes.to_owned(),
             (false, Some(why)) => format!("{passes}; the rest does not apply: {why}"),
         };
-        format!("| {row} | {} | {} | {} | {result} |\n", escaped(fault), expected.join("<br>"), tests.join("<br>"))
+        markdown::row([&row.to_string(), fault, &expected.join("<br>"), &tests.join("<br>"), &result])
     }
 }
 
@@ -56,11 +57,6 @@ impl Section {
     fn rows(&self) -> impl Iterator<Item = (Row, &'static str)> {
         (1..).zip(self.faults).map(|(number, fault)| (Row { section: self.letter, number }, *fault))
     }
-}
-
-/// Text for a cell of a table.
-fn escaped(text: &str) -> String {
-    text.trim().replace('|', "\\|").replace('\n', " ")
 }
 
 const OPENING: &str = "\
