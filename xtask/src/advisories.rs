@@ -3,8 +3,9 @@
 //! It needs the network, and its findings can change without a change here, so it is no step of `cargo xtask ci`;
 //! `cargo xtask deps` checks the least versions that are known to be needed.
 
+use crate::outcome::Outcome;
+use crate::process;
 use crate::tools::DENY;
-use crate::{Outcome, process};
 
 /// As [`run`], for the page of the long tier: if the database cannot be reached, the row says so.
 pub(crate) fn part() -> Outcome<String> {

@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 use std::process::Command;
 
-use crate::{Outcome, needs, process, programs, workspace};
+use crate::outcome::Outcome;
+use crate::{needs, process, programs, workspace};
 
 /// Runs the benches one after another. If the first of `args` is `gateway`, only the bench of the gateway is run,
 /// with the remaining arguments; otherwise `args` are passed to the other benches, which are programs of crates.
@@ -19,7 +20,7 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
         return instructions(rest);
     }
     for (package, bench) in BENCHES {
-        let mut command = process::cargo("bench");
+        let mut command = workspace::cargo("bench");
         command.args(["--locked", "--package", package, "--all-features", "--bench", bench, "--"]).args(args);
         println!("== {}", process::shown(&command));
         process::run(&mut command)?;

@@ -3,11 +3,12 @@
 use std::ffi::OsString;
 use std::process::Command;
 
-use crate::{Outcome, process, seed, suite, workspace};
+use crate::outcome::Outcome;
+use crate::{process, seed, suite, workspace};
 
 /// Runs the faults that `args` select against a gateway in memory, in an optimised build.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
-    let mut command = process::cargo("run");
+    let mut command = workspace::cargo("run");
     command.args(["--locked", "--profile", "campaign", "--package", "sluicegate-campaign", "--"]);
     for arg in args {
         command.arg(arg);
@@ -15,8 +16,7 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
             command.arg(workspace::root().join("tests/campaign/LOG.md"));
         }
     }
-    println!("$ {}", process::shown(&command));
-    process::run(&mut command)
+    process::echoed(&mut command)
 }
 
 /// The campaign of the short tier, in the build of the tests.
@@ -24,8 +24,7 @@ pub(crate) fn short() -> Outcome {
     suite::build()?;
     let mut campaign = Command::new(workspace::binary("debug", "campaign")?);
     campaign.args(["--faults", SHORT, "--seed", &seed::current()?.to_string()]);
-    println!("$ {}", process::shown(&campaign));
-    process::run(&mut campaign)
+    process::echoed(&mut campaign)
 }
 
 /// Runs a million faults with a new seed, and writes the log.

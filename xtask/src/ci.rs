@@ -3,12 +3,11 @@
 //! The short tier runs for every change. The long tier is everything else; see [`crate::long`].
 
 use std::ffi::OsString;
-use std::process::Command;
 
+use crate::outcome::Outcome;
+use crate::step::{Run, Step};
 use crate::times::Times;
-use crate::{
-    Outcome, bench, campaign, deps, faults, licences, long, process, schemathesis, seed, test, tidy, workspace,
-};
+use crate::{bench, campaign, deps, faults, licences, long, process, schemathesis, seed, test, tidy, workspace};
 
 /// Runs the steps that `args` select, and prints the duration of each.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
@@ -19,34 +18,10 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
     }
 }
 
-/// One step of a tier.
-pub(crate) struct Step {
-    /// The name for `--only` and `--from`.
-    pub(crate) name: &'static str,
-    /// A one-line description for `--list`.
-    pub(crate) about: &'static str,
-    /// Runs the step. If it has several parts it measures them itself; otherwise [`Plan::run`] measures it.
-    pub(crate) run: Run,
-}
-
-/// The way a step is measured.
-pub(crate) enum Run {
-    /// As a single piece.
-    Whole(Box<dyn Fn() -> Outcome>),
-    /// As pieces that it measures itself.
-    Pieces(fn(&mut Times) -> Outcome),
-}
-
-impl Step {
-    pub(crate) fn new(name: &'static str, about: &'static str, run: impl Fn() -> Outcome + 'static) -> Self {
-        Self { name, about, run: Run::Whole(Box::new(run)) }
-    }
-}
-
 /// The short tier.
 fn short() -> Vec<Step> {
     vec![
-        Step::new("format", "rustfmt", || echoed(process::cargo("fmt").args(["--all", "--check"]))),
+        Step::new("format", "rustfmt", || process::echoed(workspace::cargo("fmt").args(["--all", "--check"]))),
         Step::new("tidy", "problems that the compiler does not find, in every file", tidy::run),
         Step::new("layers", "the layer table, features, lints and lock files", deps::run),
         Step::new("licences", "licences and sources of all packages", licences::run),
@@ -68,7 +43,7 @@ fn short() -> Vec<Step> {
 }
 
 fn clippy() -> Outcome {
-    echoed(process::cargo("clippy").args([
+    process::echoed(workspace::cargo("clippy").args([
         "--workspace",
         "--all-targets",
         "--all-features",
@@ -81,27 +56,15 @@ fn clippy() -> Outcome {
 
 fn docs() -> Outcome {
     let flags = "-D warnings";
-    echoed(process::cargo("doc").args(["--workspace", "--no-deps", "--locked"]).env("RUSTDOCFLAGS", flags))
+    process::echoed(workspace::cargo("doc").args(["--workspace", "--no-deps", "--locked"]).env("RUSTDOCFLAGS", flags))
 }
 
 /// Tests the crates that are published separately, each with its own features only. Their tests run alone in the long
 /// tier.
 fn each_alone() -> Outcome {
-    let check = |package: &str| echoed(process::cargo("check").args(["--locked", "--quiet", "--package", package]));
-    alone()?.iter().try_for_each(|package| check(package))
-}
-
-/// The packages that are published separately.
-pub(crate) fn alone() -> Outcome<Vec<String>> {
-    let metadata = workspace::metadata()?;
-    let crates = deps::present(&metadata).filter(|krate| krate.builds_alone());
-    Ok(crates.map(|krate| format!("sluicegate-{}", krate.name)).collect())
-}
-
-/// Prints a command and runs it.
-pub(crate) fn echoed(command: &mut Command) -> Outcome {
-    println!("$ {}", process::shown(command));
-    process::run(command)
+    let check =
+        |package: &str| process::echoed(workspace::cargo("check").args(["--locked", "--quiet", "--package", package]));
+    deps::published()?.iter().try_for_each(|package| check(package))
 }
 
 /// The parsed command line.

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::gateway::Gateway;
-use crate::{Outcome, fetch_model, process, python, seed, suite, workspace};
+use crate::outcome::Outcome;
+use crate::{fetch_model, process, python, seed, suite, workspace};
 
 /// Builds the gateway and runs the SDKs that the first of `args` names; the other arguments go to their test runner.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
@@ -66,8 +67,7 @@ fn python_set(set: &Set, args: &[OsString]) -> Outcome {
     command.env(SIMULATOR, workspace::simulator("debug")?);
     seed::pass(seed::current()?, &mut command);
     command.args(["-m", "pytest", "-n", "2"]).args(set.short).args(args);
-    println!("$ {}", process::shown(&command));
-    process::run(&mut command)
+    process::echoed(&mut command)
 }
 
 fn node(args: &[OsString]) -> Outcome {

@@ -2,12 +2,12 @@
 //! rules.
 
 use std::collections::BTreeSet;
-use std::fs;
 
 use cargo_metadata::{DependencyKind, Metadata, Package};
 
 use crate::layers::{self, LAYERS, LayerCrate};
-use crate::{Outcome, features, lints, lockfile, process, unrun, workspace};
+use crate::outcome::{Outcome, no_problems};
+use crate::{features, imports, lints, lockfile, process, unrun, workspace};
 
 /// Reports every dependency that the table or the rules do not allow.
 pub(crate) fn run() -> Outcome {
@@ -18,15 +18,14 @@ pub(crate) fn run() -> Outcome {
     found.extend(lints::problems(&metadata)?);
     found.extend(unrun::problems(&metadata)?);
     found.extend(features::problems()?);
+    found.extend(imports::problems(&metadata)?);
     for name in ["Cargo.lock", "fuzz/Cargo.lock"] {
-        let text = fs::read_to_string(workspace::root().join(name)).map_err(|error| format!("{name}: {error}"))?;
+        let text = workspace::read(name)?;
         found.extend(lockfile::problems(&text)?.into_iter().map(|problem| format!("{name}: {problem}")));
     }
-    if found.is_empty() {
-        println!("dependencies match the layer table");
-        return Ok(());
-    }
-    Err(format!("dependencies:\n  {}", found.join("\n  ")))
+    no_problems("dependencies", &found)?;
+    println!("dependencies match the layer table");
+    Ok(())
 }
 
 /// Declared dependencies that the table does not allow, and crates that it does not contain.
@@ -80,14 +79,21 @@ fn heavy() -> Outcome<Vec<String>> {
 
 /// The names of all packages in the dependency trees that `args` select.
 fn reached(args: &[&str]) -> Outcome<BTreeSet<String>> {
-    let mut tree = process::cargo("tree");
+    let mut tree = workspace::cargo("tree");
     tree.args(["--locked", "--edges", "normal", "--prefix", "none", "--format", "{p}"]).args(args);
     let packages = process::output(&mut tree)?;
     Ok(packages.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect())
 }
 
+/// The packages that are published separately.
+pub(crate) fn published() -> Outcome<Vec<String>> {
+    let metadata = workspace::metadata()?;
+    let crates = present(&metadata).filter(|krate| krate.builds_alone());
+    Ok(crates.map(|krate| format!("sluicegate-{}", krate.name)).collect())
+}
+
 /// The crates of the table that are in the workspace.
-pub(crate) fn present(metadata: &Metadata) -> impl Iterator<Item = &'static LayerCrate> {
+fn present(metadata: &Metadata) -> impl Iterator<Item = &'static LayerCrate> {
     LAYERS.iter().filter(|krate| metadata.packages.iter().any(|package| folder(package) == Some(krate.name)))
 }
 

@@ -7,19 +7,16 @@
 //! `tests/faults/reasons.toml`.
 
 mod page;
-mod program;
-mod rows;
-mod scan;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
 
-use self::rows::Row;
-use self::scan::Shown;
 use crate::mutate::{self, Trial};
+use crate::outcome::{At as _, Outcome, no_problems};
 use crate::passed::{self, Passed};
-use crate::{Outcome, workspace};
+use crate::rows::{self, Row, Shown, Tests};
+use crate::workspace;
 
 /// Writes the page, or with `--check` runs [`check`].
 pub(crate) fn run(args: &[OsString]) -> Outcome {
@@ -38,55 +35,19 @@ pub(crate) fn check() -> Outcome {
     if fs::read_to_string(workspace::root().join(PAGE)).ok().is_none_or(|page| page != faults.page()) {
         found.push(format!("{PAGE} is out of date: run `cargo xtask faults`"));
     }
-    if found.is_empty() {
-        println!("{} rows are shown or do not apply", rows::all().count());
-        return Ok(());
-    }
-    Err(format!("faults:\n  {}", found.join("\n  ")))
+    no_problems("faults", &found)?;
+    println!("{} rows are shown or do not apply", rows::all().count());
+    Ok(())
 }
 
 fn write() -> Outcome {
     let faults = Faults::read()?;
-    fs::write(workspace::root().join(PAGE), faults.page()).map_err(|error| format!("{PAGE}: {error}"))?;
+    workspace::write(PAGE, faults.page())?;
     for lack in faults.lacks() {
         println!("{lack}");
     }
     println!("{PAGE} is written");
     Ok(())
-}
-
-/// Every test of the repository that names rows.
-pub(crate) struct Tests(Vec<Shown>);
-
-impl Tests {
-    pub(crate) fn read() -> Outcome<Self> {
-        let root = workspace::root();
-        let mut shown = Vec::new();
-        for name in workspace::files()?.iter().filter(|name| may_hold_tests(name)) {
-            // A file that was deleted but not yet committed cannot be read.
-            let Ok(text) = fs::read_to_string(root.join(name)) else { continue };
-            shown.extend(scan::tests(name, &text));
-        }
-        Ok(Self(shown))
-    }
-
-    /// The arguments of `cargo test` that run the tests of `rows`, in one program; `near` is a source file that was
-    /// changed.
-    pub(crate) fn arguments(&self, rows: &[String], near: &str) -> Option<String> {
-        program::arguments(&self.0, rows, near)
-    }
-}
-
-/// Returns true if a test, named by its path in its program, is one of this row: `bounds::l04_heads_are_bounded` is
-/// of `L4`.
-pub(crate) fn is_of(test: &str, row: &str) -> bool {
-    let name = test.rsplit("::").next().unwrap_or(test);
-    Row::leading(name).0.iter().any(|leading| leading.to_string() == row)
-}
-
-/// Returns true for the name of a row: `H13`.
-pub(crate) fn is_row(name: &str) -> bool {
-    rows::all().any(|row| row.to_string() == name)
 }
 
 /// The tests, reasons and mutations of the rows.
@@ -110,9 +71,8 @@ enum Proof {
 
 impl Faults {
     fn read() -> Outcome<Self> {
-        let text =
-            fs::read_to_string(workspace::root().join(REASONS)).map_err(|error| format!("{REASONS}: {error}"))?;
-        let reasons = toml::from_str(&text).map_err(|error| format!("{REASONS}: {error}"))?;
+        let text = workspace::read(REASONS)?;
+        let reasons = toml::from_str(&text).at(REASONS)?;
         Ok(Self { shown: Tests::read()?.0, reasons, trials: mutate::trials()? })
     }
 
@@ -127,7 +87,7 @@ impl Faults {
             }
         }
         for (row, why) in &self.reasons {
-            if !is_row(row) {
+            if !rows::is_row(row) {
                 found.push(format!("{REASONS}: {row:?} is not a row of the list"));
             }
             if why.trim().is_empty() {
@@ -157,7 +117,7 @@ impl Faults {
     fn proof(&self, row: Row) -> Proof {
         let name = row.to_string();
         let mut trials = self.trials.iter().filter(|trial| trial.is_tried && trial.rows.contains(&name)).peekable();
-        let is_caught = |trial: &Trial| trial.caught_by.iter().any(|test| is_of(test, &name));
+        let is_caught = |trial: &Trial| trial.caught_by.iter().any(|test| rows::is_of(test, &name));
         match (trials.peek().is_some(), trials.any(is_caught)) {
             (false, _) => Proof::Untried,
             (true, true) => Proof::Caught,
@@ -178,12 +138,6 @@ impl Faults {
     }
 }
 
-/// Returns true if a file may contain tests of the product.
-fn may_hold_tests(name: &str) -> bool {
-    let in_crate = |rest: &str| rest.split('/').nth(1).is_some_and(|folder| folder == "src" || folder == "tests");
-    name.ends_with(".rs") && (name.starts_with("tests/") || name.strip_prefix("crates/").is_some_and(in_crate))
-}
-
 const PAGE: &str = "tests/FAULTS.md";
 const REASONS: &str = "tests/faults/reasons.toml";
 
@@ -195,7 +149,7 @@ mod tests {
     /// and a mutation that it caught.
     fn faults(tests: &[&str]) -> Faults {
         let text: String = tests.iter().map(|name| format!("#[test]\nfn {name}() {{}}\n")).collect();
-        let shown = scan::tests("tests/faults/a.rs", &text);
+        let shown = rows::tests("tests/faults/a.rs", &text);
         let is_shown = |row: &Row| shown.iter().any(|shown: &Shown| shown.rows.contains(row));
         let reasons = rows::all().filter(|row| !is_shown(row)).map(|row| (row.to_string(), "No.".to_owned())).collect();
         let caught = |shown: &Shown| {
@@ -271,20 +225,6 @@ mod tests {
                 "tests/faults/reasons.toml: \"X1\" is not a row of the list",
                 "tests/faults/reasons.toml: X1 has no reason"
             ]
-        );
-    }
-
-    #[test]
-    fn tests_are_looked_for_where_the_product_is() {
-        assert!(
-            ["crates/sse/src/lines.rs", "crates/sse/tests/it/a.rs", "tests/faults/a.rs"]
-                .iter()
-                .all(|name| may_hold_tests(name))
-        );
-        assert!(
-            !["xtask/src/a.rs", "fuzz/src/lib.rs", "crates/sse/benches/a.rs", "tests/a.md"]
-                .iter()
-                .any(|name| may_hold_tests(name))
         );
     }
 }

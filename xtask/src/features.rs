@@ -5,7 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Outcome, process};
+use crate::outcome::Outcome;
+use crate::{process, workspace};
 
 /// Features that the tests have and the released binary does not, except those of [`ALLOWED`]; and entries of that
 /// list that are not needed.
@@ -23,7 +24,7 @@ type Feature = (String, String);
 
 /// The packages that cargo resolves for `args`.
 fn resolved(args: &[&str]) -> Outcome<Packages> {
-    let mut tree = process::cargo("tree");
+    let mut tree = workspace::cargo("tree");
     tree.args(["--locked", "--prefix", "none", "--format", "{p}|{f}"]).args(args);
     Ok(packages(&process::output(&mut tree)?))
 }

@@ -12,8 +12,9 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use self::log::Log;
+use crate::outcome::{At as _, Outcome};
 use crate::tools::FUZZ;
-use crate::{Outcome, process, workspace};
+use crate::{process, workspace};
 
 /// Runs the targets that `args` select.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
@@ -68,7 +69,7 @@ fn run_all(chosen: &[String], plan: &Plan) -> Outcome<Vec<Row>> {
         let stats = run_one(target, plan.seconds, plan.keep)?;
         if plan.log {
             // Written after each target, so that an interruption does not lose the others.
-            let mut log = Log::read();
+            let mut log = Log::read()?;
             log.add(target, &stats);
             log.write(&targets()?)?;
         }
@@ -90,9 +91,9 @@ fn judge(rows: &[Row]) -> Outcome {
 /// Fuzzes one target, and shows its progress.
 fn run_one(target: &str, seconds: u64, keep: bool) -> Outcome<Stats> {
     let reached = workspace::target()?.join("fuzz").join(target);
-    fs::create_dir_all(&reached).map_err(|error| format!("{}: {error}", reached.display()))?;
+    fs::create_dir_all(&reached).at(&reached)?;
     let corpus = corpus(target);
-    fs::create_dir_all(&corpus).map_err(|error| format!("{}: {error}", corpus.display()))?;
+    fs::create_dir_all(&corpus).at(&corpus)?;
 
     let mut command = fuzz("run", &[target])?;
     // New inputs are written to the first folder.

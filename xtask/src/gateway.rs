@@ -5,7 +5,8 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use crate::{Outcome, process};
+use crate::outcome::Outcome;
+use crate::process;
 
 /// A running gateway with separate keys, stopped when dropped.
 pub(crate) struct Gateway(Server);

@@ -5,8 +5,9 @@ use std::process::Command;
 
 use cargo_metadata::{Metadata, Package};
 
+use crate::outcome::Outcome;
 use crate::times::Times;
-use crate::{Outcome, ci, fetch_model, process, workspace};
+use crate::{fetch_model, process, workspace};
 
 /// Formats, lints and tests the crate that `args` name.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
@@ -73,9 +74,9 @@ impl Chosen {
         if self.asks_the_model() {
             fetch_model::run()?;
         }
-        times.step("format", || ci::echoed(process::cargo("fmt").args(["--package", &self.package])))?;
-        times.step("clippy", || ci::echoed(&mut self.clippy()))?;
-        times.step("tests", || ci::echoed(&mut self.tests(accept)))
+        times.step("format", || process::echoed(workspace::cargo("fmt").args(["--package", &self.package])))?;
+        times.step("clippy", || process::echoed(&mut self.clippy()))?;
+        times.step("tests", || process::echoed(&mut self.tests(accept)))
     }
 
     fn clippy(&self) -> Command {
@@ -102,7 +103,7 @@ impl Chosen {
     }
 
     fn cargo(&self, subcommand: &str) -> Command {
-        let mut command = process::cargo(subcommand);
+        let mut command = workspace::cargo(subcommand);
         command.args(["--locked", "--package", &self.package]);
         if self.package == SERVER && !self.asks_the_model() {
             // Without the embedded engines it builds in a fraction of the time.

@@ -12,7 +12,8 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
-use crate::{Outcome, fetch_model, process, python, workspace};
+use crate::outcome::Outcome;
+use crate::{fetch_model, process, python, workspace};
 
 /// Installs the model and the server if they are absent, and runs the tests; `args` are passed to the test program.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
@@ -23,7 +24,7 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
     let log = workspace::target()?.join("interop.log");
     let server = ModelServer::start(&python, &weights, &log)?;
     println!("llama-cpp-python serves {} at {}", weights.display(), server.url);
-    let mut test = process::cargo("test");
+    let mut test = workspace::cargo("test");
     test.args(["--locked", "--package", "sluicegate-server", "--no-default-features", "--features", "interop"]);
     test.args(["--test", "interop", "--"]);
     // The server handles one request at a time.

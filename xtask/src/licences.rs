@@ -4,30 +4,28 @@
 //! dependencies of every platform); this is the part that needs no tool to be compiled first.
 
 use std::collections::BTreeSet;
-use std::fs;
 
 use cargo_metadata::{Metadata, MetadataCommand, Package};
 use serde::Deserialize;
 use spdx::{Expression, LicenseReq, ParseMode};
 
-use crate::{Outcome, process, workspace};
+use crate::outcome::{At as _, Outcome, no_problems};
+use crate::workspace;
 
 /// Checks every package that the workspace is built from against the list of licences and the only allowed registry.
 pub(crate) fn run() -> Outcome {
     let allowed = allowed()?;
     let metadata = resolved()?;
     let found: Vec<_> = metadata.packages.iter().filter_map(|package| problem(package, &allowed)).collect();
-    if found.is_empty() {
-        println!("{} packages have licences of deny.toml and come from the registry", metadata.packages.len());
-        return Ok(());
-    }
-    Err(format!("licences and sources:\n  {}", found.join("\n  ")))
+    no_problems("licences and sources", &found)?;
+    println!("{} packages have licences of deny.toml and come from the registry", metadata.packages.len());
+    Ok(())
 }
 
 /// Every package of the lock file, with its manifest.
 fn resolved() -> Outcome<Metadata> {
     let mut command = MetadataCommand::new();
-    command.cargo_path(process::cargo_path()).current_dir(workspace::root());
+    command.cargo_path(workspace::cargo_path()).current_dir(workspace::root());
     command.other_options(vec!["--locked".to_owned(), "--all-features".to_owned()]);
     command.exec().map_err(|error| format!("cargo metadata failed: {error}"))
 }
@@ -42,8 +40,8 @@ fn allowed() -> Outcome<BTreeSet<String>> {
     struct Licenses {
         allow: BTreeSet<String>,
     }
-    let text = fs::read_to_string(workspace::root().join(FILE)).map_err(|error| format!("{FILE}: {error}"))?;
-    let deny: Deny = toml::from_str(&text).map_err(|error| format!("{FILE}: {error}"))?;
+    let text = workspace::read(FILE)?;
+    let deny: Deny = toml::from_str(&text).at(FILE)?;
     Ok(deny.licenses.allow)
 }
 

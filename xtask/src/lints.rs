@@ -1,22 +1,22 @@
 //! Checks that unsafe code is forbidden in every package: each has to inherit the workspace's lints, which forbid it,
 //! or to forbid it itself.
 
-use std::fs;
+use std::path::Path;
 
 use cargo_metadata::Metadata;
 use toml::{Table, Value};
 
-use crate::{Outcome, workspace};
+use crate::outcome::{At as _, Outcome};
+use crate::workspace;
 
 /// The manifests that do not forbid unsafe code.
 pub(crate) fn problems(metadata: &Metadata) -> Outcome<Vec<String>> {
     let root = workspace::root();
-    let manifests = metadata.packages.iter().map(|package| package.manifest_path.clone().into_std_path_buf());
+    let manifests = metadata.packages.iter().map(|package| package.manifest_path.as_str());
     let mut found = Vec::new();
-    for path in manifests.chain([root.join("Cargo.toml"), root.join("fuzz/Cargo.toml")]) {
-        let name = path.strip_prefix(&root).unwrap_or(&path).display();
-        let text = fs::read_to_string(&path).map_err(|error| format!("{name}: {error}"))?;
-        if !forbids_unsafe(&text.parse().map_err(|error| format!("{name}: {error}"))?) {
+    for path in manifests.chain(["Cargo.toml", "fuzz/Cargo.toml"]) {
+        let name = Path::new(path).strip_prefix(&root).map_or(path.into(), Path::to_string_lossy);
+        if !forbids_unsafe(&workspace::read(&*name)?.parse().at(&*name)?) {
             found.push(format!("{name}: `unsafe_code` is not forbidden: expected `[lints] workspace = true`"));
         }
     }

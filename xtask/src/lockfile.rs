@@ -2,7 +2,7 @@
 
 use cargo_metadata::semver::Version;
 
-use crate::Outcome;
+use crate::outcome::Outcome;
 
 /// Name and version of every package in the text of a `Cargo.lock`.
 fn packages(text: &str) -> impl Iterator<Item = (&str, &str)> {

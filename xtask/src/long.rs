@@ -8,13 +8,11 @@ mod age;
 mod page;
 mod parts;
 
-use std::fs;
-use std::time::Instant;
-
 use self::page::{Page, Row};
 use self::parts::{PARTS, Part, SHARES};
-use crate::ci::Step;
-use crate::{Outcome, process, seed, workspace};
+use crate::outcome::{Outcome, no_problems};
+use crate::step::Step;
+use crate::{process, seed, times, workspace};
 
 /// The parts of the long tier as steps, each of which writes its row.
 pub(crate) fn steps() -> Vec<Step> {
@@ -23,16 +21,14 @@ pub(crate) fn steps() -> Vec<Step> {
 
 /// Checks that no row is too old for the changes since.
 pub(crate) fn check_age() -> Outcome {
-    let page = Page::parse(&fs::read_to_string(path()).map_err(|error| format!("{PATH}: {error}"))?)?;
+    let page = Page::parse(&workspace::read(PATH)?)?;
     let mut found = Vec::new();
     for part in &PARTS {
         found.extend(age::problem(part, page.row(part.name))?);
     }
-    if found.is_empty() {
-        println!("{} parts of the long tier are recent enough", PARTS.len());
-        return Ok(());
-    }
-    Err(format!("{PATH}:\n  {}", found.join("\n  ")))
+    no_problems(PATH, &found)?;
+    println!("{} parts of the long tier are recent enough", PARTS.len());
+    Ok(())
 }
 
 /// Runs a share of one part, chosen by the seed, within minutes.
@@ -48,43 +44,34 @@ pub(crate) fn rotating() -> Outcome {
 /// Runs a part and writes its row, also when it fails.
 fn record(part: &Part) -> Outcome {
     let commit = committed(part)?;
-    let begun = now();
+    let begun = times::now();
     let outcome = (part.run)();
     // Without the path of this machine, which says nothing to anybody else.
     let root = format!("{}/", workspace::root().display());
     let failed = |error: &String| format!("FAILED: {}", error.replace(&root, ""));
     let result = outcome.as_ref().map_or_else(failed, Clone::clone);
     let minutes = begun.elapsed().as_secs_f64() / 60.0;
-    let mut page = fs::read_to_string(path()).map_or_else(|_| Ok(Page::default()), |text| Page::parse(&text))?;
+    let mut page = workspace::read(PATH).map_or_else(|_| Ok(Page::default()), |text| Page::parse(&text))?;
     page.put(Row { part: part.name.to_owned(), result, commit, date: today()?, minutes: format!("{minutes:.1}") });
-    fs::write(path(), page.text(&PARTS.map(|part| part.name))).map_err(|error| format!("{PATH}: {error}"))?;
+    workspace::write(PATH, page.text(&PARTS.map(|part| part.name)))?;
     outcome.map(drop)
 }
 
 /// The current commit; an error if the part's area has uncommitted changes.
 fn committed(part: &Part) -> Outcome<String> {
-    let mut status = process::git(&["status", "--porcelain", "--untracked-files=all", "--"]);
+    let mut status = workspace::git(&["status", "--porcelain", "--untracked-files=all", "--"]);
     let changed = process::output(status.args(part.area))?;
     // The pages that the parts themselves write.
     if let Some(line) = changed.lines().find(|line| !line.ends_with(".md")) {
         return Err(format!("'{}' runs on a commit, but this is not committed: {}", part.name, line.trim()));
     }
-    Ok(process::output(&mut process::git(&["rev-parse", "--short=12", "HEAD"]))?.trim().to_owned())
+    Ok(process::output(&mut workspace::git(&["rev-parse", "--short=12", "HEAD"]))?.trim().to_owned())
 }
 
 /// The date in UTC, as `2026-01-31`.
 fn today() -> Outcome<String> {
     let mut date = std::process::Command::new("date");
     Ok(process::output(date.args(["-u", "+%F"]))?.trim().to_owned())
-}
-
-#[allow(clippy::disallowed_methods, reason = "the page says how long each part takes")]
-fn now() -> Instant {
-    Instant::now()
-}
-
-fn path() -> std::path::PathBuf {
-    workspace::root().join(PATH)
 }
 
 const PATH: &str = "tests/LONG.md";

@@ -11,22 +11,30 @@ mod features;
 mod fetch_model;
 mod fuzz;
 mod gateway;
+mod imports;
 mod inner;
 mod interop;
+mod language;
 mod layers;
+mod libtest;
 mod licences;
 mod lints;
 mod lockfile;
 mod long;
+mod markdown;
 mod mutate;
 mod needs;
+mod outcome;
 mod passed;
 mod process;
 mod programs;
 mod python;
+mod rows;
 mod schemathesis;
 mod seed;
 mod serve;
+mod source;
+mod step;
 mod suite;
 mod test;
 mod tidy;
@@ -38,8 +46,7 @@ mod workspace;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// The result of a task: its error is a complete message for a person.
-type Outcome<T = ()> = Result<T, String>;
+use crate::outcome::Outcome;
 
 fn main() -> ExitCode {
     match run_task(std::env::args_os().skip(1).collect()) {
@@ -75,6 +82,7 @@ fn run_task(mut args: Vec<OsString>) -> Outcome {
         Some("advisories") => no_arguments(&args).and_then(|()| advisories::run()),
         Some("licences") => no_arguments(&args).and_then(|()| licences::run()),
         Some("deps") => no_arguments(&args).and_then(|()| deps::run()),
+        Some("language") => no_arguments(&args).and_then(|()| language::run()),
         Some("tidy") => no_arguments(&args).and_then(|()| tidy::run()),
         Some("help" | "--help" | "-h") => usage(),
         _ => Err(format!("unknown task {name:?}\n\n{USAGE}")),
@@ -140,5 +148,8 @@ usage: cargo xtask <task>
                       N minutes; --build only builds them, and --built runs existing builds
   licences            check the licences and sources of all packages against deny.toml
   advisories          check the locked packages against the RustSec database, which has to be reachable
-  deps                check the workspace against the layer table, and its lints and lock files against the rules
+  deps                check the workspace against the layer table, the files of each crate for circles of imports, and
+                      lints and lock files against the rules
+  language            measure the code crate by crate: words of the old dialect, openings of documentation, lengths of
+                      functions
   tidy                check every file for problems that the compiler does not find";

@@ -6,7 +6,6 @@
 
 mod built;
 mod copy;
-mod heard;
 mod list;
 mod page;
 mod share;
@@ -21,7 +20,8 @@ use self::list::Mutation;
 use self::page::Page;
 pub(crate) use self::share::run as share;
 use self::trial::{Finding, Trials, Verdict};
-use crate::Outcome;
+use crate::outcome::{Outcome, no_problems};
+use crate::times;
 
 /// Runs the mutations that `args` select.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
     print!("{}", page::summary(&findings));
     let verdict = |mutation: &&Mutation| findings.get(&mutation.name)?.verdict.wrong(mutation);
     wrong.extend(chosen.iter().filter_map(verdict));
-    if wrong.is_empty() { Ok(()) } else { Err(format!("mutations:\n  {}", wrong.join("\n  "))) }
+    no_problems("mutations", &wrong)
 }
 
 /// Checks that every mutation still matches the code: `cargo xtask tidy` does so, since all of the trials take too
@@ -87,7 +87,7 @@ fn judge(
     plan: &Plan,
     mut report: impl FnMut(&Mutation, &Finding) -> Outcome,
 ) -> Outcome<(Findings, Vec<String>)> {
-    let (mut trials, started) = (Trials::new(Copy::open()?, plan.jobs), trial::now());
+    let (mut trials, started) = (Trials::new(Copy::open()?, plan.jobs), times::now());
     let (mut findings, mut unfit) = (Findings::new(), Vec::new());
     let mut chosen = chosen.to_vec();
     chosen.retain(|mutation| !plan.built || trials.is_built(mutation));

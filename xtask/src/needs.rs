@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use crate::Outcome;
+use crate::outcome::Outcome;
 
 /// Checks for the C compiler and make, with which the allocator and the image codecs are built.
 ///

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use crate::{Outcome, workspace};
+use crate::outcome::{At as _, Outcome};
+use crate::workspace;
 
 /// A test that passed.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,7 +49,7 @@ pub(crate) fn last() -> Outcome<BTreeSet<Passed>> {
 pub(crate) fn keep(passed: &BTreeSet<Passed>) -> Outcome {
     let text: String = passed.iter().map(|Passed { root, path }| format!("{root} {path}\n")).collect();
     let path = file()?;
-    fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))
+    fs::write(&path, text).at(&path)
 }
 
 fn file() -> Outcome<PathBuf> {

@@ -1,36 +1,10 @@
 //! Runs other programs.
 
-use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::{Outcome, workspace};
-
-/// The cargo that runs this task.
-pub(crate) fn cargo_path() -> OsString {
-    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
-}
-
-/// A cargo command in the workspace.
-pub(crate) fn cargo(subcommand: &str) -> Command {
-    let mut command = Command::new(cargo_path());
-    command.current_dir(workspace::root()).arg(subcommand);
-    // `cargo run` describes xtask in these variables; build scripts that depend on them would be run again.
-    for (name, _) in std::env::vars_os() {
-        if name.to_str().is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")) {
-            command.env_remove(name);
-        }
-    }
-    command
-}
-
-/// A git command in the workspace.
-pub(crate) fn git(args: &[&str]) -> Command {
-    let mut git = Command::new("git");
-    git.current_dir(workspace::root()).args(args);
-    git
-}
+use crate::outcome::Outcome;
 
 /// Runs a command to its end with inherited output.
 ///
@@ -40,6 +14,16 @@ pub(crate) fn git(args: &[&str]) -> Command {
 pub(crate) fn run(command: &mut Command) -> Outcome {
     let status = command.status().map_err(|error| not_started(command, &error))?;
     if status.success() { Ok(()) } else { Err(format!("`{}` ended with {status}", shown(command))) }
+}
+
+/// Prints a command and runs it.
+///
+/// # Errors
+///
+/// As [`run`].
+pub(crate) fn echoed(command: &mut Command) -> Outcome {
+    println!("$ {}", shown(command));
+    run(command)
 }
 
 /// Runs a command to its end and returns what it printed; its standard error is inherited.
@@ -97,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_failing_command_is_told_as_typed() {
-        let error = run(Command::new(cargo_path()).arg("no-such-subcommand").stderr(Stdio::null())).unwrap_err();
+        let error = run(Command::new("cargo").arg("no-such-subcommand").stderr(Stdio::null())).unwrap_err();
         assert!(error.starts_with("`cargo no-such-subcommand` ended with exit status"), "{error}");
     }
 

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use crate::{Outcome, needs, process, workspace};
+use crate::outcome::Outcome;
+use crate::{needs, process, workspace};
 
 /// Builds the gateway and the program `name` in release, and runs it with `args`. The file `page` of `tests/benches`
 /// is added to `--write`.
@@ -31,7 +32,7 @@ pub(crate) fn build() -> Outcome<PathBuf> {
     let target = workspace::target()?.join("lean");
     // Each in a separate build, so that neither enables features of the other. Without engines, since none is used.
     for package in [&["sluicegate-server", "--no-default-features"][..], &["sluicegate-benches", "--all-features"]] {
-        let mut command = process::cargo("build");
+        let mut command = workspace::cargo("build");
         command.args(["--release", "--locked", "--target-dir"]).arg(&target).arg("--package").args(package);
         process::run(&mut command)?;
     }

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::{Outcome, process, seed, workspace};
+use crate::outcome::{At as _, Outcome};
+use crate::{process, seed, workspace};
 
 /// The interpreter of the environment `name` with the packages of the file `requirements`.
 ///
@@ -13,14 +14,14 @@ use crate::{Outcome, process, seed, workspace};
 pub(crate) fn environment(name: &str, requirements: &Path) -> Outcome<PathBuf> {
     let folder = workspace::target()?.join("python").join(name);
     let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
-    let list = fs::read_to_string(requirements).map_err(|error| format!("{}: {error}", requirements.display()))?;
+    let list = fs::read_to_string(requirements).at(requirements)?;
     let version = version(Path::new("python3"))?;
     sufficient(&version)?;
     let (stamp, wanted) = (folder.join("complete"), format!("{version} {:016x}\n", seed::of(&list)));
     let is_complete = fs::read_to_string(&stamp).is_ok_and(|found| found == wanted) && self::version(&python).is_ok();
     if !is_complete {
         make(&folder, &python, requirements)?;
-        fs::write(&stamp, wanted).map_err(|error| format!("{}: {error}", stamp.display()))?;
+        fs::write(&stamp, wanted).at(&stamp)?;
     }
     Ok(python)
 }
@@ -28,7 +29,7 @@ pub(crate) fn environment(name: &str, requirements: &Path) -> Outcome<PathBuf> {
 fn make(folder: &Path, python: &Path, requirements: &Path) -> Outcome {
     println!("creating a Python environment in {}", folder.display());
     if folder.exists() {
-        fs::remove_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        fs::remove_dir_all(folder).at(folder)?;
     }
     process::run(Command::new("python3").args(["-m", "venv"]).arg(folder))
         .map_err(|error| format!("{error}. {NO_VENV}"))?;

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::gateway::{Gateway, Simulator};
-use crate::{Outcome, fetch_model, process, python, seed, suite, workspace};
+use crate::outcome::Outcome;
+use crate::{fetch_model, process, python, seed, suite, workspace};
 
 /// Runs the tests that `args` select.
 pub(crate) fn run(args: &[OsString]) -> Outcome {

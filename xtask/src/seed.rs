@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use sha2::{Digest as _, Sha256};
 
-use crate::{Outcome, process, workspace};
+use crate::outcome::{At as _, Outcome};
+use crate::{process, workspace};
 
 /// The variable that sets the seed, and from which tests read it.
 pub(crate) const VARIABLE: &str = "SLUICEGATE_TEST_SEED";
@@ -49,7 +50,7 @@ pub(crate) fn of(text: &str) -> u64 {
 /// The hash that git would give the work tree if it were committed as it is.
 pub(crate) fn tree() -> Outcome<String> {
     let target = workspace::target()?;
-    std::fs::create_dir_all(&target).map_err(|error| format!("{}: {error}", target.display()))?;
+    std::fs::create_dir_all(&target).at(&target)?;
     // A separate index, so that the user's is not changed, and one for each call, since calls may overlap.
     static CALLS: AtomicU32 = AtomicU32::new(0);
     let call = CALLS.fetch_add(1, Ordering::Relaxed);

@@ -1,6 +1,5 @@
 //! Runs the Rust tests: one build, whose test programs run in parallel.
 
-mod libtest;
 mod pool;
 mod programs;
 
@@ -13,8 +12,9 @@ use std::thread;
 use self::pool::Ran;
 use self::programs::Program;
 pub(crate) use self::programs::{build, product};
+use crate::outcome::{Outcome, no_problems};
 use crate::times::{Times, shown};
-use crate::{Outcome, fetch_model, passed, process, seed, workspace};
+use crate::{fetch_model, passed, process, seed, workspace};
 
 /// Builds everything and runs the tests whose path contains one of `filters`, or all of them.
 ///
@@ -93,7 +93,7 @@ pub(crate) fn cold_build() -> Outcome<String> {
         _ => Ok(()),
     };
     clear()?;
-    let mut build = process::cargo("build");
+    let mut build = workspace::cargo("build");
     build.args(["--workspace", "--exclude", "xtask", "--bins", "--tests", "--locked", "--target-dir"]).arg(&folder);
     process::run(&mut build)?;
     clear()?;
@@ -102,7 +102,7 @@ pub(crate) fn cold_build() -> Outcome<String> {
 
 /// Runs the examples in the documentation of the crates.
 fn examples() -> Command {
-    let mut examples = process::cargo("test");
+    let mut examples = workspace::cargo("test");
     examples.args(["--workspace", "--exclude", "xtask", "--locked", "--doc", "--quiet"]);
     examples
 }
@@ -110,7 +110,7 @@ fn examples() -> Command {
 /// Reports every program that failed, in one message.
 fn judge(ran: &[Ran]) -> Outcome {
     let failed: Vec<_> = ran.iter().filter_map(Ran::failure).collect();
-    if failed.is_empty() { Ok(()) } else { Err(format!("tests failed:\n  {}", failed.join("\n  "))) }
+    no_problems("tests failed", &failed)
 }
 
 /// The slowest programs, as a table.

@@ -2,8 +2,9 @@
 
 use std::ffi::OsString;
 
+use crate::outcome::Outcome;
 use crate::times::Times;
-use crate::{Outcome, clients, fetch_model, seed, suite};
+use crate::{clients, fetch_model, seed, suite};
 
 /// Runs all tests, or with `args` the Rust tests whose path contains one of them.
 pub(crate) fn run(args: &[OsString]) -> Outcome {

@@ -5,7 +5,8 @@ mod english;
 use std::fs;
 use std::path::Path;
 
-use crate::{Outcome, mutate, workspace};
+use crate::outcome::{Outcome, no_problems};
+use crate::{language, mutate, workspace};
 
 /// Checks every file that git tracks or would add.
 pub(crate) fn run() -> Outcome {
@@ -18,11 +19,10 @@ pub(crate) fn run() -> Outcome {
         looked += 1;
     }
     found.extend(mutate::problems()?);
-    if found.is_empty() {
-        println!("{looked} files are tidy");
-        return Ok(());
-    }
-    Err(format!("untidy:\n  {}", found.join("\n  ")))
+    found.extend(english::excesses(&language::measures()?));
+    no_problems("untidy", &found)?;
+    println!("{looked} files are tidy");
+    Ok(())
 }
 
 /// Returns true if a file is written by people of this project, and is not data of a test or tool.

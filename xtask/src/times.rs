@@ -5,7 +5,8 @@ use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::{Outcome, process, workspace};
+use crate::outcome::{At as _, Outcome};
+use crate::{process, workspace};
 
 /// The steps that have ended so far, with their durations.
 pub(crate) struct Times {
@@ -79,17 +80,15 @@ impl Times {
             let (wall, processor) = (wall.as_secs_f64(), processor.as_secs_f64());
             _ = writeln!(text, "{now}\t{}\t{step}\t{wall:.1}\t{processor:.1}\t{result}", self.command);
         }
-        let failed = |error: std::io::Error| format!("{}: {error}", path.display());
-        path.parent().map_or(Ok(()), fs::create_dir_all).map_err(failed)?;
-        let mut file = OpenOptions::new().create(true).append(true).open(&path).map_err(failed)?;
-        file.write_all(text.as_bytes()).map_err(failed)
+        path.parent().map_or(Ok(()), fs::create_dir_all).at(&path)?;
+        let mut file = OpenOptions::new().create(true).append(true).open(&path).at(&path)?;
+        file.write_all(text.as_bytes()).at(&path)
     }
 }
 
 impl Mark {
-    #[allow(clippy::disallowed_methods, reason = "how long a step takes is what a person waits for")]
     fn now() -> Self {
-        Self { at: Instant::now(), spent: process::spent_by_children() }
+        Self { at: now(), spent: process::spent_by_children() }
     }
 
     /// The elapsed time and CPU time since then.
@@ -98,7 +97,13 @@ impl Mark {
     }
 }
 
-#[allow(clippy::disallowed_methods, reason = "the file says when a run was")]
+/// The current time, to measure how long something takes.
+#[allow(clippy::disallowed_methods, reason = "a person waits for the tasks, and some have to end in time")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+#[allow(clippy::disallowed_methods, reason = "the file has the time of each run")]
 fn seconds_since_1970() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use crate::{Outcome, fetch_model, process};
+use crate::outcome::Outcome;
+use crate::{fetch_model, process, workspace};
 
 /// A cargo subcommand from the registry, with the version that is installed if there is none.
 pub(crate) struct Tool {
@@ -36,7 +37,7 @@ impl Tool {
     fn install(&self) -> Outcome {
         let Self { package, version, .. } = self;
         println!("installing {package} {version} into {}, once; this can take some minutes", self.folder()?.display());
-        let mut install = process::cargo("install");
+        let mut install = workspace::cargo("install");
         install.args(["--quiet", "--locked", "--version", version, "--root"]);
         process::run(install.arg(self.folder()?).arg(package))
     }
@@ -52,7 +53,7 @@ impl Tool {
         let own = self.folder()?.join("bin");
         let path = std::env::join_paths(std::env::split_paths(&path).chain([own]))
             .map_err(|error| format!("the PATH cannot be extended: {error}"))?;
-        let mut command = process::cargo(self.subcommand);
+        let mut command = workspace::cargo(self.subcommand);
         command.env("PATH", path);
         Ok(command)
     }

@@ -8,14 +8,15 @@ use std::path::{Path, PathBuf};
 
 use cargo_metadata::{Metadata, Package, Target};
 
-use crate::{Outcome, workspace};
+use crate::outcome::Outcome;
+use crate::workspace;
 
 /// The files with tests or examples that are never run.
 pub(crate) fn problems(metadata: &Metadata) -> Outcome<Vec<String>> {
-    let (root, mut found) = (workspace::root(), BTreeSet::new());
+    let (root, files, mut found) = (workspace::root(), workspace::files()?, BTreeSet::new());
     for package in &metadata.packages {
         for target in package.targets.iter().filter(|target| target.is_lib() || target.is_bin()) {
-            let sources = sources(package, target)?;
+            let sources = sources(package, target, &files)?;
             let mut report = |flag: &str, path: &Path| {
                 let name = path.strip_prefix(&root).unwrap_or(path).display();
                 found.insert(format!(
@@ -38,33 +39,15 @@ pub(crate) fn problems(metadata: &Metadata) -> Outcome<Vec<String>> {
 }
 
 /// The files of a target: only its root if the rest of the folder belongs to another, whose tests are run.
-fn sources(package: &Package, target: &Target) -> Outcome<Vec<(PathBuf, String)>> {
+fn sources(package: &Package, target: &Target, files: &[String]) -> Outcome<Vec<(PathBuf, String)>> {
     let root = target.src_path.as_std_path();
-    let folder = root.parent().unwrap_or(root);
     let is_shared = package.targets.iter().any(|other| {
         (other.is_lib() || other.is_bin()) && other.test && other.src_path.parent() == target.src_path.parent()
     });
-    let mut paths = vec![root.to_owned()];
-    if !is_shared {
-        paths.clear();
-        rust_files(folder, &mut paths)?;
-    }
-    let read = |path: PathBuf| fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()));
-    paths.into_iter().map(|path| Ok((path.clone(), read(path)?))).collect()
-}
-
-/// All Rust files below a folder.
-fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) -> Outcome {
-    let with_path = |error| format!("{}: {error}", folder.display());
-    for entry in fs::read_dir(folder).map_err(with_path)? {
-        let path = entry.map_err(with_path)?.path();
-        if path.is_dir() {
-            rust_files(&path, files)?;
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            files.push(path);
-        }
-    }
-    Ok(())
+    let is_of =
+        |path: &Path| path == root || !is_shared && root.parent().is_some_and(|folder| path.starts_with(folder));
+    let rust = files.iter().filter(|name| name.ends_with(".rs")).map(|name| workspace::root().join(name));
+    rust.filter(|path| is_of(path)).map(|path| Ok((path.clone(), workspace::read(path)?))).collect()
 }
 
 /// Returns true if a source has tests.

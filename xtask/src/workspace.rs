@@ -1,11 +1,14 @@
-//! The folders of the workspace, its packages and its target.
+//! The folders of the workspace, its packages and its target, and commands that run in it.
 
+use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cargo_metadata::{Metadata, MetadataCommand};
 
-use crate::{Outcome, process};
+use crate::outcome::{At as _, Outcome};
+use crate::process;
 
 /// The root folder of the workspace.
 pub(crate) fn root() -> PathBuf {
@@ -14,18 +17,52 @@ pub(crate) fn root() -> PathBuf {
     own.parent().map_or_else(|| own.clone(), Path::to_path_buf)
 }
 
+/// The cargo that runs this task.
+pub(crate) fn cargo_path() -> OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
+/// A cargo command in the workspace.
+pub(crate) fn cargo(subcommand: &str) -> Command {
+    let mut command = Command::new(cargo_path());
+    command.current_dir(root()).arg(subcommand);
+    // `cargo run` describes xtask in these variables; build scripts that depend on them would be run again.
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")) {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+/// A git command in the workspace.
+pub(crate) fn git(args: &[&str]) -> Command {
+    let mut git = Command::new("git");
+    git.current_dir(root()).args(args);
+    git
+}
+
 /// The packages of the workspace as their manifests declare them; nothing is resolved or downloaded.
 pub(crate) fn metadata() -> Outcome<Metadata> {
     let mut command = MetadataCommand::new();
-    command.cargo_path(process::cargo_path()).current_dir(root()).no_deps();
+    command.cargo_path(cargo_path()).current_dir(root()).no_deps();
     command.exec().map_err(|error| format!("cargo metadata failed: {error}"))
 }
 
 /// Every file that git tracks or would add, from the root.
 pub(crate) fn files() -> Outcome<Vec<String>> {
-    let mut git = Command::new("git");
-    git.current_dir(root()).args(["ls-files", "--cached", "--others", "--exclude-standard", "-z"]);
-    Ok(process::output(&mut git)?.split_terminator('\0').map(str::to_owned).collect())
+    let mut list = git(&["ls-files", "--cached", "--others", "--exclude-standard", "-z"]);
+    Ok(process::output(&mut list)?.split_terminator('\0').map(str::to_owned).collect())
+}
+
+/// Reads a file, named from the root.
+pub(crate) fn read(name: impl AsRef<Path>) -> Outcome<String> {
+    fs::read_to_string(root().join(&name)).at(name)
+}
+
+/// Writes a file, named from the root.
+pub(crate) fn write(name: &str, text: impl AsRef<[u8]>) -> Outcome {
+    fs::write(root().join(name), text).at(name)
 }
 
 /// The folder into which cargo builds.

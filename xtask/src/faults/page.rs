@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::rows::{self, Row, SECTIONS, Section};
 use super::{Faults, Proof, REASONS};
+use crate::markdown::{self, code};
+use crate::rows::{self, Row, SECTIONS, Section};
 
 impl Faults {
     /// The complete page.
@@ -35,20 +36,20 @@ impl Faults {
 
     /// A row of a table. If there are several tests, their names and their expectations are in the same order.
     fn line(&self, row: Row, fault: &str) -> String {
-        let expected: Vec<_> = self.showing(row).map(|shown| escaped(&shown.expected)).collect();
-        let tests: Vec<_> = self.showing(row).map(|shown| format!("`{shown}`")).collect();
+        let expected: Vec<_> = self.showing(row).map(|shown| shown.expected.as_str()).collect();
+        let tests: Vec<_> = self.showing(row).map(|shown| code(&shown.to_string())).collect();
         let passes = match self.proof(row) {
             Proof::Caught => "passes",
             Proof::Untried => "passes; no mutation yet",
             Proof::Missed => "passes; does not catch its mutation",
         };
-        let result = match (tests.is_empty(), self.reason(row).map(escaped)) {
+        let result = match (tests.is_empty(), self.reason(row).map(str::trim)) {
             (true, None) => "not shown".to_owned(),
             (true, Some(why)) => format!("does not apply: {why}"),
             (false, None) => passes.to_owned(),
             (false, Some(why)) => format!("{passes}; the rest does not apply: {why}"),
         };
-        format!("| {row} | {} | {} | {} | {result} |\n", escaped(fault), expected.join("<br>"), tests.join("<br>"))
+        markdown::row([&row.to_string(), fault, &expected.join("<br>"), &tests.join("<br>"), &result])
     }
 }
 
@@ -56,11 +57,6 @@ impl Section {
     fn rows(&self) -> impl Iterator<Item = (Row, &'static str)> {
         (1..).zip(self.faults).map(|(number, fault)| (Row { section: self.letter, number }, *fault))
     }
-}
-
-/// Text for a cell of a table.
-fn escaped(text: &str) -> String {
-    text.trim().replace('|', "\\|").replace('\n', " ")
 }
 
 const OPENING: &str = "\
@@ -79,7 +75,6 @@ const HEAD: &str = "| row | fault | expected | shown by | result |\n|---|---|---
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::faults::scan;
     use crate::mutate::Trial;
 
     #[test]
@@ -89,7 +84,7 @@ mod tests {
         let trial =
             |row: &str, test: &str| Trial { rows: vec![row.into()], is_tried: true, caught_by: vec![test.into()] };
         let trials = vec![trial("H1", "a::h01_two"), trial("H2", "a::h01_two")];
-        let faults = Faults { shown: scan::tests("a.rs", text), reasons: reasons.into(), trials };
+        let faults = Faults { shown: rows::tests("a.rs", text), reasons: reasons.into(), trials };
         let line = |number| faults.line(Row { section: 'H', number }, "A fault");
         assert_eq!(
             [line(1), line(2), line(3), line(4)],

@@ -1,11 +1,11 @@
 //! `fuzz/LOG.md`: the total fuzzing time of every target over all runs.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::PathBuf;
 
 use super::Stats;
-use crate::{Outcome, workspace};
+use crate::markdown::{self, row};
+use crate::outcome::{At as _, Outcome};
+use crate::workspace;
 
 /// The log, by the names of targets.
 #[derive(Debug, Default, PartialEq)]
@@ -22,9 +22,9 @@ struct Entry {
 }
 
 impl Log {
-    /// Reads the log; it is empty if there is none.
-    pub(super) fn read() -> Self {
-        Self::parse(&fs::read_to_string(path()).unwrap_or_default())
+    /// Reads the log.
+    pub(super) fn read() -> Outcome<Self> {
+        Self::parse(&workspace::read(PATH)?).at(PATH)
     }
 
     /// Adds a run of a target.
@@ -39,7 +39,7 @@ impl Log {
 
     /// Writes the log, with a row for each of `targets`.
     pub(super) fn write(&self, targets: &[String]) -> Outcome {
-        fs::write(path(), self.text(targets)).map_err(|error| format!("{}: {error}", path().display()))
+        workspace::write(PATH, self.text(targets))
     }
 
     fn text(&self, targets: &[String]) -> String {
@@ -48,33 +48,29 @@ impl Log {
             let Entry { seconds, executions, coverage, corpus, findings } =
                 self.0.get(target).copied().unwrap_or_default();
             let minutes = seconds as f64 / 60.0;
-            text += &format!("| {target} | {minutes:.1} | {executions} | {coverage} | {corpus} | {findings} |\n");
+            let counts = [executions, coverage, corpus, findings].map(|count| count.to_string());
+            text += &row([target, &format!("{minutes:.1}"), &counts[0], &counts[1], &counts[2], &counts[3]]);
         }
         text
     }
 
-    fn parse(text: &str) -> Self {
-        let row = |line: &str| {
-            let cells: Vec<_> = line.strip_prefix("| ")?.strip_suffix(" |")?.split(" | ").collect();
-            let &[target, minutes, executions, coverage, corpus, findings] = &cells[..] else { return None };
-            let number = |cell: &str| cell.parse::<u64>().ok();
+    fn parse(text: &str) -> Outcome<Self> {
+        let entry = |[target, minutes, executions, coverage, corpus, findings]: [String; 6]| {
+            let number = |cell: &str| cell.parse::<f64>().at(&target);
             let entry = Entry {
-                seconds: (minutes.parse::<f64>().ok()? * 60.0).round() as u64,
-                executions: number(executions)?,
-                coverage: number(coverage)?,
-                corpus: number(corpus)?,
-                findings: number(findings)?,
+                seconds: (number(&minutes)? * 60.0).round() as u64,
+                executions: number(&executions)? as u64,
+                coverage: number(&coverage)? as u64,
+                corpus: number(&corpus)? as u64,
+                findings: number(&findings)? as u64,
             };
-            Some((target.to_owned(), entry))
+            Ok((target, entry))
         };
-        Self(text.lines().filter_map(row).collect())
+        Ok(Self(markdown::rows(text)?.into_iter().map(entry).collect::<Outcome<_>>()?))
     }
 }
 
-fn path() -> PathBuf {
-    workspace::root().join("fuzz/LOG.md")
-}
-
+const PATH: &str = "fuzz/LOG.md";
 const OPENING: &str = "\
 # Fuzzing
 
@@ -98,7 +94,7 @@ mod tests {
         let targets = ["auth".to_owned(), "sse".to_owned()];
         let text = log.text(&targets);
         assert!(text.ends_with("| auth | 0.0 | 0 | 0 | 0 | 0 |\n| sse | 1.5 | 1000 | 120 | 14 | 1 |\n"), "{text}");
-        let mut read = Log::parse(&text);
+        let mut read = Log::parse(&text).unwrap();
         assert_eq!(read.0["sse"], log.0["sse"]);
         read.add("sse", &Stats { coverage: 130, corpus: 13, crashed: false, ..stats });
         assert!(read.text(&targets).ends_with("| sse | 3.0 | 2000 | 130 | 13 | 1 |\n"));

@@ -2,7 +2,8 @@
 
 use super::page::Row;
 use super::parts::Part;
-use crate::{Outcome, process};
+use crate::outcome::Outcome;
+use crate::{process, workspace};
 
 /// The problem of a part's row, in one sentence.
 pub(super) fn problem(part: &Part, row: Option<&Row>) -> Outcome<Option<String>> {
@@ -33,7 +34,7 @@ fn advice(part: &Part) -> String {
 /// The files that each commit since then has changed.
 fn log(commit: &str) -> Outcome<String> {
     let range = format!("{commit}..HEAD");
-    let mut log = process::git(&["log", "--no-merges", "-M100%", "--name-status", "--format=commit %h", &range]);
+    let mut log = workspace::git(&["log", "--no-merges", "-M100%", "--name-status", "--format=commit %h", &range]);
     process::output(&mut log).map_err(|error| {
         format!("{error}: the commit {commit} of tests/LONG.md is not in this history, which may be shallow")
     })

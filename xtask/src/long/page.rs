@@ -1,6 +1,7 @@
 //! `tests/LONG.md`: the last result of each part of the long tier.
 
-use crate::Outcome;
+use crate::markdown::{self, code};
+use crate::outcome::Outcome;
 
 /// The rows of the page.
 #[derive(Debug, Default, PartialEq)]
@@ -23,9 +24,14 @@ pub(super) struct Row {
 impl Page {
     /// Reads the table of a page.
     pub(super) fn parse(text: &str) -> Outcome<Self> {
-        let is_row = |line: &&str| line.starts_with("| ") && *line != HEAD;
-        let rows = text.lines().filter(is_row).map(Row::parse).collect::<Outcome<_>>()?;
-        Ok(Self { rows })
+        let row = |[part, result, commit, date, minutes]: [String; 5]| Row {
+            part,
+            result,
+            commit: commit.trim_matches('`').to_owned(),
+            date,
+            minutes,
+        };
+        Ok(Self { rows: markdown::rows(text)?.into_iter().map(row).collect() })
     }
 
     pub(super) fn row(&self, part: &str) -> Option<&Row> {
@@ -41,22 +47,14 @@ impl Page {
     /// The page with its rows in the order of `parts`; other rows are dropped.
     pub(super) fn text(&self, parts: &[&str]) -> String {
         let rows = parts.iter().filter_map(|part| self.row(part)).map(Row::line);
-        format!("{OPENING}\n{HEAD}\n|---|---|---|---|---:|\n{}", rows.collect::<String>())
+        format!("{OPENING}{}", rows.collect::<String>())
     }
 }
 
 impl Row {
-    fn parse(line: &str) -> Outcome<Self> {
-        let cells: Vec<_> = line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
-        let [part, result, commit, date, minutes] =
-            <[String; 5]>::try_from(cells).map_err(|_| format!("a row needs five cells: {line:?}"))?;
-        Ok(Self { part, result, commit: commit.trim_matches('`').to_owned(), date, minutes })
-    }
-
     fn line(&self) -> String {
         let Self { part, result, commit, date, minutes } = self;
-        let result = result.replace('|', "/").replace('\n', " ");
-        format!("| {part} | {result} | `{commit}` | {date} | {minutes} |\n")
+        markdown::row([part, result, &code(commit), date, minutes])
     }
 }
 
@@ -66,8 +64,10 @@ const OPENING: &str = "\
 The last result of each part of `cargo xtask ci --tier long`, which writes this page; `--only PART` runs one of them,
 `--list` describes them. `cargo xtask ci` fails when a row failed, or when more commits have changed its area since than
 the part allows. For a part that has not run yet, changes since the commit in its row count.
+
+| part | result | commit | date | minutes |
+|---|---|---|---|---:|
 ";
-const HEAD: &str = "| part | result | commit | date | minutes |";
 
 #[cfg(test)]
 mod tests {
@@ -97,6 +97,6 @@ mod tests {
 
     #[test]
     fn a_broken_row_is_an_error() {
-        assert!(Page::parse("| fuzz | passed |\n").unwrap_err().contains("five cells"));
+        assert!(Page::parse(&format!("{OPENING}| fuzz | passed |\n")).unwrap_err().contains("5 cells"));
     }
 }

@@ -2,8 +2,9 @@
 
 use std::ffi::OsString;
 
+use crate::outcome::Outcome;
 use crate::tools::DENY;
-use crate::{Outcome, advisories, campaign, ci, clients, interop, mutate, process, programs, schemathesis, suite};
+use crate::{advisories, campaign, clients, deps, interop, mutate, process, programs, schemathesis, suite, workspace};
 
 /// A part of the long tier.
 pub(super) struct Part {
@@ -31,7 +32,7 @@ pub(super) const PARTS: [Part; 14] = [
         about: "cargo-deny: licences, bans and sources of all targets",
         area: &["Cargo.lock", "deny.toml"],
         most: 10,
-        run: || passed(ci::echoed(DENY.command()?.args(["--locked", "check", "licenses", "bans", "sources"]))),
+        run: || passed(process::echoed(DENY.command()?.args(["--locked", "check", "licenses", "bans", "sources"]))),
     },
     Part {
         name: "advisories",
@@ -136,20 +137,20 @@ fn passed(outcome: Outcome) -> Outcome<String> {
 
 /// Tests and documents the crates that are published separately.
 fn alone() -> Outcome {
-    for package in ci::alone()? {
-        ci::echoed(process::cargo("test").args(["--locked", "--quiet", "--package", &package]))?;
-        ci::echoed(process::cargo("doc").args(["--locked", "--quiet", "--no-deps", "--package", &package]))?;
+    for package in deps::published()? {
+        process::echoed(workspace::cargo("test").args(["--locked", "--quiet", "--package", &package]))?;
+        process::echoed(workspace::cargo("doc").args(["--locked", "--quiet", "--no-deps", "--package", &package]))?;
     }
     Ok(())
 }
 
 fn every_cut() -> Outcome {
-    let mut test = process::cargo("test");
+    let mut test = workspace::cargo("test");
     test.args(["--locked", "--release", "--package", "sluicegate-sse", "--", "--ignored", "--nocapture"]);
-    ci::echoed(&mut test)?;
-    let mut test = process::cargo("test");
+    process::echoed(&mut test)?;
+    let mut test = workspace::cargo("test");
     test.args(["--locked", "--package", "sluicegate-server", "--no-default-features", "--test", "upstreams"]);
-    ci::echoed(test.args(["--", "--ignored", "a_reset_behind_each_byte"]))
+    process::echoed(test.args(["--", "--ignored", "a_reset_behind_each_byte"]))
 }
 
 /// The product gets dozens of commits a day.

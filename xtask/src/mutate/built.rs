@@ -7,7 +7,7 @@ use std::process::Command;
 
 use cargo_metadata::Message;
 
-use crate::Outcome;
+use crate::outcome::{At as _, Outcome};
 
 /// Test programs, and the programs that they start.
 #[derive(Debug, PartialEq)]
@@ -34,7 +34,7 @@ impl Built {
     /// Keeps in `folder` the programs that cargo has built, listed in its `messages`.
     pub(super) fn keep(folder: PathBuf, messages: &str) -> Outcome<Self> {
         let built = Self { programs: programs(messages), folder };
-        built.copy().map_err(|error| format!("{}: {error}", built.folder.display()))?;
+        built.copy().at(&built.folder)?;
         Ok(built)
     }
 
@@ -58,12 +58,11 @@ impl Built {
                 command.args(args).current_dir(package).env("CARGO_MANIFEST_DIR", package).env("INSTA_UPDATE", "no");
                 commands.push(command);
             } else {
-                let in_file = |error| format!("{}: {error}", program.path.display());
                 fs::remove_file(&program.path).or_else(|error| match error.kind() {
                     io::ErrorKind::NotFound => Ok(()),
-                    _ => Err(in_file(error)),
+                    _ => Err(error).at(&program.path),
                 })?;
-                fs::copy(self.kept(number), &program.path).map_err(in_file)?;
+                fs::copy(self.kept(number), &program.path).at(&program.path)?;
             }
         }
         Ok(commands)
@@ -71,7 +70,7 @@ impl Built {
 
     /// Removes the build.
     pub(super) fn discard(self) -> Outcome {
-        fs::remove_dir_all(&self.folder).map_err(|error| format!("{}: {error}", self.folder.display()))
+        fs::remove_dir_all(&self.folder).at(&self.folder)
     }
 
     fn kept(&self, number: usize) -> PathBuf {

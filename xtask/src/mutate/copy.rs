@@ -7,7 +7,8 @@ use std::{fs, io};
 use sha2::{Digest as _, Sha256};
 
 use super::list::{self, Mutation};
-use crate::{Outcome, process, workspace};
+use crate::outcome::{At as _, Outcome};
+use crate::workspace;
 
 /// The copy of the work tree at the time when it was opened: later edits have no effect on any trial.
 pub(super) struct Copy {
@@ -30,10 +31,10 @@ impl Copy {
 
     fn of(root: &Path, folder: PathBuf, files: BTreeSet<String>) -> Outcome<Self> {
         let tree = folder.join(TREE);
-        fs::create_dir_all(&tree).map_err(|error| format!("{}: {error}", tree.display()))?;
+        fs::create_dir_all(&tree).at(&tree)?;
         let mut hash = Sha256::new();
         for name in &files {
-            let content = renew(&root.join(name), &tree.join(name)).map_err(|error| format!("{name}: {error}"))?;
+            let content = renew(&root.join(name), &tree.join(name)).at(name)?;
             if !is_beside(name) {
                 hash.update(name);
                 hash.update((content.len() as u64).to_le_bytes());
@@ -55,12 +56,11 @@ impl Copy {
         self.restore()?;
         let Mutation { name, file, find, replace, .. } = mutation;
         let path = self.folder.join(TREE).join(file);
-        let in_file = |error| format!("{file}: {error}");
-        let text = fs::read_to_string(&path).map_err(in_file)?;
+        let text = fs::read_to_string(&path).at(file)?;
         if text.matches(find).count() != 1 {
             return Err(format!("mutation {name}: `find` must occur once in {file}"));
         }
-        fs::write(&path, text.replacen(find, replace, 1)).map_err(in_file)?;
+        fs::write(&path, text.replacen(find, replace, 1)).at(file)?;
         self.mutated = Some((path, text));
         Ok(())
     }
@@ -68,15 +68,15 @@ impl Copy {
     /// Reverts the last mutation, and removes files that tests have created.
     pub(super) fn restore(&mut self) -> Outcome {
         if let Some((path, text)) = self.mutated.take() {
-            fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+            fs::write(&path, text).at(&path)?;
         }
         let tree = self.folder.join(TREE);
-        prune(&tree, &tree, &self.files).map_err(|error| format!("{}: {error}", tree.display()))
+        prune(&tree, &tree, &self.files).at(&tree)
     }
 
     /// A cargo command in the copy.
     pub(super) fn cargo(&self, subcommand: &str) -> std::process::Command {
-        let mut command = process::cargo(subcommand);
+        let mut command = workspace::cargo(subcommand);
         command.current_dir(self.folder.join(TREE)).env("CARGO_TARGET_DIR", self.folder.join("target"));
         // The time to compile and link a small change is what matters.
         command.envs([("CARGO_PROFILE_DEV_DEBUG", "none"), ("CARGO_INCREMENTAL", "1")]);

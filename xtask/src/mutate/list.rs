@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
-use crate::faults::{self, Tests};
-use crate::{Outcome, workspace};
+use crate::outcome::{At as _, Outcome};
+use crate::rows::{self, Tests};
+use crate::workspace;
 
 /// The removal of one guard.
 #[derive(Debug, Clone, Deserialize)]
@@ -86,9 +87,8 @@ struct Chapter {
 pub(super) fn read() -> Outcome<Vec<Mutation>> {
     let (mut all, of_rows) = (Vec::new(), Tests::read()?);
     for path in files()? {
-        let with_path = |error: String| format!("{}: {error}", path.display());
-        let text = fs::read_to_string(&path).map_err(|error| with_path(error.to_string()))?;
-        all.extend(chapter(&text, |mutation| of_rows.arguments(&mutation.rows, &mutation.file)).map_err(with_path)?);
+        let text = fs::read_to_string(&path).at(&path)?;
+        all.extend(chapter(&text, |mutation| of_rows.arguments(&mutation.rows, &mutation.file)).at(&path)?);
     }
     Ok(all)
 }
@@ -109,15 +109,11 @@ pub(super) fn problems(all: &[Mutation]) -> Vec<String> {
         if [Some(&mutation.why), mutation.survives.as_ref()].iter().flatten().any(|text| text.trim().is_empty()) {
             report("a reason is empty".into());
         }
-        rows.iter()
-            .filter(|row| !faults::is_row(row))
-            .for_each(|row| report(format!("{row} is not a row of the list")));
-        match fs::read_to_string(workspace::root().join(file)) {
-            Ok(text) => match text.matches(find.as_str()).count() {
-                1 => {}
-                times => report(format!("`find` occurs {times} times in {file}, and must occur once")),
-            },
-            Err(error) => report(format!("{file}: {error}")),
+        rows.iter().filter(|row| !rows::is_row(row)).for_each(|row| report(format!("{row} is not a row of the list")));
+        match workspace::read(file).map(|text| text.matches(find.as_str()).count()) {
+            Ok(1) => {}
+            Ok(times) => report(format!("`find` occurs {times} times in {file}, and must occur once")),
+            Err(error) => report(error),
         }
     }
     found
@@ -140,9 +136,8 @@ fn chapter(text: &str, of_rows: impl Fn(&Mutation) -> Option<String>) -> Outcome
 
 fn files() -> Outcome<Vec<PathBuf>> {
     let folder = workspace::root().join("tests/mutations");
-    let with_path = |error| format!("{}: {error}", folder.display());
-    let paths: Result<Vec<_>, _> = fs::read_dir(&folder).map_err(with_path)?.map(|entry| Ok(entry?.path())).collect();
-    let mut paths = paths.map_err(with_path)?;
+    let paths = fs::read_dir(&folder).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
+    let mut paths: Vec<_> = paths.at(&folder)?;
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
     paths.sort();
     Ok(paths)

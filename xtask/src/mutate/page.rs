@@ -6,7 +6,9 @@ use std::fs;
 use super::list::Mutation;
 use super::trial::Finding;
 use super::{Findings, Verdict};
-use crate::{Outcome, workspace};
+use crate::markdown::{self, code, row};
+use crate::outcome::{At as _, Outcome};
+use crate::workspace;
 
 /// The results in the page.
 pub(super) struct Page {
@@ -32,7 +34,7 @@ impl Page {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(format!("{PAGE}: {error}")),
         };
-        Ok(Self { results: current(results(&text), all) })
+        Ok(Self { results: current(results(&text).at(PAGE)?, all) })
     }
 
     /// Records the result of a mutation.
@@ -44,7 +46,7 @@ impl Page {
     }
 
     pub(super) fn write(&self, all: &[Mutation]) -> Outcome {
-        fs::write(workspace::root().join(PAGE), self.text(all)).map_err(|error| format!("{PAGE}: {error}"))
+        workspace::write(PAGE, self.text(all))
     }
 
     pub(super) fn is_tried(&self, mutation: &Mutation) -> bool {
@@ -65,17 +67,10 @@ impl Page {
             let Mutation { name, rows, file, why, survives, .. } = mutation;
             let result = self.result(mutation);
             let reason = survives.as_ref().filter(|_| result.starts_with("survived")).map(|why| format!(": {why}"));
-            let mark = self.results.get(name).map_or(String::new(), |tried| format!("`{}`", tried.mark));
-            let by: Vec<_> = self.caught_by(mutation).iter().map(|test| format!("`{test}`")).collect();
-            text += &line(&[
-                &format!("`{name}`"),
-                &rows.join(" "),
-                why,
-                &format!("`{file}`"),
-                &mark,
-                &format!("{result}{}", reason.unwrap_or_default()),
-                &by.join(" "),
-            ]);
+            let mark = self.results.get(name).map_or(String::new(), |tried| code(&tried.mark));
+            let by: Vec<_> = self.caught_by(mutation).iter().map(|test| code(test)).collect();
+            let result = format!("{result}{}", reason.unwrap_or_default());
+            text += &row([&code(name), &rows.join(" "), why, &code(file), &mark, &result, &by.join(" ")]);
         }
         text
     }
@@ -99,28 +94,19 @@ fn share(caught: usize, tried: usize) -> String {
     format!("{caught} of {tried} caught: {percent:.1} %.")
 }
 
-/// A row of the table.
-fn line(cells: &[&str]) -> String {
-    let cells: Vec<_> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
-    format!("| {} |\n", cells.join(" | "))
-}
-
 /// Some of the tests that caught a mutation: enough for each of its rows, which come first.
 fn shortened(by: &[String], rows: usize) -> Vec<String> {
     by.iter().take(rows + A_FEW).cloned().collect()
 }
 
 /// The results in the text of a page.
-fn results(page: &str) -> Results {
-    let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.strip_suffix(" |"));
-    rows.filter_map(|row| {
-        // Only the guard and the reason are free text, and neither contains a bare bar.
-        let [name, _, _, _, mark, result, by] = row.split(" | ").collect::<Vec<_>>()[..] else { return None };
-        let result = result.split(": ").next().unwrap_or(result).to_owned();
+fn results(page: &str) -> Outcome<Results> {
+    let tried = |[name, _, _, _, mark, result, by]: [String; 7]| {
+        let result = result.split(": ").next().unwrap_or_default().to_owned();
         let caught_by = by.split_whitespace().map(|test| test.trim_matches('`').to_owned()).collect();
-        Some((name.trim_matches('`').to_owned(), Tried { result, mark: mark.trim_matches('`').to_owned(), caught_by }))
-    })
-    .collect()
+        (name.trim_matches('`').to_owned(), Tried { result, mark: mark.trim_matches('`').to_owned(), caught_by })
+    };
+    Ok(markdown::rows(page)?.into_iter().map(tried).collect())
 }
 
 /// The results of mutations that are in the list as they were tried.
@@ -184,7 +170,7 @@ mod tests {
             ("two", Verdict::Hung, &["a::h01_b", "c03_d"]),
             ("three", Verdict::Survived, &[]),
         ]);
-        let mut page = Page { results: current(results(&old.text(&all)), &all) };
+        let mut page = Page { results: current(results(&old.text(&all)).unwrap(), &all) };
         let by = ["a", "b", "c"].map(String::from).into();
         page.note(&all[0], &Finding { verdict: Verdict::Caught, by });
         let marks = all.each_ref().map(Mutation::mark);
@@ -208,7 +194,7 @@ mod tests {
         let old = page(&[("one", Verdict::Caught, &[]), ("two", Verdict::Caught, &[])]);
         let old = old.text(&["one", "two"].map(mutation));
         let all = [Mutation { replace: "c".into(), ..mutation("one") }, mutation("two")];
-        let left = current(results(&old), &all);
+        let left = current(results(&old).unwrap(), &all);
         assert_eq!(left.keys().collect::<Vec<_>>(), ["two"]);
     }
 }

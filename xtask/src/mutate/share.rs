@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::list::{self, Mutation};
 use super::page::Page;
 use super::{Plan, judge};
-use crate::Outcome;
+use crate::outcome::{Outcome, no_problems};
 
 /// Tries the share of this seed again. Only mutations that have been tried in their current form take part: a new one
 /// should not fail an unrelated change.
@@ -17,7 +17,7 @@ pub(crate) fn run(seed: u64) -> Outcome {
     let plan = Plan { minutes: Some(MINUTES), ..Plan::default() };
     let (findings, mut wrong) = judge(&chosen, &plan, |_, _| Ok(()))?;
     wrong.extend(chosen.iter().filter_map(|mutation| findings.get(&mutation.name)?.verdict.wrong(mutation)));
-    if wrong.is_empty() { Ok(()) } else { Err(format!("mutations:\n  {}", wrong.join("\n  "))) }
+    no_problems("mutations", &wrong)
 }
 
 /// Some mutations of one crate, so that little is built between them.

@@ -5,14 +5,16 @@ use std::fs::{self, File};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::{fmt, thread};
 
 use super::built::Built;
 use super::copy::Copy;
-use super::heard::TestResults;
 use super::list::Mutation;
-use crate::{Outcome, faults, process};
+use crate::libtest::TestResults;
+use crate::outcome::{At as _, Outcome};
+use crate::times::now;
+use crate::{process, rows};
 
 /// The result of a mutation.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -33,7 +35,7 @@ impl Verdict {
     /// The verdict for tests with this exit status, or that did not end.
     fn of(mutation: &Mutation, status: Option<ExitStatus>, results: &TestResults) -> Self {
         let catching = catching(status, results);
-        let is_caught = |row: &String| catching.iter().any(|test| faults::is_of(test, row));
+        let is_caught = |row: &String| catching.iter().any(|test| rows::is_of(test, row));
         match status {
             Some(status) if status.success() => Self::Survived,
             _ if !mutation.rows.iter().all(is_caught) => Self::Elsewhere,
@@ -143,7 +145,7 @@ impl Trials {
         let Mutation { name, tests, rows, .. } = mutation;
         let unchanged = self.unchanged.get(tests).cloned();
         let unchanged = unchanged.ok_or_else(|| format!("{name}: its tests were not run without the mutation"))??;
-        if let Some(row) = rows.iter().find(|row| !unchanged.passed.iter().any(|test| faults::is_of(test, row))) {
+        if let Some(row) = rows.iter().find(|row| !unchanged.passed.iter().any(|test| rows::is_of(test, row))) {
             return Err(format!("{name}: `cargo test {tests}` has no test of {row}"));
         }
         let Some(built) = self.built(mutation, State::Mutated)? else {
@@ -154,7 +156,7 @@ impl Trials {
         built.discard()?;
         let results = TestResults::of(&read(&log));
         let mut by: Vec<_> = catching(status, &results).into_iter().cloned().collect();
-        by.sort_by_key(|test| !rows.iter().any(|row| faults::is_of(test, row)));
+        by.sort_by_key(|test| !rows.iter().any(|row| rows::is_of(test, row)));
         Ok(Finding { verdict: Verdict::of(mutation, status, &results), by })
     }
 
@@ -170,7 +172,7 @@ impl Trials {
             }
         }
         let kept = self.copy.log("unfit");
-        fs::rename(&log, &kept).map_err(|error| format!("{}: {error}", log.display()))?;
+        fs::rename(&log, &kept).at(&log)?;
         let (tests, log) = (&mutation.tests, kept.display());
         Err(format!("`cargo test {tests}` fails, or runs no tests, without a mutation: see {log}"))
     }
@@ -224,7 +226,7 @@ fn test(built: &Built, mutation: &Mutation, log: &Path, limit: Duration) -> Outc
 }
 
 fn create(log: &Path) -> Outcome<File> {
-    File::create(log).map_err(|error| format!("{}: {error}", log.display()))
+    File::create(log).at(log)
 }
 
 fn read(log: &Path) -> String {
@@ -254,11 +256,6 @@ fn end(child: &mut Child) -> Outcome {
     process::run(Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]))?;
     child.wait().map_err(|error| format!("cargo cannot be waited for: {error}"))?;
     Ok(())
-}
-
-#[allow(clippy::disallowed_methods, reason = "tests that do not end have to be killed")]
-pub(super) fn now() -> Instant {
-    Instant::now()
 }
 
 /// For a clean build on a slow machine.

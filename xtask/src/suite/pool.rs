@@ -7,19 +7,20 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::libtest::{self, Finished};
 use super::programs::Program;
+use crate::libtest::{self, TestResults};
+use crate::outcome::{At as _, Outcome};
 use crate::passed::Passed;
-use crate::times::shown;
-use crate::{Outcome, process, seed, workspace};
+use crate::times::{now, shown};
+use crate::{process, seed, workspace};
 
 /// A test program that has ended, or was killed.
 pub(super) struct Ran {
     pub(super) program: Program,
     pub(super) took: Duration,
-    finished: Finished,
+    results: TestResults,
     end: End,
     log: PathBuf,
 }
@@ -36,7 +37,7 @@ enum End {
 impl Ran {
     /// The tests that passed.
     pub(super) fn passed(&self) -> impl Iterator<Item = Passed> {
-        self.finished.passed.iter().map(|path| Passed::new(&self.program.root, path))
+        self.results.passed.iter().map(|path| Passed::new(&self.program.root, path))
     }
 
     /// The reason why the program counts as failed, if it does.
@@ -45,11 +46,11 @@ impl Ran {
         let list = |names: &std::collections::BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>().join(", ");
         match &self.end {
             End::Exit(status) if status.success() => None,
-            End::Exit(_) if !self.finished.failed.is_empty() => {
-                Some(format!("{root}: {}; see {}", list(&self.finished.failed), self.log.display()))
+            End::Exit(_) if !self.results.failed.is_empty() => {
+                Some(format!("{root}: {}; see {}", list(&self.results.failed), self.log.display()))
             }
             End::Exit(status) => Some(format!("{root} ended with {status}; see {}", self.log.display())),
-            End::Stuck => Some(format!("{root}: no test ended for {}: {}", shown(STUCK), list(&self.finished.hanging))),
+            End::Stuck => Some(format!("{root}: no test ended for {}: {}", shown(STUCK), list(&self.results.running))),
             End::Broken(why) => Some(format!("{root}: {why}")),
         }
     }
@@ -58,7 +59,7 @@ impl Ran {
 /// Runs every program, or the tests in them whose path contains one of `filters`.
 pub(super) fn run(programs: Vec<Program>, filters: &[String], seed: u64) -> Outcome<Vec<Ran>> {
     let logs = workspace::target()?.join("tests");
-    fs::create_dir_all(&logs).map_err(|error| format!("{}: {error}", logs.display()))?;
+    fs::create_dir_all(&logs).at(&logs)?;
     let pool = Pool { queues: Mutex::new(Queues::of(programs)), filters, seed, logs };
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let mut ran = Vec::new();
@@ -159,7 +160,7 @@ impl Pool<'_> {
             Err(why) => End::Broken(why),
         };
         let output = read(&log);
-        let ran = Ran { finished: Finished::read(&output), took: begun.elapsed(), program, end, log };
+        let ran = Ran { results: TestResults::of(&output), took: begun.elapsed(), program, end, log };
         if ran.failure().is_some() {
             // In one piece, so that output of other programs does not interleave.
             eprintln!("---- {} ----\n{}", ran.program.root, libtest::failures(&output));
@@ -168,13 +169,12 @@ impl Pool<'_> {
     }
 
     fn start(&self, program: &Program, log: &PathBuf) -> Outcome<Child> {
-        let failed = |error: std::io::Error| format!("{}: {error}", log.display());
-        let file = File::create(log).map_err(failed)?;
+        let file = File::create(log).at(log)?;
         let mut command = Command::new(&program.executable);
         command.current_dir(&program.folder).env("CARGO_MANIFEST_DIR", &program.folder);
-        command.env("CARGO", process::cargo_path()).env("INSTA_WORKSPACE_ROOT", workspace::root());
+        command.env("CARGO", workspace::cargo_path()).env("INSTA_WORKSPACE_ROOT", workspace::root());
         command.arg(format!("--test-threads={}", Kind::of(program).threads())).args(self.filters);
-        command.stdin(Stdio::null()).stdout(file.try_clone().map_err(failed)?).stderr(file);
+        command.stdin(Stdio::null()).stdout(file.try_clone().at(log)?).stderr(file);
         seed::pass(self.seed, &mut command);
         command.spawn().map_err(|error| process::not_started(&command, &error))
     }
@@ -193,9 +193,9 @@ fn wait(child: &mut Child, log: &PathBuf, program: &Program) -> End {
             continue;
         }
         reported = now();
-        let finished = Finished::read(&read(log));
-        if finished.count() > count {
-            (count, moved) = (finished.count(), now());
+        let results = TestResults::of(&read(log));
+        if results.count() > count {
+            (count, moved) = (results.count(), now());
         } else if moved.elapsed() > STUCK {
             // It may have ended by itself just now.
             let _ = child.kill();
@@ -207,22 +207,17 @@ fn wait(child: &mut Child, log: &PathBuf, program: &Program) -> End {
 }
 
 fn summary(ran: &Ran) -> String {
-    let Ran { program, finished, took, .. } = ran;
-    let failed = match finished.failed.len() {
+    let Ran { program, results, took, .. } = ran;
+    let failed = match results.failed.len() {
         0 => String::new(),
         failed => format!(", {failed} FAILED"),
     };
-    format!("{}: {} passed{failed} in {}", program.root, finished.passed.len(), shown(*took))
+    format!("{}: {} passed{failed} in {}", program.root, results.passed.len(), shown(*took))
 }
 
 /// The output of a program so far.
 fn read(log: &PathBuf) -> String {
     fs::read(log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
-}
-
-#[allow(clippy::disallowed_methods, reason = "how long tests take is what a person waits for")]
-fn now() -> Instant {
-    Instant::now()
 }
 
 /// The root files of the programs that take longest, the longest first.

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use cargo_metadata::Message;
 
-use crate::{Outcome, needs, process, workspace};
+use crate::outcome::{At as _, Outcome};
+use crate::{needs, process, workspace};
 
 /// A test program that cargo has built.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,11 +35,11 @@ pub(crate) fn build() -> Outcome<Vec<Program>> {
 /// enable.
 pub(crate) fn product() -> Outcome {
     needs::compiler()?;
-    process::run(process::cargo("build").args(["--locked", "--package", "sluicegate-server", "--bins"]))
+    process::run(workspace::cargo("build").args(["--locked", "--package", "sluicegate-server", "--bins"]))
 }
 
 fn built(packages: &[&str]) -> Outcome<Vec<Program>> {
-    let mut build = process::cargo("build");
+    let mut build = workspace::cargo("build");
     build.args(["--locked", "--message-format", "json-render-diagnostics"]).args(packages);
     parse(&process::output(&mut build)?)
 }
@@ -59,7 +60,7 @@ fn parse(messages: &str) -> Outcome<Vec<Program>> {
 
 /// A path relative to the root of the repository; that of a target may contain `..`.
 fn within_workspace(path: &Path) -> Outcome<String> {
-    let real = |path: &Path| path.canonicalize().map_err(|error| format!("{}: {error}", path.display()));
+    let real = |path: &Path| path.canonicalize().at(path);
     let (root, path) = (real(&workspace::root())?, real(path)?);
     Ok(path.strip_prefix(&root).unwrap_or(&path).to_string_lossy().replace('\\', "/"))
 }

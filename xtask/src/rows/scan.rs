@@ -2,23 +2,23 @@
 
 use std::fmt;
 
-use super::rows::Row;
+use super::Row;
 
 /// A test that shows rows.
 #[derive(Debug, PartialEq)]
-pub(super) struct Shown {
-    pub(super) rows: Vec<Row>,
+pub(crate) struct Shown {
+    pub(crate) rows: Vec<Row>,
     /// The file, from the root of the repository.
-    pub(super) file: String,
+    pub(crate) file: String,
     /// The name of the function.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// The expected behaviour, in a sentence.
-    pub(super) expected: String,
+    pub(crate) expected: String,
 }
 
 impl Shown {
     /// Returns true if it shows this row: `H13`.
-    pub(super) fn shows(&self, row: &str) -> bool {
+    pub(crate) fn shows(&self, row: &str) -> bool {
         self.rows.iter().any(|shown| shown.to_string() == row)
     }
 }
@@ -31,7 +31,7 @@ impl fmt::Display for Shown {
 }
 
 /// The tests in the text of `file` whose names begin with rows.
-pub(super) fn tests(file: &str, text: &str) -> Vec<Shown> {
+pub(crate) fn tests(file: &str, text: &str) -> Vec<Shown> {
     let mut found = Vec::new();
     let mut above = Above::default();
     for line in text.lines().map(str::trim) {

@@ -6,7 +6,7 @@ use super::scan::Shown;
 
 /// The arguments that run the tests of `rows` in one program. If several programs have some, it is the one with the
 /// shortest build: that of the package with the source file `near` comes first, and one with the embedded model last.
-pub(super) fn arguments(shown: &[Shown], rows: &[String], near: &str) -> Option<String> {
+pub(crate) fn arguments(shown: &[Shown], rows: &[String], near: &str) -> Option<String> {
     let mut programs = BTreeMap::<String, Vec<&Shown>>::new();
     for shown in shown.iter().filter(|shown| rows.iter().any(|row| shown.shows(row))) {
         programs.entry(program(&shown.file)?).or_default().push(shown);
@@ -43,7 +43,7 @@ const EMBEDDED: &str = "black_box";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::faults::scan;
+    use crate::rows::scan;
 
     fn shown(tests: &[(&str, &str)]) -> Vec<Shown> {
         tests.iter().flat_map(|(file, name)| scan::tests(file, &format!("#[test]\nfn {name}() {{}}\n"))).collect()

@@ -1,24 +1,31 @@
-//! All rows of the list, each with a short description.
+//! All rows of the list of faults, each with a short description, and the tests that name them.
 
-use std::fmt;
+mod program;
+mod scan;
+
+use std::{fmt, fs};
+
+pub(crate) use self::scan::{Shown, tests};
+use crate::outcome::Outcome;
+use crate::workspace;
 
 /// A row: `H13`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Row {
-    pub(super) section: char,
-    pub(super) number: usize,
+pub(crate) struct Row {
+    pub(crate) section: char,
+    pub(crate) number: usize,
 }
 
 /// Rows of one subject, numbered from one.
-pub(super) struct Section {
-    pub(super) letter: char,
-    pub(super) title: &'static str,
-    pub(super) faults: &'static [&'static str],
+pub(crate) struct Section {
+    pub(crate) letter: char,
+    pub(crate) title: &'static str,
+    pub(crate) faults: &'static [&'static str],
 }
 
 impl Row {
     /// The rows at the beginning of a test's name, and the rest of the name: `c03_u19_gone` is C3, U19 and `gone`.
-    pub(super) fn leading(name: &str) -> (Vec<Self>, &str) {
+    pub(crate) fn leading(name: &str) -> (Vec<Self>, &str) {
         let mut rows = Vec::new();
         let mut rest = name;
         while let Some((row, behind)) =
@@ -38,7 +45,7 @@ impl Row {
         is_row.then(|| Self { section: char::from(section.to_ascii_uppercase()), number })
     }
 
-    pub(super) fn is_listed(self) -> bool {
+    pub(crate) fn is_listed(self) -> bool {
         all().any(|row| row == self)
     }
 }
@@ -50,11 +57,51 @@ impl fmt::Display for Row {
 }
 
 /// Every row, in order.
-pub(super) fn all() -> impl Iterator<Item = Row> {
+pub(crate) fn all() -> impl Iterator<Item = Row> {
     SECTIONS.iter().flat_map(|section| (1..=section.faults.len()).map(|number| Row { section: section.letter, number }))
 }
 
-pub(super) const SECTIONS: &[Section] = &[
+/// Every test of the repository that names rows.
+pub(crate) struct Tests(pub(crate) Vec<Shown>);
+
+impl Tests {
+    pub(crate) fn read() -> Outcome<Self> {
+        let root = workspace::root();
+        let mut shown = Vec::new();
+        for name in workspace::files()?.iter().filter(|name| may_hold_tests(name)) {
+            // A file that was deleted but not yet committed cannot be read.
+            let Ok(text) = fs::read_to_string(root.join(name)) else { continue };
+            shown.extend(tests(name, &text));
+        }
+        Ok(Self(shown))
+    }
+
+    /// The arguments of `cargo test` that run the tests of `rows`, in one program; `near` is a source file that was
+    /// changed.
+    pub(crate) fn arguments(&self, rows: &[String], near: &str) -> Option<String> {
+        program::arguments(&self.0, rows, near)
+    }
+}
+
+/// Returns true if a test, named by its path in its program, is one of this row: `bounds::l04_heads_are_bounded` is
+/// of `L4`.
+pub(crate) fn is_of(test: &str, row: &str) -> bool {
+    let name = test.rsplit("::").next().unwrap_or(test);
+    Row::leading(name).0.iter().any(|leading| leading.to_string() == row)
+}
+
+/// Returns true for the name of a row: `H13`.
+pub(crate) fn is_row(name: &str) -> bool {
+    all().any(|row| row.to_string() == name)
+}
+
+/// Returns true if a file may contain tests of the product.
+fn may_hold_tests(name: &str) -> bool {
+    let in_crate = |rest: &str| rest.split('/').nth(1).is_some_and(|folder| folder == "src" || folder == "tests");
+    name.ends_with(".rs") && (name.starts_with("tests/") || name.strip_prefix("crates/").is_some_and(in_crate))
+}
+
+pub(crate) const SECTIONS: &[Section] = &[
     Section {
         letter: 'H',
         title: "HTTP framing",
@@ -343,5 +390,19 @@ mod tests {
         let expected = expected.split(' ').map(|word| (char::from(word.as_bytes()[0]), word[1..].parse().unwrap()));
         assert_eq!(counts, expected.collect::<Vec<_>>());
         assert!(Row { section: 'E', number: 6 }.is_listed() && !Row { section: 'E', number: 7 }.is_listed());
+    }
+
+    #[test]
+    fn tests_are_looked_for_where_the_product_is() {
+        assert!(
+            ["crates/sse/src/lines.rs", "crates/sse/tests/it/a.rs", "tests/faults/a.rs"]
+                .iter()
+                .all(|name| may_hold_tests(name))
+        );
+        assert!(
+            !["xtask/src/a.rs", "fuzz/src/lib.rs", "crates/sse/benches/a.rs", "tests/a.md"]
+                .iter()
+                .any(|name| may_hold_tests(name))
+        );
     }
 }

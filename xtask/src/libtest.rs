@@ -4,27 +4,27 @@ use std::collections::BTreeSet;
 
 /// The tests that a program has finished, by their paths within it.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Finished {
-    pub(super) passed: BTreeSet<String>,
-    pub(super) failed: BTreeSet<String>,
+pub(crate) struct TestResults {
+    pub(crate) passed: BTreeSet<String>,
+    pub(crate) failed: BTreeSet<String>,
     /// Those that have run for over a minute and have not ended yet.
-    pub(super) hanging: BTreeSet<String>,
+    pub(crate) running: BTreeSet<String>,
 }
 
-impl Finished {
+impl TestResults {
     /// Parses the output of a program, which may be incomplete.
-    pub(super) fn read(output: &str) -> Self {
-        let mut finished = Self::default();
+    pub(crate) fn of(output: &str) -> Self {
+        let mut results = Self::default();
         for line in output.lines() {
-            finished.take(line);
+            results.take(line);
         }
-        finished
+        results
     }
 
     fn take(&mut self, line: &str) {
         let Some(rest) = line.strip_prefix("test ") else { return };
         if let Some(name) = rest.strip_suffix(" has been running for over 60 seconds") {
-            self.hanging.insert(name.to_owned());
+            self.running.insert(name.to_owned());
         }
         let Some((name, result)) = rest.rsplit_once(" ... ") else { return };
         let name = name.strip_suffix(" - should panic").unwrap_or(name);
@@ -33,17 +33,17 @@ impl Finished {
             "FAILED" => self.failed.insert(name.to_owned()),
             _ => return,
         };
-        self.hanging.remove(name);
+        self.running.remove(name);
     }
 
     /// The number of tests that have ended.
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.passed.len() + self.failed.len()
     }
 }
 
 /// The part of a program's output in which it describes its failures; all of it when there is no such part.
-pub(super) fn failures(output: &str) -> &str {
+pub(crate) fn failures(output: &str) -> &str {
     output.find("\nfailures:\n").map_or(output, |at| &output[at + 1..])
 }
 
@@ -56,7 +56,7 @@ running 5 tests
 test a::one ... ok
 test a::two - should panic ... ok
 test b::three ... FAILED
-test b::four ... ignored
+test b::four ... ignored, slow
 test b::five has been running for over 60 seconds
 test b::six has been running for over 60 seconds
 test b::six ... ok
@@ -74,12 +74,12 @@ test result: FAILED. 3 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; 
 
     #[test]
     fn each_result_is_read() {
-        let finished = Finished::read(OUTPUT);
+        let results = TestResults::of(OUTPUT);
         let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<BTreeSet<_>>();
-        assert_eq!(finished.passed, names(&["a::one", "a::two", "b::six"]));
-        assert_eq!(finished.failed, names(&["b::three"]));
-        assert_eq!(finished.hanging, names(&["b::five"]));
-        assert_eq!(finished.count(), 4);
+        assert_eq!(results.passed, names(&["a::one", "a::two", "b::six"]));
+        assert_eq!(results.failed, names(&["b::three"]));
+        assert_eq!(results.running, names(&["b::five"]));
+        assert_eq!(results.count(), 4);
     }
 
     #[test]

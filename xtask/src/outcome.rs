@@ -1,0 +1,42 @@
+//! The result of a task.
+
+use std::fmt::Display;
+use std::path::Path;
+
+/// The result of a task or a part of it: its error is a complete message for a person.
+pub(crate) type Outcome<T = ()> = Result<T, String>;
+
+/// Adds the file or folder to an error.
+pub(crate) trait At<T> {
+    /// # Errors
+    ///
+    /// The same, after the path.
+    fn at(self, path: impl AsRef<Path>) -> Outcome<T>;
+}
+
+impl<T, E: Display> At<T> for Result<T, E> {
+    fn at(self, path: impl AsRef<Path>) -> Outcome<T> {
+        self.map_err(|error| format!("{}: {error}", path.as_ref().display()))
+    }
+}
+
+/// Fails with all problems that a check has found, if there are any.
+///
+/// # Errors
+///
+/// If `problems` is not empty. The message begins with `title`.
+pub(crate) fn no_problems(title: &str, problems: &[String]) -> Outcome {
+    if problems.is_empty() { Ok(()) } else { Err(format!("{title}:\n  {}", problems.join("\n  "))) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn problems_are_listed_below_the_title() {
+        assert_eq!(no_problems("untidy", &[]), Ok(()));
+        let problems = ["a.rs:1: a tab".to_owned(), "b.rs:2: a tab".to_owned()];
+        assert_eq!(no_problems("untidy", &problems), Err("untidy:\n  a.rs:1: a tab\n  b.rs:2: a tab".to_owned()));
+    }
+}
