@@ -65,7 +65,7 @@ fn committed(part: &Part) -> Outcome<String> {
     if let Some(line) = changed.lines().find(|line| !line.ends_with(".md")) {
         return Err(format!("'{}' runs on a commit, but this is not committed: {}", part.name, line.trim()));
     }
-    Ok(process::output(&mut workspace::git(&["rev-parse", "--short=12", "HEAD"]))?.trim().to_owned())
+    workspace::commit()
 }
 
 /// The date in UTC, as `2026-01-31`.

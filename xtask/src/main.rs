@@ -11,6 +11,7 @@ mod features;
 mod fetch_model;
 mod fuzz;
 mod gateway;
+mod history;
 mod imports;
 mod inner;
 mod interop;
@@ -141,10 +142,10 @@ usage: cargo xtask <task>
                       --without excludes the operations of a tag, such as Images
   faults [--check]    write tests/FAULTS.md: every fault, and the tests that show the expected behaviour; --check
                       compares it with the last run of `cargo xtask test` instead
-  mutate [--list] [--write] [--untried] [--minutes N] [--build|--built] [--jobs N] [NAME…]
+  mutate [--list] [--write] [--due] [--minutes N] [--build|--built] [--jobs N] [NAME…]
                       plant one fault in the product at a time, in a copy, and check that a test fails: all of
                       tests/mutations, or those whose name or row is a NAME; --write writes the results to
-                      tests/MUTATIONS.md; --untried excludes those that the page has; --minutes starts none after
+                      tests/MUTATIONS.md; --due leaves out those with a recent result; --minutes starts none after
                       N minutes; --build only builds them, and --built runs existing builds
   licences            check the licences and sources of all packages against deny.toml
   advisories          check the locked packages against the RustSec database, which has to be reachable

@@ -12,6 +12,7 @@ mod share;
 mod trial;
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ use self::page::Page;
 pub(crate) use self::share::run as share;
 use self::trial::{Finding, Trials, Verdict};
 use crate::outcome::{Outcome, no_problems};
-use crate::times;
+use crate::{history, times};
 
 /// Runs the mutations that `args` select.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
@@ -29,7 +30,9 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
     let all = list::read()?;
     let mut page = Page::read(&all)?;
     let mut chosen = plan.choose(&all)?;
-    chosen.retain(|mutation| !plan.untried || !page.is_tried(mutation));
+    if plan.due {
+        chosen = due(chosen, &page)?;
+    }
     if plan.list {
         chosen.iter().for_each(|mutation| println!("{:<40} {}", mutation.name, mutation.why));
         return Ok(());
@@ -48,6 +51,43 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
     wrong.extend(chosen.iter().filter_map(verdict));
     no_problems("mutations", &wrong)
 }
+
+/// Tries the mutations that are due again, and sums up the page.
+pub(crate) fn renew() -> Outcome<String> {
+    run(&["--due", "--write"].map(OsString::from))?;
+    let all = list::read()?;
+    let left = due(all.iter().collect(), &Page::read(&all)?)?;
+    if left.is_empty() {
+        Ok(format!("passed, {} mutations", all.len()))
+    } else {
+        Err(format!("{} not tried", left.len()))
+    }
+}
+
+/// Those that were not tried yet in their current form, or whose crate has changed often since.
+fn due<'a>(chosen: Vec<&'a Mutation>, page: &Page) -> Outcome<Vec<&'a Mutation>> {
+    let (mut due, mut changes) = (Vec::new(), BTreeMap::new());
+    for mutation in chosen {
+        let is_fresh = match page.tried_on(mutation) {
+            None => false,
+            Some(commit) => {
+                let area = mutation.area();
+                let count = match changes.entry((commit, area.clone())) {
+                    Entry::Occupied(known) => *known.get(),
+                    Entry::Vacant(unknown) => *unknown.insert(history::changes_since(commit, &[&area])?),
+                };
+                count <= FRESH
+            }
+        };
+        if !is_fresh {
+            due.push(mutation);
+        }
+    }
+    Ok(due)
+}
+
+/// The number of commits that may have changed the crate of a mutation since it was tried, until it is tried again.
+const FRESH: usize = 60;
 
 /// Checks that every mutation still matches the code: `cargo xtask tidy` does so, since all of the trials take too
 /// long.
@@ -139,8 +179,8 @@ struct Plan {
     build: bool,
     /// Only run mutations that are built, and build nothing.
     built: bool,
-    /// Only run mutations that the page does not contain.
-    untried: bool,
+    /// Only run mutations that the page does not contain, or whose result is old.
+    due: bool,
     jobs: Option<u16>,
     /// The number of minutes after which no trial is started any more.
     minutes: Option<u16>,
@@ -157,7 +197,7 @@ impl Plan {
                 "--write" => plan.write = true,
                 "--build" => plan.build = true,
                 "--built" => plan.built = true,
-                "--untried" => plan.untried = true,
+                "--due" => plan.due = true,
                 "--jobs" => plan.jobs = Some(number(&arg, args.next().as_deref())?),
                 "--minutes" => plan.minutes = Some(number(&arg, args.next().as_deref())?),
                 name if !name.starts_with('-') => plan.names.push(name.to_owned()),
@@ -185,7 +225,7 @@ fn number(flag: &str, word: Option<&str>) -> Outcome<u16> {
     number.ok_or_else(|| format!("{flag} takes a number, such as 1, not {word:?}"))
 }
 
-const USAGE: &str = "[--list] [--build] [--built] [--write] [--untried] [--jobs N] [--minutes N] [NAME…]";
+const USAGE: &str = "[--list] [--build] [--built] [--write] [--due] [--jobs N] [--minutes N] [NAME…]";
 
 #[cfg(test)]
 mod tests {
@@ -203,7 +243,7 @@ mod tests {
             parse("sse --write --jobs 2 wire-depth"),
             Ok(Plan { write: true, jobs: Some(2), names: names(&["sse", "wire-depth"]), ..Plan::default() })
         );
-        assert_eq!(parse("--untried --minutes 5"), Ok(Plan { untried: true, minutes: Some(5), ..Plan::default() }));
+        assert_eq!(parse("--due --minutes 5"), Ok(Plan { due: true, minutes: Some(5), ..Plan::default() }));
         assert!(parse("--jobs 0").unwrap_err().contains("takes a number"));
         assert!(parse("--fast").unwrap_err().contains("unexpected \"--fast\""));
     }

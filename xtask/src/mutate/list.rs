@@ -44,6 +44,11 @@ impl Mutation {
         (package, self.arguments().0.join(" "), &self.file)
     }
 
+    /// The folder of the crate that it changes.
+    pub(super) fn area(&self) -> String {
+        self.file.split('/').take(2).collect::<Vec<_>>().join("/")
+    }
+
     /// The arguments of cargo for its tests, and those of the test programs.
     pub(super) fn arguments(&self) -> (Vec<&str>, Vec<&str>) {
         let (mut cargo, mut programs) = (Vec::new(), Vec::new());

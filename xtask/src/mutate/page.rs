@@ -13,6 +13,8 @@ use crate::workspace;
 /// The results in the page.
 pub(super) struct Page {
     results: Results,
+    /// The commit of new results.
+    commit: String,
 }
 
 /// The result of each mutation, by its name.
@@ -23,6 +25,8 @@ struct Tried {
     result: String,
     /// The mark of the mutation that was tried.
     mark: String,
+    /// The commit on which it was tried.
+    commit: String,
     caught_by: Vec<String>,
 }
 
@@ -34,14 +38,15 @@ impl Page {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(format!("{PAGE}: {error}")),
         };
-        Ok(Self { results: current(results(&text).at(PAGE)?, all) })
+        Ok(Self { results: current(results(&text).at(PAGE)?, all), commit: workspace::commit()? })
     }
 
     /// Records the result of a mutation.
     pub(super) fn note(&mut self, mutation: &Mutation, finding: &Finding) {
         let caught_by =
             if finding.verdict.is_caught() { shortened(&finding.by, mutation.rows.len()) } else { Vec::new() };
-        let tried = Tried { result: finding.verdict.to_string(), mark: mutation.mark(), caught_by };
+        let (result, mark, commit) = (finding.verdict.to_string(), mutation.mark(), self.commit.clone());
+        let tried = Tried { result, mark, commit, caught_by };
         self.results.insert(mutation.name.clone(), tried);
     }
 
@@ -51,6 +56,11 @@ impl Page {
 
     pub(super) fn is_tried(&self, mutation: &Mutation) -> bool {
         self.results.contains_key(&mutation.name)
+    }
+
+    /// The commit on which a mutation was tried.
+    pub(super) fn tried_on(&self, mutation: &Mutation) -> Option<&str> {
+        self.results.get(&mutation.name).map(|tried| &*tried.commit)
     }
 
     /// The first few tests that caught a mutation.
@@ -67,10 +77,11 @@ impl Page {
             let Mutation { name, rows, file, why, survives, .. } = mutation;
             let result = self.result(mutation);
             let reason = survives.as_ref().filter(|_| result.starts_with("survived")).map(|why| format!(": {why}"));
-            let mark = self.results.get(name).map_or(String::new(), |tried| code(&tried.mark));
+            let tried = self.results.get(name);
+            let [mark, commit] = tried.map_or_else(Default::default, |tried| [code(&tried.mark), code(&tried.commit)]);
             let by: Vec<_> = self.caught_by(mutation).iter().map(|test| code(test)).collect();
             let result = format!("{result}{}", reason.unwrap_or_default());
-            text += &row([&code(name), &rows.join(" "), why, &code(file), &mark, &result, &by.join(" ")]);
+            text += &row([&code(name), &rows.join(" "), why, &code(file), &mark, &commit, &result, &by.join(" ")]);
         }
         text
     }
@@ -101,10 +112,11 @@ fn shortened(by: &[String], rows: usize) -> Vec<String> {
 
 /// The results in the text of a page.
 fn results(page: &str) -> Outcome<Results> {
-    let tried = |[name, _, _, _, mark, result, by]: [String; 7]| {
+    let plain = |code: &str| code.trim_matches('`').to_owned();
+    let tried = |[name, _, _, _, mark, commit, result, by]: [String; 8]| {
         let result = result.split(": ").next().unwrap_or_default().to_owned();
-        let caught_by = by.split_whitespace().map(|test| test.trim_matches('`').to_owned()).collect();
-        (name.trim_matches('`').to_owned(), Tried { result, mark: mark.trim_matches('`').to_owned(), caught_by })
+        let caught_by = by.split_whitespace().map(plain).collect();
+        (plain(&name), Tried { result, mark: plain(&mark), commit: plain(&commit), caught_by })
     };
     Ok(markdown::rows(page)?.into_iter().map(tried).collect())
 }
@@ -123,10 +135,11 @@ Each row plants one fault in the product, and shows whether the tests caught it.
 `cargo xtask mutate --write` tries it and writes this page; `cargo xtask tidy` checks that the list matches the code.
 Where rows of the fault list (`FAULTS.md`) are named, a test of each of them has to fail. Tests that do not end count as
 a catch, since that is noticed. The mark is a hash of the change and of the tests that ran, so that a mutation that was
-changed later counts as not tried.
+changed later counts as not tried. The commit is the one on which it was tried.
 
 ";
-const HEAD: &str = "| mutation | rows | guard | file | mark | result | caught by |\n|---|---|---|---|---|---|---|\n";
+const HEAD: &str =
+    "| mutation | rows | guard | file | mark | commit | result | caught by |\n|---|---|---|---|---|---|---|---|\n";
 const PAGE: &str = "tests/MUTATIONS.md";
 /// The number of tests that are named beside those of the mutation's rows.
 const A_FEW: usize = 2;
@@ -154,7 +167,7 @@ mod tests {
     }
 
     fn page(old: &[(&str, Verdict, &[&str])]) -> Page {
-        let mut page = Page { results: Results::new() };
+        let mut page = Page { results: Results::new(), commit: "0123456789ab".to_owned() };
         for (name, verdict, by) in old {
             let by = by.iter().map(ToString::to_string).collect();
             page.note(&mutation(name), &Finding { verdict: *verdict, by });
@@ -170,7 +183,8 @@ mod tests {
             ("two", Verdict::Hung, &["a::h01_b", "c03_d"]),
             ("three", Verdict::Survived, &[]),
         ]);
-        let mut page = Page { results: current(results(&old.text(&all)).unwrap(), &all) };
+        let mut page =
+            Page { results: current(results(&old.text(&all)).unwrap(), &all), commit: "ba9876543210".to_owned() };
         let by = ["a", "b", "c"].map(String::from).into();
         page.note(&all[0], &Finding { verdict: Verdict::Caught, by });
         let marks = all.each_ref().map(Mutation::mark);
@@ -178,10 +192,10 @@ mod tests {
             page.text(&all).strip_prefix(OPENING).unwrap(),
             format!(
                 "3 of 4 tried; 2 of 3 caught: 66.7 %.\n\n{HEAD}\
-                 | `one` |  | This \\| that. | `a.rs` | `{}` | caught | `a` `b` |\n\
-                 | `two` | H1 C3 | This \\| that. | `a.rs` | `{}` | caught (the tests did not end) | `a::h01_b` `c03_d` |\n\
-                 | `three` |  | This \\| that. | `a.rs` | `{}` | survived: It is told: by none \\| one. |  |\n\
-                 | `four` |  | This \\| that. | `a.rs` |  | not tried |  |\n",
+                 | `one` |  | This \\| that. | `a.rs` | `{}` | `ba9876543210` | caught | `a` `b` |\n\
+                 | `two` | H1 C3 | This \\| that. | `a.rs` | `{}` | `0123456789ab` | caught (the tests did not end) | `a::h01_b` `c03_d` |\n\
+                 | `three` |  | This \\| that. | `a.rs` | `{}` | `0123456789ab` | survived: It is told: by none \\| one. |  |\n\
+                 | `four` |  | This \\| that. | `a.rs` |  |  | not tried |  |\n",
                 marks[0], marks[1], marks[2]
             )
         );
