@@ -153,8 +153,8 @@ impl Bench {
         }
         let [half, most] = rounds;
         Ok(vec![
-            Line::new("client gone to upstream closed, µs p50".to_owned(), "≤ 100 ms", &half),
-            Line::new("client gone to upstream closed, µs p99".to_owned(), "≤ 100 ms", &most),
+            Line::new("disconnect to upstream close, µs p50".to_owned(), "≤ 100 ms", &half),
+            Line::new("disconnect to upstream close, µs p99".to_owned(), "≤ 100 ms", &most),
         ])
     }
 

@@ -78,12 +78,14 @@ async fn run(arguments: Arguments) -> Outcome {
 fn page(lines: &[Line], amount: Amount) -> String {
     let Amount { rounds, span, .. } = amount;
     format!(
-        "# The gateway against a bare proxy\n\n\
-         Written by `cargo xtask bench gateway --write`. Both stand in front of the same upstream on the same machine, \
-         are built\nwith the same release profile, and take turns: {rounds} rounds of {} s. The ratio is the median of \
-         the ratios of the rounds,\nso it holds on other machines better than the numbers do. The gateway is built \
-         without embedded engines\n(`--no-default-features`), and has keys, validation, limits, metrics and its log \
-         on. The bare proxy is\n`tests/benches/bare_proxy.rs`: hyper, and nothing else.\n\n{}",
+        "# The gateway compared with a bare proxy\n\n\
+         Written by `cargo xtask bench gateway --write`. The gateway and a bare proxy take turns in front of the same \
+         upstream on\nthe same machine, in {rounds} rounds of {} s. Both have the same release profile. The gateway \
+         has no embedded engines\n(`--no-default-features`), and keys, validation, limits, metrics and its log are \
+         enabled. The bare proxy is\n[`bare_proxy.rs`](bare_proxy.rs), which uses hyper only.\n\n\
+         The ratio is gateway to bare proxy: the median of the ratios of all rounds, which depends less on the machine \
+         than the\nother figures. *Added* is the latency in excess of requests that are sent to the upstream \
+         directly.\n\n{}",
         span.as_secs_f64(),
         table(lines)
     )

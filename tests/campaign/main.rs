@@ -173,8 +173,21 @@ fn print_details(arguments: &Arguments, number: u64, key: &Path) -> ExitCode {
 
 fn page(arguments: &Arguments, summary: &Summary) -> String {
     let Arguments { seed, faults, .. } = arguments;
-    format!("# Campaign\n\n`cargo xtask campaign --seed {seed} --faults {faults}`\n\n{summary}")
+    format!("# Campaign\n\n`cargo xtask campaign --seed {seed} --faults {faults}`\n\n{INTRODUCTION}\n{summary}")
 }
+
+/// The explanation of the table.
+const INTRODUCTION: &str = "\
+Each row is a kind of fault, and counts what the client received. An *answer* is the body of an upstream's response. It
+is closed, reset, ended early or stalled at a random position, or one of its bytes or events is changed. A *hollow
+reply* is complete, but it is empty, marked as unfinished, or has an error status. A *scenario* is one of the simulator.
+*Not reached* is an upstream that refuses the connection or does not accept it. *Process leaves* is a graceful shutdown,
+and *process ends* the deadline of one.
+
+A *stream* is whole if it ends with the terminal event of a success, and failed if it ends with a failure event. A
+*status* is an error status. *Broken off* are plain replies that the gateway aborted. *Client gone* are clients that
+disconnected or stopped reading.
+";
 
 /// The number of faults after which progress is printed.
 const PROGRESS_INTERVAL: u64 = 10_000;

@@ -100,7 +100,7 @@ mod tests {
         |---|---:|---:|---:|---:|---:|---:|\n\
         | answer reset | 19 | 41109 | 15 | 26373 | 703 | 0 |\n\
         | nothing | 31104 | 2971 | 10662 | 657 | 14 | 0 |\n\
-        | **all** | 31123 | 44080 | 10677 | 27030 | 717 | 0 |\n\nBroken promises: 0.\n";
+        | **all** | 31123 | 44080 | 10677 | 27030 | 717 | 0 |\n\nViolations: 0.\n";
 
     fn table(rows: &[(&str, Counts)]) -> BTreeMap<String, Counts> {
         rows.iter().map(|(kind, counts)| ((*kind).to_owned(), *counts)).collect()

@@ -66,9 +66,9 @@ impl fmt::Display for Summary {
         let begun = self.of(Verdict::StreamWhole) + self.of(Verdict::StreamFailed);
         writeln!(
             f,
-            "{begun} streams were begun and read to their end: each ended with exactly one terminal event and one \
-             outcome.\nBroken promises (a second end, a false success, a leaked permit, task or connection, a secret in \
-             sight): {}.",
+            "{begun} streams were read to their end. Each had exactly one terminal event and one outcome.\n\
+             Violations (a second terminal event, a false success, a leaked permit, task or connection, or a disclosed \
+             secret): {}.",
             self.broken.len()
         )
     }

@@ -118,10 +118,10 @@ async fn cell(name: &str, ground: &mut Ground) -> Outcome<Vec<Check>> {
 fn page(checks: &[Check], quick: bool) -> String {
     let amount = if quick { " --quick" } else { "" };
     format!(
-        "# The gateway under load that lasts\n\n\
-         Written by `cargo xtask soak{amount} --write`. The release build without embedded engines stands in front of \
-         a scripted\nupstream on the same machine, which makes the load too: what is owed holds or does not, and the \
-         figures are rough.\n\n{}",
+        "# Soak tests of the gateway\n\n\
+         Written by `cargo xtask soak{amount} --write`. The release build of the gateway, without embedded engines, \
+         runs in front of a\nscripted upstream. The upstream and the load are on the same machine, so the measured \
+         times are approximate.\n\n{}",
         table(checks)
     )
 }

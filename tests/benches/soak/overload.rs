@@ -40,7 +40,7 @@ pub(crate) async fn run(ground: &Ground) -> Outcome<Vec<Check>> {
         let (served, live, metrics) = (served?, live?, metrics?);
         let name = format!("overload {times}x");
         checks.push(Check::info(
-            format!("{name}: answered, refused a second; p99"),
+            format!("{name}: answered and refused per second; p99"),
             format!("{}, {}; {} ms", number(served.goodput), number(served.refused), number(served.p99)),
         ));
         checks.push(Check::is(format!("{name}: neither answered nor refused"), &served.lost, &0));
@@ -51,11 +51,11 @@ pub(crate) async fn run(ground: &Ground) -> Outcome<Vec<Check>> {
     }
     let peak = loads.iter().map(|(_, goodput)| *goodput).fold(0.0, f64::max);
     for (times, goodput) in &loads[1..] {
-        checks.push(Check::at_least(format!("overload {times}x: goodput of the peak"), goodput / peak, 0.9, ""));
+        checks.push(Check::at_least(format!("overload {times}x: goodput relative to peak"), goodput / peak, 0.9, ""));
     }
-    checks.push(Check::info("overload: capacity", format!("{:.0} a second", capacity())));
+    checks.push(Check::info("overload: capacity", format!("{:.0} per second", capacity())));
     let recovered = recovery(&gateway, calm.p99).await?;
-    checks.push(Check::at_most("overload: latency and permits back", seconds(recovered), 5.0, "s"));
+    checks.push(Check::at_most("overload: time to recover", seconds(recovered), 5.0, "s"));
     checks.push(Check::info("overload: memory added", format!("{:.1} MiB", (gateway.memory()? - memory) / MIB)));
     Ok(checks)
 }

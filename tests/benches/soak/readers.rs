@@ -37,24 +37,24 @@ pub(crate) async fn run(ground: &mut Ground) -> Outcome<Vec<Check>> {
     }
     drop((opened, gateway));
     Ok(vec![
-        Check::info("readers: what comes for each", "250 events a second, into a `send_buffer` of 64 KiB"),
-        Check::at_most(format!("readers: memory that {count} add"), (peak - before) / MIB, 200.0, "MiB"),
-        Check::info("readers: that is, each", format!("{:.0} KiB", (peak - before) / 1024.0 / count as f64)),
-        Check::info("readers: requests of others meanwhile", others.all().count()),
+        Check::info("readers: load", "250 events per second each, with a `send_buffer` of 64 KiB"),
+        Check::at_most(format!("readers: memory added by {count}"), (peak - before) / MIB, 200.0, "MiB"),
+        Check::info("readers: memory added by each", format!("{:.0} KiB", (peak - before) / 1024.0 / count as f64)),
+        Check::info("readers: requests of other clients", others.all().count()),
         Check::is(
-            "readers: of these not answered",
+            "readers: requests of others not answered",
             &others.all().filter(|asked| asked.answered().is_err()).count(),
             &0,
         ),
-        Check::at_most("readers: their p99", p99(others.all()), 250.0, "ms"),
-        Check::info("readers: median and p99 while they come", told_times(&others.coming)),
-        Check::info("readers: the same behind a bare proxy", told_times(&bare.coming)),
-        Check::at_most("readers: p99 once they stand still", p99(others.still.iter()), 50.0, "ms"),
-        Check::is("readers: ended as `slow_reader`", &told_so, &(count as f64)),
-        Check::info("readers: how all have ended", ends),
-        Check::at_most("readers: all ended, after their stall", seconds(ended), 4.0 * STALL.as_secs_f64(), "s"),
-        Check::at_most("readers: permits back then", seconds(freed), STALL.as_secs_f64(), "s"),
-        Check::is("readers: upstreams let go", &left, &count),
+        Check::at_most("readers: latency of others, p99", p99(others.all()), 250.0, "ms"),
+        Check::info("readers: the same while they connect, p50, p99", told_times(&others.coming)),
+        Check::info("readers: that with a bare proxy instead", told_times(&bare.coming)),
+        Check::at_most("readers: p99 of others once buffers are full", p99(others.still.iter()), 50.0, "ms"),
+        Check::is("readers: streams with outcome `slow_reader`", &told_so, &(count as f64)),
+        Check::info("readers: outcomes of all streams", ends),
+        Check::at_most("readers: last stream ended, after the load", seconds(ended), 4.0 * STALL.as_secs_f64(), "s"),
+        Check::at_most("readers: from then to free permits", seconds(freed), STALL.as_secs_f64(), "s"),
+        Check::is("readers: upstream connections closed", &left, &count),
     ])
 }
 

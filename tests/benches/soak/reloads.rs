@@ -34,12 +34,12 @@ pub(crate) async fn run(ground: &Ground) -> Outcome<Vec<Check>> {
     let failed = operator.sum("sluicegate_upstream_failures_total{", "").await?;
     let lost = asked.as_ref().err().cloned().unwrap_or_else(|| "none".to_owned());
     Ok(vec![
-        Check::info("reloads: files put in place", changes),
-        Check::at_least("reloads: taken", taken, (changes / 6) as f64, ""),
-        Check::at_least("reloads: refused, as torn or wrong", refused, (changes / 6) as f64, ""),
-        Check::info("reloads: requests meanwhile", asked.map_or(0, |done| done.answers)),
-        Check::is("reloads: lost", &lost, &"none".to_owned()),
-        Check::is("reloads: answered by a mix", &failed, &0.0),
+        Check::info("reloads: files replaced", changes),
+        Check::at_least("reloads: accepted", taken, (changes / 6) as f64, ""),
+        Check::at_least("reloads: rejected as truncated or invalid", refused, (changes / 6) as f64, ""),
+        Check::info("reloads: requests", asked.map_or(0, |done| done.answers)),
+        Check::is("reloads: lost requests", &lost, &"none".to_owned()),
+        Check::is("reloads: requests with a mix of two files", &failed, &0.0),
     ])
 }
 

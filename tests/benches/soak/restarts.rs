@@ -42,10 +42,10 @@ pub(crate) async fn run(ground: &Ground) -> Outcome<Vec<Check>> {
     let most = (LAME_DUCK + DRAIN + Duration::from_secs(2)).as_secs_f64();
     Ok(vec![
         Check::info("restarts: requests and streams answered", all.answered),
-        Check::is("restarts: lost or cut", &all.lost.len(), &0),
-        Check::is("restarts: endless streams told that they failed", &all.failed_well, &all.endless),
-        Check::is("restarts: ended in time with status 0", &all.ended_well, &ground.cycles),
-        Check::at_most("restarts: slowest end", all.slowest.as_secs_f64(), most, "s"),
+        Check::is("restarts: lost or truncated", &all.lost.len(), &0),
+        Check::is("restarts: endless streams with a failure event", &all.failed_well, &all.endless),
+        Check::is("restarts: exits in time with status 0", &all.ended_well, &ground.cycles),
+        Check::at_most("restarts: slowest exit", all.slowest.as_secs_f64(), most, "s"),
     ])
 }
 

@@ -29,11 +29,11 @@ pub(crate) async fn run(ground: &Ground) -> Outcome<Vec<Check>> {
     let back = operator.await_sum("sluicegate_in_flight ", "", 0.0, BACK).await?;
     let each = |memory: f64| (memory - before) / 1024.0 / count as f64;
     Ok(vec![
-        Check::is("streams: open after a while", &alive, &(count as f64)),
-        Check::at_most("streams: memory of each", each(first), 32.0, "KiB"),
-        Check::at_most("streams: the same after a while", each(second), 32.0, "KiB"),
-        Check::at_most("streams: growth meanwhile", (second - first) / first * 100.0, 3.0, "%"),
-        Check::at_most("streams: permits back after all have left", seconds(back), 10.0, "s"),
+        Check::is("streams: still open at the end", &alive, &(count as f64)),
+        Check::at_most("streams: memory per stream at first", each(first), 32.0, "KiB"),
+        Check::at_most("streams: memory per stream at the end", each(second), 32.0, "KiB"),
+        Check::at_most("streams: growth of the process's memory", (second - first) / first * 100.0, 3.0, "%"),
+        Check::at_most("streams: from disconnects to free permits", seconds(back), 10.0, "s"),
     ])
 }
 

@@ -37,7 +37,7 @@ impl Check {
 
 /// The checks as a table that is legible in a terminal, too.
 pub(crate) fn table(checks: &[Check]) -> String {
-    let mut rows = vec![["".to_owned(), "found".to_owned(), "owed".to_owned(), "".to_owned()]];
+    let mut rows = vec![["".to_owned(), "measured".to_owned(), "required".to_owned(), "".to_owned()]];
     rows.extend(checks.iter().map(|check| {
         let verdict = check.holds.map_or("", |holds| if holds { "holds" } else { "FAILS" });
         [check.what.clone(), check.found.trim().to_owned(), check.owed.trim().to_owned(), verdict.to_owned()]
