@@ -38,14 +38,12 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
         // The page follows the current list, whatever is run of it.
         page.write(&all)?;
     }
-    let (findings, mut wrong) = judge(&chosen, &plan, |mutation, finding| {
+    let (findings, wrong) = judge(&chosen, &plan, |mutation, finding| {
         page.note(mutation, finding);
         // Written at once, so that a failure of a later trial does not lose hours of work.
         if plan.write { page.write(&all) } else { Ok(()) }
     })?;
     print!("{}", page::summary(&findings));
-    let verdict = |mutation: &&Mutation| findings.get(&mutation.name)?.verdict.wrong(mutation);
-    wrong.extend(chosen.iter().filter_map(verdict));
     no_problems("mutations", &wrong)
 }
 
@@ -80,15 +78,15 @@ pub(crate) fn trials() -> Outcome<Vec<Trial>> {
 /// The result of each mutation, by its name.
 type Findings = BTreeMap<String, Finding>;
 
-/// Tries one after another until the time is over, and reports each finding immediately; also returns the mutations
-/// that could not be tried.
+/// Tries one after another until the time is over, and reports each finding immediately; also returns the problems
+/// that have to be fixed.
 fn judge(
     chosen: &[&Mutation],
     plan: &Plan,
     mut report: impl FnMut(&Mutation, &Finding) -> Outcome,
 ) -> Outcome<(Findings, Vec<String>)> {
     let (mut trials, started) = (Trials::new(Copy::open()?, plan.jobs), times::now());
-    let (mut findings, mut unfit) = (Findings::new(), Vec::new());
+    let (mut findings, mut wrong) = (Findings::new(), Vec::new());
     let mut chosen = chosen.to_vec();
     chosen.retain(|mutation| !plan.built || trials.is_built(mutation));
     chosen.sort_by_key(|mutation| (mutation.slow, mutation.rows.is_empty(), mutation.place()));
@@ -115,16 +113,17 @@ fn judge(
         match trials.run(mutation) {
             Err(error) => {
                 println!("not tried");
-                unfit.push(error);
+                wrong.push(error);
             }
             Ok(finding) => {
                 println!("{} {}", finding.verdict, finding.by.first().map_or("", String::as_str));
                 report(mutation, &finding)?;
+                wrong.extend(finding.verdict.wrong(mutation));
                 findings.insert(mutation.name.clone(), finding);
             }
         }
     }
-    Ok((findings, unfit))
+    Ok((findings, wrong))
 }
 
 /// The number of mutations whose tests are run unchanged before the first of them is built.
