@@ -85,8 +85,10 @@ fn judge(
     plan: &Plan,
     mut report: impl FnMut(&Mutation, &Finding) -> Outcome,
 ) -> Outcome<(Findings, Vec<String>)> {
-    let (mut trials, started) = (Trials::new(Copy::open()?, plan.jobs), times::now());
-    let (mut findings, mut wrong) = (Findings::new(), Vec::new());
+    let mut trials = Trials::new(Copy::open()?, plan.jobs);
+    let started = times::now();
+    let mut findings = Findings::new();
+    let mut wrong = Vec::new();
     let mut chosen = chosen.to_vec();
     chosen.retain(|mutation| !plan.built || trials.is_built(mutation));
     chosen.sort_by_key(|mutation| (mutation.slow, mutation.rows.is_empty(), mutation.place()));

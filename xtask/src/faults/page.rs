@@ -24,7 +24,8 @@ impl Faults {
     fn counts(&self) -> String {
         let rows: Vec<_> = rows::all().filter(|row| self.has_tests(*row)).collect();
         let count = |proof| rows.iter().filter(|row| self.proof(**row) == proof).count();
-        let (shown, missed) = (count(Proof::Caught), count(Proof::Missed));
+        let shown = count(Proof::Caught);
+        let missed = count(Proof::Missed);
         let missed =
             if missed == 0 { String::new() } else { format!(", and {missed} have one that they did not catch") };
         format!(
