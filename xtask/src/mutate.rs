@@ -89,22 +89,16 @@ fn judge(
     let started = times::now();
     let mut findings = Findings::new();
     let mut wrong = Vec::new();
-    let mut chosen = chosen.to_vec();
-    chosen.retain(|mutation| !plan.built || trials.is_built(mutation));
-    chosen.sort_by_key(|mutation| (mutation.slow, mutation.rows.is_empty(), mutation.place()));
+    let chosen = ordered(chosen, |mutation| !plan.built || trials.is_built(mutation));
     for (number, mutation) in chosen.iter().enumerate() {
         if plan.minutes.is_some_and(|minutes| started.elapsed() >= Duration::from_mins(minutes.into())) {
             break;
         }
         if plan.build {
             print!("{}/{} {}: ", number + 1, chosen.len(), mutation.name);
-            match trials.build(mutation)? {
-                None => println!("built"),
-                Some(finding) => {
-                    println!("{}", finding.verdict);
-                    report(mutation, &finding)?;
-                }
-            }
+            let unbuilt = trials.build(mutation)?;
+            println!("{}", unbuilt.as_ref().map_or("built".to_owned(), |finding| finding.verdict.to_string()));
+            unbuilt.map_or(Ok(()), |finding| report(mutation, &finding))?;
             continue;
         }
         let at_once = if plan.built { 1 } else { AT_ONCE };
@@ -126,6 +120,14 @@ fn judge(
         }
     }
     Ok((findings, wrong))
+}
+
+/// The mutations that are fit, so that little is built between two of them; the slow ones last.
+fn ordered<'a>(chosen: &[&'a Mutation], is_fit: impl Fn(&Mutation) -> bool) -> Vec<&'a Mutation> {
+    let mut chosen = chosen.to_vec();
+    chosen.retain(|mutation| is_fit(mutation));
+    chosen.sort_by_key(|mutation| (mutation.slow, mutation.rows.is_empty(), mutation.place()));
+    chosen
 }
 
 /// The number of mutations whose tests are run unchanged before the first of them is built.
