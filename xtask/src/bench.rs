@@ -9,15 +9,10 @@ use crate::{needs, process, programs, workspace};
 /// Runs the benches one after another. If the first of `args` is `gateway`, only the bench of the gateway is run,
 /// with the remaining arguments; otherwise `args` are passed to the other benches, which are programs of crates.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
-    if let Some((first, rest)) = args.split_first()
-        && first == "gateway"
-    {
-        return programs::run(PROGRAM, PAGE, rest);
-    }
-    if let Some((first, rest)) = args.split_first()
-        && first == "instructions"
-    {
-        return instructions(rest);
+    match args {
+        [first, rest @ ..] if first == "gateway" => return programs::run(PROGRAM, PAGE, rest),
+        [first, rest @ ..] if first == "instructions" => return instructions(rest),
+        _ => {}
     }
     for (package, bench) in BENCHES {
         let mut command = workspace::cargo("bench");

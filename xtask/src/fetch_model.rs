@@ -70,7 +70,9 @@ impl Expected {
     /// Compares size and hash of a file with the expected ones.
     fn check(&self, path: &Path) -> Outcome {
         let mut file = File::open(path).at(path)?;
-        let (mut hash, mut size, mut block) = (Sha256::new(), 0, vec![0; 1 << 20]);
+        let mut hash = Sha256::new();
+        let mut size = 0;
+        let mut block = vec![0; 1 << 20];
         loop {
             match file.read(&mut block).at(path)? {
                 0 => break,

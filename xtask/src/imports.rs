@@ -43,7 +43,8 @@ fn judge(found: &BTreeMap<&str, Vec<String>>, tied: &[&str]) -> Vec<String> {
 fn circles(modules: &Modules) -> Vec<String> {
     let paths = paths(modules);
     let is_in = |file: &str, outer: &str| paths[file].starts_with(paths[outer]);
-    let (mut found, mut graphs) = (BTreeSet::new(), vec![graph(modules)]);
+    let mut found = BTreeSet::new();
+    let mut graphs = vec![graph(modules)];
     while let Some(graph) = graphs.pop() {
         for circle in graph.circles() {
             if let [file] = Vec::from_iter(&circle)[..] {

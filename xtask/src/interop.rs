@@ -5,14 +5,13 @@
 //! through that.
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::fs::{self, File};
 use std::path::Path;
-use std::process::{Child, ChildStderr, Command, Stdio};
-use std::sync::mpsc::{self, Receiver};
+use std::process::{Child, Command};
 use std::thread;
+use std::time::Duration;
 
-use crate::outcome::Outcome;
+use crate::outcome::{At as _, Outcome};
 use crate::{fetch_model, process, python, workspace};
 
 /// Installs the model and the server if they are absent, and runs the tests; `args` are passed to the test program.
@@ -44,18 +43,17 @@ impl ModelServer {
     /// Serves `weights` on a port that the system chooses, and waits until it listens. Its output is written to the
     /// file `log`.
     fn start(python: &Path, weights: &Path, log: &Path) -> Outcome<Self> {
-        let file = appended(log).map_err(|error| format!("{} cannot be written: {error}", log.display()))?;
+        let file = File::create(log).at(log)?;
         let mut command = Command::new(python);
         command.args(["-m", "llama_cpp.server", "--host", "127.0.0.1", "--port", "0", "--api_key", KEY]);
         command.args(["--model_alias", "smollm2", "--n_ctx", "2048", "--n_threads", "1", "--n_threads_batch", "1"]);
         command.arg("--model").arg(weights);
         // They take precedence over its arguments.
         command.env_remove("HOST").env_remove("PORT").env_remove("CONFIG_FILE");
-        command.env("PYTHONUNBUFFERED", "1").stdout(file.1).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| process::not_started(&command, &error))?;
-        let output = child.stderr.take().ok_or("the model server has no output")?;
+        command.env("PYTHONUNBUFFERED", "1").stdout(file.try_clone().at(log)?).stderr(file);
+        let child = command.spawn().map_err(|error| process::not_started(&command, &error))?;
         let mut server = Self { child, url: String::new() };
-        server.url = greeting(output, file.0).recv().map_err(|_| format!("it did not start: see {}", log.display()))?;
+        server.url = greeting(&mut server.child, log)?;
         Ok(server)
     }
 }
@@ -68,31 +66,18 @@ impl Drop for ModelServer {
     }
 }
 
-/// A new file with two handles that append to it.
-fn appended(path: &Path) -> std::io::Result<(File, File)> {
-    File::create(path)?;
-    let file = File::options().append(true).open(path)?;
-    Ok((file.try_clone()?, file))
-}
-
-/// The address that a server prints once it listens. All of its output is written to `log`.
-fn greeting(output: ChildStderr, mut log: File) -> Receiver<String> {
-    let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || {
-        let mut sender = Some(sender);
-        for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
-            let text = String::from_utf8_lossy(&line);
-            if let Some(url) = address(&text)
-                && let Some(sender) = sender.take()
-            {
-                // This fails if the receiver has stopped waiting.
-                let _ = sender.send(url.to_owned());
-            }
-            // The log is for people; without it the tests still report failures.
-            let _ = writeln!(log, "{text}");
+/// The address in the output of a server, once it listens.
+fn greeting(server: &mut Child, log: &Path) -> Outcome<String> {
+    loop {
+        let has_ended = server.try_wait().at("the model server")?.is_some();
+        if let Some(url) = fs::read_to_string(log).at(log)?.lines().find_map(address) {
+            return Ok(url.to_owned());
         }
-    });
-    receiver
+        if has_ended {
+            return Err(format!("it did not start: see {}", log.display()));
+        }
+        thread::sleep(PAUSE);
+    }
 }
 
 /// The address within uvicorn's greeting.
@@ -101,6 +86,8 @@ fn address(line: &str) -> Option<&str> {
     rest.split(' ').next()
 }
 
+/// The interval at which the output is read for the address.
+const PAUSE: Duration = Duration::from_millis(100);
 /// The key that the model server requires.
 const KEY: &str = "sg_test_interop_key_00000000000000000";
 
@@ -113,5 +100,20 @@ mod tests {
         let line = "INFO:     Uvicorn running on http://127.0.0.1:43211 (Press CTRL+C to quit)";
         assert_eq!(address(line), Some("http://127.0.0.1:43211"));
         assert_eq!(address("INFO:     Started server process [7]"), None);
+    }
+
+    #[test]
+    fn a_server_has_started_once_it_prints_its_address() {
+        let log = std::env::temp_dir().join(format!("xtask-interop-{}", std::process::id()));
+        let start = |script: &str| {
+            let file = File::create(&log).unwrap();
+            let mut server = Command::new("sh").args(["-c", script]).stderr(file).spawn().unwrap();
+            let url = greeting(&mut server, &log);
+            _ = (server.kill(), server.wait());
+            url
+        };
+        assert_eq!(start("echo INFO: Uvicorn running on http://a:1 >&2; exec sleep 60"), Ok("http://a:1".to_owned()));
+        assert!(start("echo no model >&2").unwrap_err().starts_with("it did not start: see "));
+        fs::remove_file(log).unwrap();
     }
 }

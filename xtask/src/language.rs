@@ -31,7 +31,8 @@ pub(crate) fn run() -> Outcome {
 
 /// The measures of each crate of the product and of xtask, by its folder, without those of its tests.
 pub(crate) fn measures() -> Outcome<BTreeMap<String, Measure>> {
-    let (root, files) = (workspace::root(), workspace::files()?);
+    let root = workspace::root();
+    let files = workspace::files()?;
     let mut crates = BTreeMap::new();
     for package in workspace::metadata()?.packages {
         let folder = package.manifest_path.parent().and_then(|folder| folder.strip_prefix(&root).ok());

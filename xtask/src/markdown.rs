@@ -14,7 +14,8 @@ pub(crate) fn row<const N: usize>(cells: [&str; N]) -> String {
 ///
 /// If a row has another number of cells.
 pub(crate) fn rows<const N: usize>(page: &str) -> Outcome<Vec<[String; N]>> {
-    let (mut rows, mut is_head) = (Vec::new(), true);
+    let mut rows = Vec::new();
+    let mut is_head = true;
     for line in page.lines() {
         if line.starts_with("|---") || !line.starts_with('|') {
             is_head = !line.starts_with('|');

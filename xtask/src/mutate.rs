@@ -41,14 +41,12 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
         // The page follows the current list, whatever is run of it.
         page.write(&all)?;
     }
-    let (findings, mut wrong) = judge(&chosen, &plan, |mutation, finding| {
+    let (findings, wrong) = judge(&chosen, &plan, |mutation, finding| {
         page.note(mutation, finding);
         // Written at once, so that a failure of a later trial does not lose hours of work.
         if plan.write { page.write(&all) } else { Ok(()) }
     })?;
     print!("{}", page::summary(&findings));
-    let verdict = |mutation: &&Mutation| findings.get(&mutation.name)?.verdict.wrong(mutation);
-    wrong.extend(chosen.iter().filter_map(verdict));
     no_problems("mutations", &wrong)
 }
 
@@ -120,31 +118,27 @@ pub(crate) fn trials() -> Outcome<Vec<Trial>> {
 /// The result of each mutation, by its name.
 type Findings = BTreeMap<String, Finding>;
 
-/// Tries one after another until the time is over, and reports each finding immediately; also returns the mutations
-/// that could not be tried.
+/// Tries one after another until the time is over, and reports each finding immediately; also returns the problems
+/// that have to be fixed.
 fn judge(
     chosen: &[&Mutation],
     plan: &Plan,
     mut report: impl FnMut(&Mutation, &Finding) -> Outcome,
 ) -> Outcome<(Findings, Vec<String>)> {
-    let (mut trials, started) = (Trials::new(Copy::open()?, plan.jobs), times::now());
-    let (mut findings, mut unfit) = (Findings::new(), Vec::new());
-    let mut chosen = chosen.to_vec();
-    chosen.retain(|mutation| !plan.built || trials.is_built(mutation));
-    chosen.sort_by_key(|mutation| (mutation.slow, mutation.rows.is_empty(), mutation.place()));
+    let mut trials = Trials::new(Copy::open()?, plan.jobs);
+    let started = times::now();
+    let mut findings = Findings::new();
+    let mut wrong = Vec::new();
+    let chosen = ordered(chosen, |mutation| !plan.built || trials.is_built(mutation));
     for (number, mutation) in chosen.iter().enumerate() {
         if plan.minutes.is_some_and(|minutes| started.elapsed() >= Duration::from_mins(minutes.into())) {
             break;
         }
         if plan.build {
             print!("{}/{} {}: ", number + 1, chosen.len(), mutation.name);
-            match trials.build(mutation)? {
-                None => println!("built"),
-                Some(finding) => {
-                    println!("{}", finding.verdict);
-                    report(mutation, &finding)?;
-                }
-            }
+            let unbuilt = trials.build(mutation)?;
+            println!("{}", unbuilt.as_ref().map_or("built".to_owned(), |finding| finding.verdict.to_string()));
+            unbuilt.map_or(Ok(()), |finding| report(mutation, &finding))?;
             continue;
         }
         let at_once = if plan.built { 1 } else { AT_ONCE };
@@ -155,16 +149,25 @@ fn judge(
         match trials.run(mutation) {
             Err(error) => {
                 println!("not tried");
-                unfit.push(error);
+                wrong.push(error);
             }
             Ok(finding) => {
                 println!("{} {}", finding.verdict, finding.by.first().map_or("", String::as_str));
                 report(mutation, &finding)?;
+                wrong.extend(finding.verdict.wrong(mutation));
                 findings.insert(mutation.name.clone(), finding);
             }
         }
     }
-    Ok((findings, unfit))
+    Ok((findings, wrong))
+}
+
+/// The mutations that are fit, so that little is built between two of them; the slow ones last.
+fn ordered<'a>(chosen: &[&'a Mutation], is_fit: impl Fn(&Mutation) -> bool) -> Vec<&'a Mutation> {
+    let mut chosen = chosen.to_vec();
+    chosen.retain(|mutation| is_fit(mutation));
+    chosen.sort_by_key(|mutation| (mutation.slow, mutation.rows.is_empty(), mutation.place()));
+    chosen
 }
 
 /// The number of mutations whose tests are run unchanged before the first of them is built.

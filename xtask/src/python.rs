@@ -17,7 +17,8 @@ pub(crate) fn environment(name: &str, requirements: &Path) -> Outcome<PathBuf> {
     let list = fs::read_to_string(requirements).at(requirements)?;
     let version = version(Path::new("python3"))?;
     sufficient(&version)?;
-    let (stamp, wanted) = (folder.join("complete"), format!("{version} {:016x}\n", seed::of(&list)));
+    let stamp = folder.join("complete");
+    let wanted = format!("{version} {:016x}\n", seed::of(&list));
     let is_complete = fs::read_to_string(&stamp).is_ok_and(|found| found == wanted) && self::version(&python).is_ok();
     if !is_complete {
         make(&folder, &python, requirements)?;

@@ -1,4 +1,4 @@
-//! All rows of the list of faults, each with a short description, and the tests that name them.
+//! The rows of the list of faults, `tests/faults/rows.txt`, and the tests that name them.
 
 mod program;
 mod scan;
@@ -20,7 +20,7 @@ pub(crate) struct Row {
 pub(crate) struct Section {
     pub(crate) letter: char,
     pub(crate) title: &'static str,
-    pub(crate) faults: &'static [&'static str],
+    pub(crate) faults: Vec<&'static str>,
 }
 
 impl Row {
@@ -56,9 +56,20 @@ impl fmt::Display for Row {
     }
 }
 
+/// The subjects of the list, each with its rows.
+pub(crate) fn sections() -> impl Iterator<Item = Section> {
+    ROWS.split("\n\n").filter_map(|section| {
+        let mut lines = section.lines().map(str::trim);
+        let (letter, title) = lines.next()?.split_once(' ')?;
+        Some(Section { letter: letter.chars().next()?, title, faults: lines.collect() })
+    })
+}
+
 /// Every row, in order.
 pub(crate) fn all() -> impl Iterator<Item = Row> {
-    SECTIONS.iter().flat_map(|section| (1..=section.faults.len()).map(|number| Row { section: section.letter, number }))
+    sections().flat_map(|Section { letter, faults, .. }| {
+        (1..=faults.len()).map(move |number| Row { section: letter, number })
+    })
 }
 
 /// Every test of the repository that names rows.
@@ -101,270 +112,8 @@ fn may_hold_tests(name: &str) -> bool {
     name.ends_with(".rs") && (name.starts_with("tests/") || name.strip_prefix("crates/").is_some_and(in_crate))
 }
 
-pub(crate) const SECTIONS: &[Section] = &[
-    Section {
-        letter: 'H',
-        title: "HTTP framing",
-        faults: &[
-            "Content-Length together with Transfer-Encoding",
-            "Repeated or invalid Content-Length headers",
-            "Transfer codings other than `chunked`",
-            "HTTP/1.0 with a transfer coding or without a length",
-            "Chunks with invalid, huge or endless sizes",
-            "A missing, repeated or malformed Host header",
-            "Unusual request targets and methods",
-            "Upgrade requests, and a second request after one",
-            "Paths that resemble a route",
-            "Malformed header lines",
-            "Bare line feeds in a head",
-            "Pipelined requests",
-            "A request split into any pieces",
-            "Expect: 100-continue",
-            "Another protocol on the HTTP port",
-            "Floods of HTTP/2 frames",
-            "Request trailers",
-            "Connection headers that name other headers",
-        ],
-    },
-    Section {
-        letter: 'L',
-        title: "limits and hostile clients",
-        faults: &[
-            "A connection on which nothing is sent",
-            "A head that arrives byte by byte",
-            "A body that arrives byte by byte",
-            "Heads that are too large",
-            "Bodies that are too large",
-            "Many large bodies at once",
-            "A connection over the limit",
-            "No file descriptors left",
-            "Very many connections from one address",
-            "Small requests that are expensive",
-            "A compressed request",
-            "Unexpected and missing bodies",
-            "Failing TLS handshakes",
-            "A flood of TLS handshakes",
-        ],
-    },
-    Section {
-        letter: 'A',
-        title: "keys",
-        faults: &[
-            "A missing or unreadable key",
-            "Unknown, revoked, expired or disabled keys",
-            "A key that is nearly correct",
-            "Unusual bytes in the key header",
-            "A key without permission for the route or model",
-            "An unknown model, a model without permission",
-            "A route without authentication",
-            "No keys can be loaded",
-            "A flood of wrong keys",
-            "A key that is revoked during a request",
-            "Operator endpoints",
-            "Keys at rest",
-        ],
-    },
-    Section {
-        letter: 'J',
-        title: "JSON bodies",
-        faults: &[
-            "Invalid JSON documents",
-            "Deep nesting",
-            "Numbers at the limits of their range",
-            "A repeated member",
-            "Values of the wrong type",
-            "Missing required fields, invalid values",
-            "Unknown fields",
-            "Bodies that are expensive to parse",
-            "Unusual Unicode text",
-            "A wrong media type",
-            "Counts out of range",
-            "Schemas that refer to themselves",
-        ],
-    },
-    Section {
-        letter: 'M',
-        title: "multipart forms",
-        faults: &[
-            "An invalid boundary",
-            "A truncated form",
-            "Too many parts",
-            "Endless part headers",
-            "Parts or forms that are too large",
-            "Repeated, mixed, unknown and unnamed fields",
-            "Malicious file names",
-            "Encodings and forms within parts",
-            "Data that looks like a boundary",
-            "Other line endings, text around the parts",
-            "A form that arrives byte by byte",
-            "A client that disconnects during its upload",
-        ],
-    },
-    Section {
-        letter: 'S',
-        title: "event streams of upstreams",
-        faults: &[
-            "A stream split into any pieces",
-            "Every form of line, field and comment",
-            "A last event without a blank line",
-            "Lines and events that are too large",
-            "Malformed events",
-            "Events of an unknown type",
-            "Data after the terminal event",
-            "Missing or repeated usage",
-            "A stream without events",
-            "Endless comments",
-            "Invalid UTF-8",
-            "Text that looks like framing",
-            "Event names that contradict their data",
-            "A compressed stream",
-            "Indices out of order or out of bounds",
-            "Any order of events, translated between protocols",
-        ],
-    },
-    Section {
-        letter: 'U',
-        title: "failing upstreams",
-        faults: &[
-            "A refused connection",
-            "A connection that times out",
-            "A name that cannot be resolved",
-            "An untrusted TLS certificate",
-            "A response head that does not arrive",
-            "A stale idle connection",
-            "A stall in the middle of a stream",
-            "A connection that is reset",
-            "A stream without its terminal event",
-            "A wrong Content-Length",
-            "A plain reply with the media type of a stream",
-            "A plain reply to a request for a stream",
-            "Responses of proxies and other middleboxes",
-            "A failure event within a stream",
-            "Retry-After",
-            "A request that the upstream refuses",
-            "A transient failure",
-            "Unusual response heads",
-            "An upstream faster than its client",
-            "A stream left open after its terminal event",
-            "A stream that arrives byte by byte",
-            "A response that belongs to another request",
-        ],
-    },
-    Section {
-        letter: 'C',
-        title: "clients that disconnect or do not read",
-        faults: &[
-            "A disconnect at any moment",
-            "A half-closed connection",
-            "A client that does not read",
-            "Many disconnects at once",
-            "A disconnect during work",
-            "A disconnect at the very end",
-            "A panic in a handler",
-            "Futures dropped at any await point",
-        ],
-    },
-    Section {
-        letter: 'O',
-        title: "overload",
-        faults: &[
-            "A plain request over the limit",
-            "A Responses stream over the limit",
-            "Any other stream over the limit",
-            "Permits after every fault",
-            "Five times the load",
-            "A storm of retries",
-            "One key that uses all permits",
-            "A busy embedded engine",
-            "After the load",
-            "Health under load",
-        ],
-    },
-    Section {
-        letter: 'D',
-        title: "shutdown, reload, clock, disk",
-        faults: &[
-            "Shutdown with idle connections",
-            "Shutdown with streams that end in time",
-            "Shutdown with streams that do not end in time",
-            "A second signal",
-            "Shutdown before the response has started",
-            "A killed process",
-            "A new process on the same port",
-            "Reload under load, of any file",
-            "Reload that removes a model",
-            "Reload of certificates",
-            "A wall clock that jumps",
-            "A suspended process",
-            "A log that cannot be written",
-            "A telemetry sink that is down",
-            "The memory limit",
-            "Secrets that are unreadable or readable by everyone",
-        ],
-    },
-    Section {
-        letter: 'F',
-        title: "fetching pictures",
-        faults: &[
-            "Addresses that must not be fetched",
-            "Networks that are not public",
-            "Other notations of an address",
-            "A name that changes its address",
-            "Redirects",
-            "A certificate for another name",
-            "Bodies that are too large, slow, or compressed",
-            "Data that is not a picture",
-            "The text of the error",
-            "Proxies and the hosts file",
-            "Many fetches at once",
-            "The gateway's own address",
-            "A cached picture of another client",
-            "Fetching disabled",
-            "Every route that accepts a URL",
-        ],
-    },
-    Section {
-        letter: 'I',
-        title: "pictures",
-        faults: &[
-            "A header that claims an enormous size",
-            "Pictures that are expensive to decode",
-            "A decoder that panics",
-            "Invalid base64",
-            "Invalid data URLs",
-            "Masks that do not fit",
-            "Many pictures decoded at once",
-            "Messages of decoders",
-            "Pictures in the log",
-        ],
-    },
-    Section {
-        letter: 'P',
-        title: "headers, secrets and private data",
-        faults: &[
-            "Headers that clients send",
-            "An upstream without a key",
-            "Control characters in header values",
-            "Control characters in the log",
-            "Secrets in any output",
-            "Unbounded metric labels",
-            "Secrets in an error of an upstream",
-            "Response headers",
-        ],
-    },
-    Section {
-        letter: 'E',
-        title: "the embedded text engine",
-        faults: &[
-            "A damaged model file",
-            "Prompts that are too long, empty or special",
-            "Endless text",
-            "Probabilities that are not numbers",
-            "Cancellation between tokens",
-            "A panic of the engine's thread",
-        ],
-    },
-];
+/// A subject begins with its letter and its title; its rows are below it, and a blank line ends it.
+const ROWS: &str = include_str!("../../tests/faults/rows.txt");
 
 #[cfg(test)]
 mod tests {
@@ -385,7 +134,7 @@ mod tests {
 
     #[test]
     fn the_list_is_whole() {
-        let counts: Vec<_> = SECTIONS.iter().map(|section| (section.letter, section.faults.len())).collect();
+        let counts: Vec<_> = sections().map(|section| (section.letter, section.faults.len())).collect();
         let expected = "H18 L14 A12 J12 M12 S16 U22 C8 O10 D16 F15 I9 P8 E6";
         let expected = expected.split(' ').map(|word| (char::from(word.as_bytes()[0]), word[1..].parse().unwrap()));
         assert_eq!(counts, expected.collect::<Vec<_>>());

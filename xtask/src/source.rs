@@ -29,7 +29,8 @@ impl Source {
     }
 
     fn without_tests(&mut self, tokens: &[TokenTree]) -> Vec<TokenTree> {
-        let (mut kept, mut at) = (Vec::new(), 0);
+        let mut kept = Vec::new();
+        let mut at = 0;
         while at < tokens.len() {
             let item = at + attributes(&tokens[at..]).count() * 2;
             if attributes(&tokens[at..]).any(is_test) {

@@ -11,7 +11,8 @@ use crate::{language, mutate, workspace};
 /// Checks every file that git tracks or would add.
 pub(crate) fn run() -> Outcome {
     let root = workspace::root();
-    let (mut looked, mut found) = (0, Vec::new());
+    let mut looked = 0;
+    let mut found = Vec::new();
     for name in workspace::files()?.iter().filter(|name| is_ours(name)) {
         // Skips files that were deleted but not yet committed, or are not text.
         let Ok(text) = fs::read_to_string(root.join(name)) else { continue };

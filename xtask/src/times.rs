@@ -77,7 +77,8 @@ impl Times {
         let now = seconds_since_1970();
         for Row { step, wall, processor, passed } in &self.rows {
             let result = if *passed { "passed" } else { "failed" };
-            let (wall, processor) = (wall.as_secs_f64(), processor.as_secs_f64());
+            let wall = wall.as_secs_f64();
+            let processor = processor.as_secs_f64();
             _ = writeln!(text, "{now}\t{}\t{step}\t{wall:.1}\t{processor:.1}\t{result}", self.command);
         }
         path.parent().map_or(Ok(()), fs::create_dir_all).at(&path)?;

@@ -13,7 +13,9 @@ use crate::workspace;
 
 /// The files with tests or examples that are never run.
 pub(crate) fn problems(metadata: &Metadata) -> Outcome<Vec<String>> {
-    let (root, files, mut found) = (workspace::root(), workspace::files()?, BTreeSet::new());
+    let root = workspace::root();
+    let files = workspace::files()?;
+    let mut found = BTreeSet::new();
     for package in &metadata.packages {
         for target in package.targets.iter().filter(|target| target.is_lib() || target.is_bin()) {
             let sources = sources(package, target, &files)?;

@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 
 use super::{Faults, Proof, REASONS};
 use crate::markdown::{self, code};
-use crate::rows::{self, Row, SECTIONS, Section};
+use crate::rows::{self, Row, Section};
 
 impl Faults {
     /// The complete page.
     pub(super) fn page(&self) -> String {
         let mut page = OPENING.replace("{REASONS}", REASONS);
         page += &self.counts();
-        for section in SECTIONS {
+        for section in rows::sections() {
             _ = write!(page, "\n## {}: {}\n\n{HEAD}", section.letter, section.title);
             for (row, fault) in section.rows() {
                 page += &self.line(row, fault);
@@ -24,7 +24,8 @@ impl Faults {
     fn counts(&self) -> String {
         let rows: Vec<_> = rows::all().filter(|row| self.has_tests(*row)).collect();
         let count = |proof| rows.iter().filter(|row| self.proof(**row) == proof).count();
-        let (shown, missed) = (count(Proof::Caught), count(Proof::Missed));
+        let shown = count(Proof::Caught);
+        let missed = count(Proof::Missed);
         let missed =
             if missed == 0 { String::new() } else { format!(", and {missed} have one that they did not catch") };
         format!(
@@ -55,7 +56,7 @@ impl Faults {
 
 impl Section {
     fn rows(&self) -> impl Iterator<Item = (Row, &'static str)> {
-        (1..).zip(self.faults).map(|(number, fault)| (Row { section: self.letter, number }, *fault))
+        (1..).zip(&self.faults).map(|(number, fault)| (Row { section: self.letter, number }, *fault))
     }
 }
 

@@ -36,7 +36,8 @@ impl Graph {
 
     /// The files that a file imports, directly or indirectly.
     fn reached(&self, file: &str) -> BTreeSet<&str> {
-        let (mut reached, mut next) = (BTreeSet::new(), vec![file]);
+        let mut reached = BTreeSet::new();
+        let mut next = vec![file];
         while let Some(file) = next.pop() {
             next.extend(self.imports(file).filter(|(to, _)| reached.insert(*to)).map(|(to, _)| to));
         }
@@ -65,7 +66,8 @@ impl Graph {
 
     /// The files of a shortest way between two files, both included, without those that are avoided.
     fn way<'a>(&'a self, from: &'a str, to: &str, is_avoided: impl Fn(&str) -> bool) -> Option<Vec<&'a str>> {
-        let (mut ways, mut seen) = (VecDeque::from([vec![from]]), BTreeSet::new());
+        let mut ways = VecDeque::from([vec![from]]);
+        let mut seen = BTreeSet::new();
         while let Some(way) = ways.pop_front() {
             let last = *way.last()?;
             if is_avoided(last) || !seen.insert(last) {

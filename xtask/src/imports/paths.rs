@@ -74,7 +74,8 @@ impl Paths {
         if tree.is_empty() || is_punct(&tree[0], ':') {
             return;
         }
-        let (mut names, mut name) = (prefix.to_vec(), None);
+        let mut names = prefix.to_vec();
+        let mut name = None;
         let mut tokens = tree.iter();
         while let Some(token) = tokens.next() {
             match token {
@@ -98,7 +99,8 @@ impl Paths {
 
 /// The names of the path at the beginning of `tokens`, and the tokens after it.
 fn names(tokens: &[TokenTree]) -> (Vec<String>, &[TokenTree]) {
-    let (mut names, mut rest) = (Vec::new(), tokens);
+    let mut names = Vec::new();
+    let mut rest = tokens;
     while let [TokenTree::Ident(name), after @ ..] = rest {
         names.push(name.to_string());
         rest = after;

@@ -27,7 +27,8 @@ impl<'a> Scope<'a> {
     /// The modules that a path in the module `at` reaches: the one that has the named item, and if that is imported
     /// there, those that it comes from. Also the module that the whole path names, if it does.
     fn reached(&self, at: &[String], names: &[String], steps: usize) -> (Vec<ModulePath>, Option<ModulePath>) {
-        let (mut module, mut reached) = (at.to_vec(), Vec::new());
+        let mut module = at.to_vec();
+        let mut reached = Vec::new();
         for name in names {
             let child = [&module, std::slice::from_ref(name)].concat();
             if name == "crate" {

@@ -24,7 +24,8 @@ impl Copy {
     /// Makes the copy in `target/mutate` identical to the work tree. Unchanged files keep their modification time, so
     /// that cargo rebuilds little.
     pub(super) fn open() -> Outcome<Self> {
-        let (root, folder) = (workspace::root(), workspace::target()?.join("mutate"));
+        let root = workspace::root();
+        let folder = workspace::target()?.join("mutate");
         let files = workspace::files()?.into_iter().filter(|name| root.join(name).is_file()).collect();
         Self::of(&root, folder, files)
     }
@@ -149,7 +150,8 @@ mod tests {
     #[test]
     fn a_trial_is_of_the_tree_as_it_was_with_one_mutation() {
         let root = std::env::temp_dir().join(format!("xtask-copy-{}", std::process::id()));
-        let (source, copied) = (root.join("a/b.rs"), root.join("mutate/tree/a/b.rs"));
+        let source = root.join("a/b.rs");
+        let copied = root.join("mutate/tree/a/b.rs");
         fs::create_dir_all(root.join("a")).unwrap();
         fs::write(&source, "if one { two }").unwrap();
         let mut copy = Copy::of(&root, root.join("mutate"), ["a/b.rs".to_owned()].into()).unwrap();

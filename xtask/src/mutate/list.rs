@@ -51,7 +51,8 @@ impl Mutation {
 
     /// The arguments of cargo for its tests, and those of the test programs.
     pub(super) fn arguments(&self) -> (Vec<&str>, Vec<&str>) {
-        let (mut cargo, mut programs) = (Vec::new(), Vec::new());
+        let mut cargo = Vec::new();
+        let mut programs = Vec::new();
         let mut words = self.tests.split_whitespace();
         while let Some(word) = words.next() {
             match word {
@@ -90,7 +91,8 @@ struct Chapter {
 
 /// The whole list, in the order of its files.
 pub(super) fn read() -> Outcome<Vec<Mutation>> {
-    let (mut all, of_rows) = (Vec::new(), Tests::read()?);
+    let mut all = Vec::new();
+    let of_rows = Tests::read()?;
     for path in files()? {
         let text = fs::read_to_string(&path).at(&path)?;
         all.extend(chapter(&text, |mutation| of_rows.arguments(&mutation.rows, &mutation.file)).at(&path)?);

@@ -150,7 +150,8 @@ mod tests {
 
     fn mutation(name: &str) -> Mutation {
         let text = String::from;
-        let (find, replace) = (text("a"), text("b"));
+        let find = text("a");
+        let replace = text("b");
         let survives = (name == "three").then(|| text("It is told: by none | one."));
         let rows = if name == "two" { vec![text("H1"), text("C3")] } else { Vec::new() };
         Mutation {

@@ -15,8 +15,7 @@ pub(crate) fn run(seed: u64) -> Outcome {
     let tried: Vec<_> = all.iter().filter(|mutation| !mutation.slow && page.is_tried(mutation)).collect();
     let chosen = choose(&tried, seed);
     let plan = Plan { minutes: Some(MINUTES), ..Plan::default() };
-    let (findings, mut wrong) = judge(&chosen, &plan, |_, _| Ok(()))?;
-    wrong.extend(chosen.iter().filter_map(|mutation| findings.get(&mutation.name)?.verdict.wrong(mutation)));
+    let (_, wrong) = judge(&chosen, &plan, |_, _| Ok(()))?;
     no_problems("mutations", &wrong)
 }
 

@@ -166,20 +166,23 @@ impl Trials {
         if let Some(built) = self.built(mutation, State::Unchanged)? {
             let started = now();
             let passes = test(&built, mutation, &log, UNCHANGED)?.is_some_and(|status| status.success());
-            let (took, passed) = (started.elapsed(), TestResults::of(&read(&log)).passed);
+            let took = started.elapsed();
+            let passed = TestResults::of(&read(&log)).passed;
             if passes && !passed.is_empty() {
                 return Ok(Unchanged { took, passed });
             }
         }
         let kept = self.copy.log("unfit");
         fs::rename(&log, &kept).at(&log)?;
-        let (tests, log) = (&mutation.tests, kept.display());
+        let tests = &mutation.tests;
+        let log = kept.display();
         Err(format!("`cargo test {tests}` fails, or runs no tests, without a mutation: see {log}"))
     }
 
     /// The programs of a mutation's tests, built now unless they are kept; `None` if they do not build.
     fn built(&mut self, mutation: &Mutation, state: State) -> Outcome<Option<Built>> {
-        let (args, folder) = (mutation.arguments().0, self.folder(mutation, state));
+        let args = mutation.arguments().0;
+        let folder = self.folder(mutation, state);
         if let Some(built) = Built::open(&folder) {
             return Ok(Some(built));
         }
@@ -214,7 +217,8 @@ enum State {
 
 /// The exit status of a mutation's tests; `None` if they do not end within `limit`.
 fn test(built: &Built, mutation: &Mutation, log: &Path, limit: Duration) -> Outcome<Option<ExitStatus>> {
-    let (log, started) = (create(log)?, now());
+    let log = create(log)?;
+    let started = now();
     let mut last = None;
     for mut command in built.tests(&mutation.arguments().1)? {
         last = run(&mut command, &log, limit.saturating_sub(started.elapsed()))?;

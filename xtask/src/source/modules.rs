@@ -78,7 +78,9 @@ impl Reader<'_> {
     }
 
     fn module(&mut self, path: ModulePath, file: &Path, folder: &Path, tokens: Vec<TokenTree>) -> Outcome {
-        let (mut own, mut at, mut named) = (Vec::new(), 0, None);
+        let mut own = Vec::new();
+        let mut at = 0;
+        let mut named = None;
         while at < tokens.len() {
             match &tokens[at..] {
                 [hash, TokenTree::Group(attribute), ..] if is_punct(hash, '#') => {

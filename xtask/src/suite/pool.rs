@@ -182,7 +182,9 @@ impl Pool<'_> {
 
 /// Waits for a program, reports its progress now and then, and kills it when no test ends for too long.
 fn wait(child: &mut Child, log: &PathBuf, program: &Program) -> End {
-    let (mut count, mut moved, mut reported) = (0, now(), now());
+    let mut count = 0;
+    let mut moved = now();
+    let mut reported = now();
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return End::Exit(status),

@@ -61,7 +61,8 @@ fn parse(messages: &str) -> Outcome<Vec<Program>> {
 /// A path relative to the root of the repository; that of a target may contain `..`.
 fn within_workspace(path: &Path) -> Outcome<String> {
     let real = |path: &Path| path.canonicalize().at(path);
-    let (root, path) = (real(&workspace::root())?, real(path)?);
+    let root = real(&workspace::root())?;
+    let path = real(path)?;
     Ok(path.strip_prefix(&root).unwrap_or(&path).to_string_lossy().replace('\\', "/"))
 }
 
