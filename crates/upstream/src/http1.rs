@@ -13,10 +13,10 @@ use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
+use net::Connection;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::coalescing_waker::CoalescingWaker;
-use crate::dial::Connection;
 use crate::outgoing::RequestBody;
 
 pub(crate) struct Http1Connection {
@@ -203,6 +203,8 @@ mod tests {
             Poll::Ready(Ok(()))
         }
     }
+
+    impl Connection for Script {}
 
     fn request() -> Request<RequestBody> {
         Request::post("/").body(RequestBody::new(&Payload::from(Bytes::from_static(b"{}")))).unwrap()

@@ -9,6 +9,7 @@ use sluicegate_upstream::{Failure, Options, Stage, Upstream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpSocket;
 use tokio::time::Instant;
+use tokio_rustls::TlsStream;
 
 use crate::world::{Ca, Certificate, Name, Peer, World, ok, options, post, single_host, url};
 
@@ -107,7 +108,7 @@ fn secured(ca: &Ca, certificate: Certificate) -> World {
         let acceptor = acceptor.clone();
         async move {
             if let Ok(stream) = acceptor.accept(peer.io).await {
-                Peer { io: Box::new(stream) }.always(ok("secured")).await;
+                Peer { io: Box::new(TlsStream::from(stream)) }.always(ok("secured")).await;
             }
         }
     });
