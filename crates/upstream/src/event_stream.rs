@@ -13,8 +13,8 @@ use http_body::Body as _;
 use sse::{Decoder, Limits};
 use translate::outbound::{self, Protocol, Reader};
 
-use crate::answer::or_timeout;
-use crate::{Answer, IncomingBody};
+use crate::answer::{Answer, or_timeout};
+use crate::incoming::IncomingBody;
 
 /// Reads a response up to its first neutral event, and returns the stream of all its events.
 ///

@@ -162,7 +162,7 @@ mod tests {
     use tokio::time::timeout;
 
     use super::*;
-    use crate::Payload;
+    use crate::outgoing::Payload;
 
     /// Chunks to be read; an empty one is the end of the stream.
     type Inbox = Arc<Mutex<VecDeque<&'static [u8]>>>;

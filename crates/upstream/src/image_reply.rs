@@ -11,8 +11,9 @@ use translate::outbound::failure;
 use translate::relay::{self, End, Images};
 
 use crate::answer::{next, read_error_body};
+use crate::client::Upstream;
+use crate::incoming::{Incoming, IncomingBody};
 use crate::top_level::TopLevelScanner;
-use crate::{Incoming, IncomingBody, Upstream};
 
 /// A complete reply with images.
 #[derive(Debug)]

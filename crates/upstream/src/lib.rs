@@ -1,16 +1,16 @@
 #![doc = include_str!("../README.md")]
 
 pub mod breaker;
-pub mod budget;
 pub mod relay;
-pub mod retry_after;
 pub mod targets;
 
 mod answer;
+mod budget;
 mod client;
 mod coalescing_waker;
 mod connect;
 mod event_stream;
+mod exchange;
 mod failure;
 mod headers;
 mod host;
@@ -24,6 +24,7 @@ mod options;
 mod origin;
 mod outgoing;
 mod pool;
+mod retry_after;
 mod top_level;
 
 pub use answer::Answer;

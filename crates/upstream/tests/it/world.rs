@@ -4,15 +4,19 @@ use std::collections::HashMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
-use sluicegate_upstream::{BoxFuture, Connection, Dial, Network, Options, Outgoing, Resolve, Upstream};
+use sluicegate_upstream::{
+    BoxFuture, Connection, Dial, Failure, Incoming, Network, Options, Outgoing, Resolve, Upstream,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 use tokio::net::TcpListener;
+use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
@@ -242,6 +246,12 @@ pub(crate) fn post(body: impl Into<Bytes>) -> Outgoing {
         body: body.into().into(),
         accept_stream: false,
     }
+}
+
+/// Sends a request without a retry. The timeouts of the upstream end it long before its deadline.
+pub(crate) async fn send_once(upstream: &Upstream, request: &Outgoing) -> Result<Incoming, Failure> {
+    let deadline = Instant::now() + Duration::from_secs(24 * 60 * 60);
+    upstream.send_with_retry(request, deadline, false).await
 }
 
 /// A JSON response with a `Content-Length`.
