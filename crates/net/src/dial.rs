@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 use tokio_rustls::TlsStream;
@@ -35,8 +35,6 @@ impl Connection for TcpStream {
         self.peer_addr()
     }
 }
-
-impl Connection for DuplexStream {}
 
 impl<C: Connection + ?Sized> Connection for Box<C> {
     fn peer(&self) -> io::Result<SocketAddr> {
