@@ -50,7 +50,7 @@ pub(crate) fn find(name: &str) -> Option<&'static LayerCrate> {
 pub(crate) const LAYERS: &[LayerCrate] = &[
     LayerCrate { name: "server", row: 5, may: May::UseBelow(5), tests_may: &["simulator"] },
     LayerCrate { name: "simulator", row: 5, may: May::UseBelow(4), tests_may: &[] },
-    LayerCrate { name: "upstream", row: 4, may: May::Use(&["engine", "net", "sse", "translate"]), tests_may: &[] },
+    LayerCrate { name: "upstream", row: 4, may: May::Use(&["engine", "net", "translate"]), tests_may: &[] },
     LayerCrate { name: "text-engine", row: 4, may: May::Use(&["engine", "picture", "wire"]), tests_may: &[] },
     LayerCrate { name: "image-engine", row: 4, may: May::Use(&["engine", "picture", "wire"]), tests_may: &[] },
     LayerCrate { name: "fetch", row: 4, may: May::Use(&["net", "picture"]), tests_may: &[] },

@@ -25,7 +25,6 @@ mod origin;
 mod outgoing;
 mod pool;
 mod retry_after;
-mod top_level;
 
 pub use answer::Answer;
 pub use client::Upstream;
