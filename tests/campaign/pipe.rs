@@ -8,6 +8,7 @@ use std::task::{Context, Poll, ready};
 
 use simulator::Socket;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, DuplexStream, ReadBuf, duplex};
+use upstream::Connection;
 
 /// One side of a connection. Dropping it closes the connection.
 pub(crate) struct Pipe {
@@ -128,6 +129,8 @@ impl Pipe {
         self.resets.store(true, Ordering::Relaxed);
     }
 }
+
+impl Connection for Pipe {}
 
 impl Socket for Pipe {
     fn hurry(&self) -> io::Result<()> {

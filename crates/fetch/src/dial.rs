@@ -1,42 +1,17 @@
-//! TCP dialing: the only place that opens connections to untrusted hosts.
+//! TCP dialing that refuses this machine.
 
 use std::io;
 use std::net::SocketAddr;
 
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
+use net::{BoxFuture, Connection, Dial};
 
-use crate::resolve::BoxFuture;
+/// TCP to any machine but this one.
+pub(crate) struct RemoteTcp;
 
-/// A dialer, which opens connections.
-pub trait Dial: Send + Sync {
-    /// Connects to exactly this address.
-    fn dial(&self, address: SocketAddr) -> BoxFuture<'_, io::Result<Box<dyn Connection>>>;
-}
-
-/// An open connection.
-pub trait Connection: AsyncRead + AsyncWrite + Send + Unpin {
-    /// Returns the address of the peer.
-    ///
-    /// # Errors
-    /// When the connection is closed.
-    fn peer(&self) -> io::Result<SocketAddr>;
-}
-
-impl Connection for TcpStream {
-    fn peer(&self) -> io::Result<SocketAddr> {
-        self.peer_addr()
-    }
-}
-
-/// Plain TCP. Proxy settings of the environment are ignored.
-pub(crate) struct Tcp;
-
-impl Dial for Tcp {
-    #[allow(clippy::disallowed_methods, reason = "the address was checked, and is dialed only here")]
+impl Dial for RemoteTcp {
     fn dial(&self, address: SocketAddr) -> BoxFuture<'_, io::Result<Box<dyn Connection>>> {
         Box::pin(async move {
-            let stream = TcpStream::connect(address).await?;
+            let stream = net::connect(address).await?;
             // Equal local and peer addresses mean that the peer is this machine, which may have public addresses.
             if stream.local_addr()?.ip() == stream.peer_addr()?.ip() {
                 return Err(io::Error::other("the address is this machine's own"));
@@ -56,7 +31,7 @@ mod tests {
     #[tokio::test]
     async fn f12_the_machine_itself_is_not_talked_to() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let refused = Tcp.dial(listener.local_addr().unwrap()).await.err().unwrap();
+        let refused = RemoteTcp.dial(listener.local_addr().unwrap()).await.err().unwrap();
         assert_eq!(refused.to_string(), "the address is this machine's own");
     }
 

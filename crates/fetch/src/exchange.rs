@@ -9,7 +9,7 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::FetchError;
+use crate::error::FetchError;
 use crate::target::Target;
 
 /// A response.

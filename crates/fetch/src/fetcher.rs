@@ -5,21 +5,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use net::{Connection, Dial, MAX_ADDRESSES, RESOLVE_TIMEOUT, Resolve, SystemResolver};
 use picture::{Format, Head};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::client::Resumption;
-use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 
 use crate::address::{self, Refused};
-use crate::dial::{Connection, Dial, Tcp};
+use crate::dial::RemoteTcp;
+use crate::error::FetchError;
 use crate::exchange::{Answer, exchange};
-use crate::resolve::{Resolve, System};
+use crate::options::{Mode, Options};
 use crate::target::Target;
-use crate::{FetchError, Mode, Options};
 
 /// Fetches images from untrusted URLs. Clones share the limit of concurrent fetches.
 #[derive(Clone)]
@@ -48,7 +48,7 @@ impl Fetcher {
     /// Creates a fetcher that uses the system's resolver and TCP.
     #[must_use]
     pub fn new(options: Options) -> Self {
-        Self::with(options, Arc::new(System::new()), Arc::new(Tcp))
+        Self::with(options, Arc::new(SystemResolver::new(MAX_THREADS)), Arc::new(RemoteTcp))
     }
 
     /// Creates a fetcher with another resolver and dialer. All checks apply.
@@ -147,14 +147,9 @@ fn decode_head(bytes: Bytes) -> Result<Picture, FetchError> {
     }
 }
 
-/// The TLS configuration: no client certificate, and no session tickets, by which a host could link two fetches.
+/// The TLS configuration, without session tickets, by which a host could link two fetches.
 fn tls(roots: RootCertStore) -> ClientConfig {
-    let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .expect("ring supports the default TLS versions")
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    let mut config = net::client_config(roots);
     config.resumption = Resumption::disabled();
     config
 }
@@ -166,9 +161,7 @@ fn tls_error(error: std::io::Error) -> FetchError {
 
 /// The only allowed port.
 const PORT: u16 = 443;
-/// The timeout of a DNS lookup.
-const RESOLVE_TIMEOUT: Duration = Duration::from_secs(2);
+/// The maximum number of threads that DNS lookups block. A lookup that gets none in time fails.
+const MAX_THREADS: usize = 32;
 /// The connect timeout per address, so that there is time left for the next one.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The maximum number of addresses of a name that are tried.
-const MAX_ADDRESSES: usize = 16;

@@ -13,18 +13,14 @@ mod exchange;
 mod fetcher;
 #[cfg(feature = "client")]
 mod options;
-#[cfg(feature = "client")]
-mod resolve;
 
-#[cfg(feature = "client")]
-pub use dial::{Connection, Dial};
 #[cfg(feature = "client")]
 pub use error::FetchError;
 #[cfg(feature = "client")]
 pub use fetcher::{Fetcher, Picture};
 #[cfg(feature = "client")]
-pub use options::{Mode, Options};
+pub use net::{BoxFuture, Connection, Dial, Resolve};
 #[cfg(feature = "client")]
-pub use resolve::{BoxFuture, Resolve};
+pub use options::{Mode, Options};
 #[cfg(feature = "client")]
 pub use tokio_rustls::rustls::RootCertStore;

@@ -59,7 +59,7 @@ impl Default for Options {
             redirects: 3,
             at_once: 32,
             listeners: Vec::new(),
-            roots: RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() },
+            roots: net::public_roots(),
         }
     }
 }

@@ -3,11 +3,13 @@
 pub mod encode;
 mod failure;
 mod parse;
+mod stream;
 
 pub use self::failure::failure;
 pub(crate) use self::failure::reported;
 pub use self::parse::{Reader, reply};
 pub(crate) use self::parse::{check, check_finish};
+pub use self::stream::StreamReader;
 
 /// A text generation protocol of an upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

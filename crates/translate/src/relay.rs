@@ -8,6 +8,7 @@
 //! Sans-IO: the caller passes bytes in and receives bytes.
 
 mod chat;
+mod image_scanner;
 mod images;
 mod messages;
 mod responses;
@@ -20,7 +21,8 @@ use sse::{Decoder, EventName, Limits};
 use wire::{ApiError, Splice};
 
 pub use self::chat::Chat;
-pub use self::images::{Images, reply_as_stream, usage};
+pub use self::image_scanner::ImageScanner;
+pub use self::images::{Images, reply_as_stream};
 pub use self::messages::Messages;
 pub use self::responses::Responses;
 use crate::error::in_stream;

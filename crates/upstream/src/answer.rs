@@ -11,7 +11,8 @@ use http_body::Body as _;
 use tokio::time::timeout;
 use translate::outbound::failure;
 
-use crate::{Incoming, IncomingBody, MediaKind, Upstream};
+use crate::client::Upstream;
+use crate::incoming::{Incoming, IncomingBody, MediaKind};
 
 /// A successful response.
 #[derive(Debug)]

@@ -95,16 +95,6 @@ impl Breaker {
         }
     }
 
-    /// Returns true if a request at `now` would not be admitted.
-    #[must_use]
-    pub fn is_open(&self, now: Instant) -> bool {
-        match self.state {
-            State::Closed { .. } => false,
-            State::Open { until } => now < until,
-            State::HalfOpen { probing } => probing,
-        }
-    }
-
     fn open(&mut self, now: Instant) {
         self.enter(State::Open { until: now + self.options.open });
     }
@@ -133,6 +123,17 @@ mod tests {
     #[allow(clippy::disallowed_methods, reason = "the tests need some first instant")]
     fn start() -> Instant {
         Instant::now()
+    }
+
+    impl Breaker {
+        /// Returns true if a request at `now` would not be admitted.
+        fn is_open(&self, now: Instant) -> bool {
+            match self.state {
+                State::Closed { .. } => false,
+                State::Open { until } => now < until,
+                State::HalfOpen { probing } => probing,
+            }
+        }
     }
 
     /// Admits one request for each outcome at `now`, and settles it.

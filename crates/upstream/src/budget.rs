@@ -2,37 +2,30 @@
 
 /// A token bucket. Every request adds a tenth of a token, every retry takes one token.
 #[derive(Debug)]
-pub struct Budget {
+pub(crate) struct Budget {
     /// In tenths of a token.
     level: u32,
 }
 
 impl Budget {
     /// Creates a full bucket, so that the first failures are retried too.
-    #[must_use]
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self { level: CAPACITY }
     }
 
     /// Adds the share of one request.
-    pub fn deposit(&mut self) {
+    pub(crate) fn deposit(&mut self) {
         self.level = (self.level + 1).min(CAPACITY);
     }
 
     /// Takes the token for a retry. Returns false if there is none.
     #[must_use]
-    pub fn withdraw(&mut self) -> bool {
+    pub(crate) fn withdraw(&mut self) -> bool {
         let has_token = self.level >= TOKEN;
         if has_token {
             self.level -= TOKEN;
         }
         has_token
-    }
-}
-
-impl Default for Budget {
-    fn default() -> Self {
-        Self::new()
     }
 }
 

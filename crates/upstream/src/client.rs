@@ -8,10 +8,15 @@ use tokio::time::{Instant, sleep};
 
 use crate::budget::Budget;
 use crate::connect::Connector;
+use crate::exchange::{Answer, exchange};
+use crate::failure::{Failure, Stage};
 use crate::host::Host;
-use crate::host_attempt::{Answer, HostAttempt};
+use crate::host_attempt::HostAttempt;
+use crate::incoming::Incoming;
+use crate::network::Network;
+use crate::options::{Options, OptionsError};
 use crate::origin::Origin;
-use crate::{Failure, Incoming, Network, Options, OptionsError, Outgoing, Stage};
+use crate::outgoing::Outgoing;
 
 /// The client of a model server. Clones share connections, circuit breakers and the retry budget.
 #[derive(Clone)]
@@ -88,26 +93,12 @@ impl Upstream {
         }
     }
 
-    /// Returns true if the circuit breakers of all hosts are open at `now`.
-    #[must_use]
-    pub fn is_open(&self, now: Instant) -> bool {
-        self.inner.hosts.iter().all(|host| host.is_open(now))
-    }
-
-    /// Sends a request once, to the first host whose circuit breaker admits it. Resolves with the head of the response,
+    /// Sends a request to the first host whose circuit breaker admits it. Resolves with the head of the response,
     /// whatever its status. Dropping the future closes the connection.
     ///
-    /// # Errors
-    /// When there is no readable response.
-    pub async fn send(&self, request: &Outgoing) -> Result<Incoming, Failure> {
-        let attempt = self.inner.first(request, Instant::now() + NO_DEADLINE).await;
-        attempt.outcome.map(|answer| answer.incoming)
-    }
-
-    /// Sends a request, and retries it once if `may_retry` is set and a retry is safe: when the request did not reach
-    /// the host, or the status says that the host has failed or is overloaded. The retry goes to the other host, if
-    /// there is one. It needs time before `deadline`, a token of the retry budget, and a `Retry-After` of at most one
-    /// second, if any.
+    /// The request is retried once if `may_retry` is set and a retry is safe: when the request did not reach the host,
+    /// or the status says that the host has failed or is overloaded. The retry goes to the other host, if there is one.
+    /// It needs time before `deadline`, a token of the retry budget, and a `Retry-After` of at most one second, if any.
     ///
     /// # Errors
     /// When there is no readable response, at `deadline` at the latest.
@@ -132,7 +123,7 @@ impl Upstream {
 impl Inner {
     async fn first(&self, request: &Outgoing, deadline: Instant) -> Attempted {
         match self.admit(0..self.hosts.len()) {
-            Some((host, attempt)) => Attempted { outcome: attempt.send(request, deadline).await, host },
+            Some((host, attempt)) => Attempted { outcome: exchange(attempt, request, deadline).await, host },
             None => Attempted { outcome: Err(breaker_open()), host: 0 },
         }
     }
@@ -152,12 +143,12 @@ impl Inner {
             answer.incoming.body.drain();
         }
         sleep(delay).await;
-        Attempted { outcome: attempt.send(request, deadline).await, host }
+        Attempted { outcome: exchange(attempt, request, deadline).await, host }
     }
 
     /// Returns an attempt against the first host of `order` whose circuit breaker admits one.
     fn admit(&self, order: impl IntoIterator<Item = usize>) -> Option<(usize, HostAttempt)> {
-        order.into_iter().find_map(|at| Some((at, self.hosts[at].admit()?)))
+        order.into_iter().find_map(|at| Some((at, HostAttempt::admit(&self.hosts[at])?)))
     }
 
     fn budget<T>(&self, act: impl FnOnce(&mut Budget) -> T) -> T {
@@ -195,8 +186,6 @@ fn breaker_open() -> Failure {
 const RETRIED_STATUSES: [u16; 4] = [500, 502, 503, 529];
 /// The longest delay before a retry.
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(1);
-/// The deadline of requests without one; the timeouts of the host end them long before.
-const NO_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
 /// The replacement of a key.
 const REDACTED: &str = "[key]";
 /// The shortest prefix of a key that is redacted: anything shorter reveals nothing.

@@ -2,17 +2,16 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 
 use engine::EngineError;
+use net::{Connection, RESOLVE_TIMEOUT, client_config, dial_any};
 use tokio::time::{Instant, timeout_at};
-use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use tokio_rustls::rustls::RootCertStore;
+use tokio_rustls::{TlsConnector, TlsStream};
 
-use crate::dial::{Connection, dial_any};
+use crate::failure::{Failure, Stage};
+use crate::network::Network;
 use crate::origin::Origin;
-use crate::{Failure, Network, Stage};
 
 pub(crate) struct Connector {
     network: Network,
@@ -21,7 +20,7 @@ pub(crate) struct Connector {
 
 impl Connector {
     pub(crate) fn new(network: &Network, roots: RootCertStore) -> Self {
-        Self { network: network.clone(), tls: TlsConnector::from(Arc::new(tls(roots))) }
+        Self { network: network.clone(), tls: TlsConnector::from(Arc::new(client_config(roots))) }
     }
 
     /// Connects to `origin`, with TLS if its scheme is https, until `deadline` at the latest.
@@ -36,7 +35,7 @@ impl Connector {
         let connection = secured
             .map_err(|_| timed_out(Stage::Tls, "TLS handshake timeout"))?
             .map_err(|error| failed(Stage::Tls, "TLS handshake failed", &error))?;
-        Ok(Box::new(connection))
+        Ok(Box::new(TlsStream::from(connection)))
     }
 
     /// Resolves the host of `origin`.
@@ -52,17 +51,6 @@ impl Connector {
     }
 }
 
-/// The TLS configuration: no client certificate, and only HTTP/1.1 in ALPN.
-fn tls(roots: RootCertStore) -> ClientConfig {
-    let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .expect("ring supports the default TLS versions")
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    config
-}
-
 fn timed_out(stage: Stage, what: &str) -> Failure {
     Failure::unsent(stage, EngineError::Timeout(what.to_owned()))
 }
@@ -70,6 +58,3 @@ fn timed_out(stage: Stage, what: &str) -> Failure {
 fn failed(stage: Stage, what: &str, error: &std::io::Error) -> Failure {
     Failure::unsent(stage, EngineError::Upstream(format!("{what}: {error}")))
 }
-
-/// The timeout of a DNS lookup.
-const RESOLVE_TIMEOUT: Duration = Duration::from_secs(2);

@@ -10,11 +10,10 @@ use bytes::Bytes;
 use engine::{EngineError, TextEvent, TextStream};
 use futures_core::Stream;
 use http_body::Body as _;
-use sse::{Decoder, Limits};
-use translate::outbound::{self, Protocol, Reader};
+use translate::outbound::{self, Protocol, StreamReader};
 
-use crate::answer::or_timeout;
-use crate::{Answer, IncomingBody};
+use crate::answer::{Answer, or_timeout};
+use crate::incoming::IncomingBody;
 
 /// Reads a response up to its first neutral event, and returns the stream of all its events.
 ///
@@ -73,8 +72,7 @@ impl Stream for BufferedEvents {
 
 /// An event stream that is decoded as it is read.
 struct EventStream {
-    decoder: Decoder,
-    reader: Reader,
+    reader: StreamReader,
     /// Events that were decoded and not yet returned.
     ready: VecDeque<TextEvent>,
     /// The failure that follows the events in `ready`.
@@ -86,16 +84,15 @@ struct EventStream {
 
 impl EventStream {
     fn new(protocol: Protocol, first: Bytes, body: IncomingBody) -> Self {
-        let mut decoder = Decoder::with_limits(Limits { line: MAX_EVENT, event: MAX_EVENT });
-        decoder.feed(first);
-        Self {
-            decoder,
-            reader: Reader::new(protocol),
+        let mut this = Self {
+            reader: StreamReader::new(protocol),
             ready: VecDeque::new(),
             failure: None,
             scratch: Vec::new(),
             body: Some(body),
-        }
+        };
+        this.feed(first);
+        this
     }
 
     /// Reads on until an event is ready or the stream has ended.
@@ -103,56 +100,30 @@ impl EventStream {
     /// # Errors
     /// When the stream fails with no event before the failure.
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), EngineError>> {
-        loop {
-            if self.ready.is_empty() && self.body.is_some() {
-                let decoded = self.decode();
-                self.record(decoded);
-            }
-            if !self.ready.is_empty() {
-                return Poll::Ready(Ok(()));
-            }
-            if self.body.is_none() {
-                return Poll::Ready(self.failure.take().map_or(Ok(()), Err));
-            }
-            let polled = ready!(self.poll_body(cx));
-            self.record(polled);
-        }
-    }
-
-    /// Decodes every complete event that was received.
-    fn decode(&mut self) -> Result<(), EngineError> {
-        while let Some(event) = self.decoder.poll() {
-            let event = event.map_err(|error| EngineError::Upstream(format!("malformed event: {error}")))?;
-            if event.is_replaced() {
-                return Err(EngineError::Upstream("malformed event: invalid UTF-8".to_owned()));
-            }
-            self.reader.event(&event.data_bytes(), &mut self.scratch)?;
-            if self.reader.is_finished() {
-                if let Some(body) = self.body.take() {
-                    body.drain();
+        while self.ready.is_empty() {
+            let Some(body) = &mut self.body else { return Poll::Ready(self.failure.take().map_or(Ok(()), Err)) };
+            match ready!(Pin::new(body).poll_frame(cx)).transpose() {
+                Ok(Some(frame)) => _ = frame.into_data().map(|chunk| self.feed(chunk)),
+                Ok(None) => {
+                    self.body = None;
+                    let ended = self.reader.end(&mut self.scratch);
+                    self.record(ended);
                 }
-                break;
+                Err(error) => self.record(Err(error)),
             }
         }
-        Ok(())
+        Poll::Ready(Ok(()))
     }
 
-    /// Feeds the next chunk of the body, or its end, to the decoder.
-    fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), EngineError>> {
-        let Some(body) = &mut self.body else { return Poll::Ready(Ok(())) };
-        Poll::Ready(match ready!(Pin::new(body).poll_frame(cx)).transpose() {
-            Ok(Some(frame)) => {
-                if let Ok(chunk) = frame.into_data() {
-                    self.decoder.feed(chunk);
-                }
-                Ok(())
-            }
-            Ok(None) => {
-                self.body = None;
-                self.reader.end(&mut self.scratch)
-            }
-            Err(error) => Err(error),
-        })
+    /// Decodes every event that the next chunk of the body completes.
+    fn feed(&mut self, chunk: Bytes) {
+        let fed = self.reader.feed(chunk, &mut self.scratch);
+        if self.reader.is_finished()
+            && let Some(body) = self.body.take()
+        {
+            body.drain();
+        }
+        self.record(fed);
     }
 
     /// Queues the decoded events, and the failure that follows them, if any.
@@ -176,6 +147,3 @@ impl Stream for EventStream {
         }
     }
 }
-
-/// The maximum size of an event, in bytes.
-const MAX_EVENT: usize = 4 << 20;

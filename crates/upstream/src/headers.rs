@@ -6,21 +6,16 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::Outgoing;
-use crate::options::Options;
-use crate::origin::Origin;
+use crate::outgoing::Outgoing;
 
-/// Returns the headers of every request to `origin`: the operator's, overridden by the gateway's own.
-pub(crate) fn for_host(origin: &Origin, options: &Options) -> HeaderMap {
-    let mut headers = options.headers.clone();
-    headers.insert(HOST, origin.authority.clone());
+/// Returns the headers of every request to the host `authority`: the operator's, overridden by the gateway's own.
+pub(crate) fn for_host(authority: HeaderValue, operator_headers: &HeaderMap) -> HeaderMap {
+    let mut headers = operator_headers.clone();
+    headers.insert(HOST, authority);
     headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(IDENTITY));
     headers.insert(ACCEPT, HeaderValue::from_static(JSON));
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
-    if let Some(credential) = &options.credential {
-        headers.insert(&credential.name, credential.value.clone());
-    }
     headers
 }
 

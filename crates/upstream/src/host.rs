@@ -10,12 +10,13 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::breaker::Breaker;
 use crate::connect::Connector;
-use crate::host_attempt::HostAttempt;
+use crate::failure::{Failure, Stage};
+use crate::headers;
 use crate::http1::{Http1Connection, describe};
+use crate::options::Options;
 use crate::origin::Origin;
 use crate::outgoing::{Outgoing, RequestBody};
 use crate::pool::Pool;
-use crate::{Failure, Options, Stage, headers};
 
 pub(crate) struct Host {
     origin: Origin,
@@ -39,8 +40,12 @@ enum SendError {
 
 impl Host {
     pub(crate) fn new(origin: Origin, options: &Options, connector: Arc<Connector>) -> Self {
+        let mut headers = headers::for_host(origin.authority.clone(), &options.headers);
+        if let Some(credential) = &options.credential {
+            headers.insert(&credential.name, credential.value.clone());
+        }
         Self {
-            headers: headers::for_host(&origin, options),
+            headers,
             origin,
             connector,
             pool: Arc::default(),
@@ -49,15 +54,6 @@ impl Host {
             head_timeout: options.head,
             idle_timeout: options.idle,
         }
-    }
-
-    /// Returns an attempt, if the circuit breaker admits one.
-    pub(crate) fn admit(self: &Arc<Self>) -> Option<HostAttempt> {
-        Some(HostAttempt::new(Arc::clone(self), self.breaker(Breaker::admit)?))
-    }
-
-    pub(crate) fn is_open(&self, now: Instant) -> bool {
-        self.breaker(|breaker, _| breaker.is_open(now.into_std()))
     }
 
     pub(crate) fn breaker<T>(&self, act: impl FnOnce(&mut Breaker, std::time::Instant) -> T) -> T {

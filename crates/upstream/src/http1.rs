@@ -13,10 +13,10 @@ use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
+use net::Connection;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::coalescing_waker::CoalescingWaker;
-use crate::dial::Connection;
 use crate::outgoing::RequestBody;
 
 pub(crate) struct Http1Connection {
@@ -162,7 +162,7 @@ mod tests {
     use tokio::time::timeout;
 
     use super::*;
-    use crate::Payload;
+    use crate::outgoing::Payload;
 
     /// Chunks to be read; an empty one is the end of the stream.
     type Inbox = Arc<Mutex<VecDeque<&'static [u8]>>>;
@@ -203,6 +203,8 @@ mod tests {
             Poll::Ready(Ok(()))
         }
     }
+
+    impl Connection for Script {}
 
     fn request() -> Request<RequestBody> {
         Request::post("/").body(RequestBody::new(&Payload::from(Bytes::from_static(b"{}")))).unwrap()

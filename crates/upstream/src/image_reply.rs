@@ -8,11 +8,11 @@ use bytes::Bytes;
 use engine::{EngineError, Usage};
 use http_body::{Body, Frame, SizeHint};
 use translate::outbound::failure;
-use translate::relay::{self, End, Images};
+use translate::relay::{self, End, ImageScanner, Images};
 
 use crate::answer::{next, read_error_body};
-use crate::top_level::TopLevelScanner;
-use crate::{Incoming, IncomingBody, Upstream};
+use crate::client::Upstream;
+use crate::incoming::{Incoming, IncomingBody};
 
 /// A complete reply with images.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub struct StreamingReply {
     buffered: Vec<Bytes>,
     body: IncomingBody,
     remaining: Option<u64>,
-    scanner: TopLevelScanner,
+    scanner: ImageScanner,
     usage: Arc<OnceLock<Usage>>,
 }
 
@@ -47,8 +47,8 @@ impl ImageReply {
             return Err(failure(status.as_u16(), &read_error_body(body, upstream).await, retry_after));
         }
         let length = body.size_hint().exact();
-        let (mut buffered, mut read, mut scanner) = (Vec::new(), 0, TopLevelScanner::default());
-        let is_success = |scanner: &TopLevelScanner| scanner.has_images() && !scanner.has_error();
+        let (mut buffered, mut read, mut scanner) = (Vec::new(), 0, ImageScanner::default());
+        let is_success = |scanner: &ImageScanner| scanner.has_images() && !scanner.has_error();
         let max_error_body = upstream.max_error_body() as u64;
         // A reply that was received to its last byte is parsed as a whole, however long it is.
         while read < MAX_SHORT_REPLY || length == Some(read) || (read < max_error_body && !is_success(&scanner)) {
@@ -68,8 +68,14 @@ impl ImageReply {
             return Err(EngineError::Upstream("image reply is not a JSON object".to_owned()));
         }
         buffered.reverse();
-        let (scanner, usage) = (TopLevelScanner::default(), Arc::default());
-        Ok(Self::StreamingReply(StreamingReply { buffered, body, remaining: length, scanner, usage }))
+        let reply = StreamingReply {
+            buffered,
+            body,
+            remaining: length,
+            scanner: ImageScanner::default(),
+            usage: Arc::default(),
+        };
+        Ok(Self::StreamingReply(reply))
     }
 }
 
@@ -84,20 +90,6 @@ impl StreamingReply {
     #[must_use]
     pub fn usage(&self) -> Arc<OnceLock<Usage>> {
         Arc::clone(&self.usage)
-    }
-
-    /// Returns the error that the bytes read so far show, if any.
-    fn fault(&self) -> Option<EngineError> {
-        let is_truncated = self.is_at_end() && !self.scanner.is_closed();
-        if is_truncated {
-            Some(truncated())
-        } else if self.scanner.has_error() {
-            Some(EngineError::Upstream("error after the images of a reply with status 200".to_owned()))
-        } else if self.scanner.is_closed() && !self.scanner.has_images() {
-            Some(EngineError::Upstream("long reply without images".to_owned()))
-        } else {
-            None
-        }
     }
 }
 
@@ -114,19 +106,16 @@ impl Body for StreamingReply {
                         Ok(chunk) => chunk,
                         Err(_) => continue,
                     },
-                    None if self.scanner.is_closed() => return Poll::Ready(None),
-                    None => return Poll::Ready(Some(Err(truncated()))),
+                    None => return Poll::Ready(self.scanner.check(true).err().map(Err)),
                 },
             };
             self.remaining = self.remaining.map(|remaining| remaining.saturating_sub(chunk.len() as u64));
             self.scanner.read(&chunk);
-            if self.scanner.is_closed()
-                && let Some(usage) = relay::usage(self.scanner.usage())
-            {
+            if let Some(usage) = self.scanner.usage() {
                 self.usage.get_or_init(|| usage);
             }
             // A faulty reply must not reach its last byte, or the client would take it for complete.
-            return Poll::Ready(Some(self.fault().map_or_else(|| Ok(Frame::data(chunk)), Err)));
+            return Poll::Ready(Some(self.scanner.check(self.is_at_end()).map(|()| Frame::data(chunk))));
         }
     }
 
@@ -137,10 +126,6 @@ impl Body for StreamingReply {
     fn size_hint(&self) -> SizeHint {
         self.remaining.map(SizeHint::with_exact).unwrap_or_default()
     }
-}
-
-fn truncated() -> EngineError {
-    EngineError::Truncated("reply ends before the end of its JSON".to_owned())
 }
 
 /// The size up to which every reply is buffered, in bytes: errors are short.

@@ -1,17 +1,16 @@
 #![doc = include_str!("../README.md")]
 
 pub mod breaker;
-pub mod budget;
 pub mod relay;
-pub mod retry_after;
 pub mod targets;
 
 mod answer;
+mod budget;
 mod client;
 mod coalescing_waker;
 mod connect;
-mod dial;
 mod event_stream;
+mod exchange;
 mod failure;
 mod headers;
 mod host;
@@ -25,18 +24,16 @@ mod options;
 mod origin;
 mod outgoing;
 mod pool;
-mod resolve;
-mod top_level;
+mod retry_after;
 
 pub use answer::Answer;
 pub use client::Upstream;
 pub use coalescing_waker::CoalescingWaker;
-pub use dial::{Connection, Dial};
 pub use event_stream::{from_events, read_stream};
 pub use failure::{Failure, Stage};
 pub use image_reply::{ImageReply, StreamingReply};
 pub use incoming::{Incoming, IncomingBody, MediaKind};
+pub use net::{BoxFuture, Connection, Dial, Resolve};
 pub use network::Network;
 pub use options::{Credential, Options, OptionsError};
 pub use outgoing::{Outgoing, Payload};
-pub use resolve::{BoxFuture, Resolve};

@@ -3,8 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::dial::{Dial, Tcp};
-use crate::resolve::{Resolve, System};
+use net::{Dial, Resolve, SystemResolver, Tcp};
 
 /// A resolver and a dialer: the system's by default, others for tests and for embedded gateways.
 #[derive(Clone)]
@@ -17,7 +16,7 @@ pub struct Network {
 
 impl Default for Network {
     fn default() -> Self {
-        Self { resolver: Arc::new(System::default()), dialer: Arc::new(Tcp) }
+        Self { resolver: Arc::new(SystemResolver::per_name(MAX_THREADS)), dialer: Arc::new(Tcp) }
     }
 }
 
@@ -26,3 +25,6 @@ impl fmt::Debug for Network {
         f.debug_struct("Network").finish_non_exhaustive()
     }
 }
+
+/// The maximum number of blocked lookup threads per name.
+const MAX_THREADS: usize = 16;

@@ -142,7 +142,7 @@ impl Options {
 
     /// Returns the trusted CAs: the public ones and those of the operator.
     pub(crate) fn trusted_roots(&self) -> Result<RootCertStore, OptionsError> {
-        let mut store = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+        let mut store = net::public_roots();
         let Some(pem) = &self.roots else { return Ok(store) };
         let public = store.len();
         for certificate in CertificateDer::pem_slice_iter(pem) {

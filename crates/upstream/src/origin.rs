@@ -5,7 +5,7 @@ use http::{HeaderValue, Uri};
 use tokio_rustls::rustls::pki_types::ServerName;
 use url::{Host, Url};
 
-use crate::OptionsError;
+use crate::options::OptionsError;
 
 /// The host of an upstream, and the base path on it.
 pub(crate) struct Origin {

@@ -7,9 +7,9 @@ use engine::{EngineError, TextEvent};
 use translate::outbound::{self, Protocol};
 use translate::relay::{self, End, Guard, RelayProtocol};
 
-use crate::answer::{next, or_timeout};
+use crate::answer::{Answer, next, or_timeout};
 use crate::event_stream::collect_events;
-use crate::{Answer, IncomingBody};
+use crate::incoming::IncomingBody;
 
 /// A reply of an upstream to a client of the same protocol.
 #[derive(Debug)]

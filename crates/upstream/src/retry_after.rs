@@ -4,8 +4,7 @@ use std::time::{Duration, SystemTime};
 
 /// Parses the value of a `Retry-After` header: seconds, with an optional decimal fraction, or a date, which is compared
 /// with `now`; a date in the past is a delay of zero. Returns `None` for anything else.
-#[must_use]
-pub fn parse(value: &str, now: SystemTime) -> Option<Duration> {
+pub(crate) fn parse(value: &str, now: SystemTime) -> Option<Duration> {
     let value = value.trim_matches([' ', '\t']);
     if value.starts_with(|first: char| first.is_ascii_digit()) {
         return seconds(value);
@@ -17,8 +16,7 @@ pub fn parse(value: &str, now: SystemTime) -> Option<Duration> {
 /// Converts a delay to the `Retry-After` that clients get: whole seconds, rounded up, at least 1 and at most 30.
 ///
 /// Client libraries do not retry at all after a long delay.
-#[must_use]
-pub fn clamp(wait: Duration) -> u32 {
+pub(crate) fn clamp(wait: Duration) -> u32 {
     let whole = wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0));
     whole.clamp(1, 30) as u32
 }

@@ -70,8 +70,7 @@ pub fn reply_as_stream(body: &[u8], operation: Operation, count: u32) -> Result<
 }
 
 /// The token usage in the JSON of a reply's `usage` member, if it is valid.
-#[must_use]
-pub fn usage(member: &[u8]) -> Option<Usage> {
+pub(super) fn usage(member: &[u8]) -> Option<Usage> {
     serde_json::from_slice(member).ok().as_ref().map(neutral_usage)
 }
 

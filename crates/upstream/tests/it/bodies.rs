@@ -13,7 +13,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep};
 use translate::outbound::Protocol;
 
-use crate::world::{Peer, ok, post, single_host, tcp};
+use crate::world::{Peer, ok, post, send_once, single_host, tcp};
 
 /// Reads a body. Returns its chunks, and its error, if any.
 async fn read(mut body: IncomingBody) -> (Vec<Bytes>, Option<EngineError>) {
@@ -37,7 +37,7 @@ async fn body_of(bytes: impl Into<Vec<u8>>) -> IncomingBody {
             peer.send(bytes).await;
         }
     };
-    single_host(serve).1.send(&post("{}")).await.unwrap().body
+    send_once(&single_host(serve).1, &post("{}")).await.unwrap().body
 }
 
 #[tokio::test]
@@ -75,7 +75,7 @@ async fn the_body_of_an_error_is_waited_for_a_moment() {
         peer.closed().await;
     });
     let started = Instant::now();
-    let answer = Answer::read(upstream.send(&post("{}")).await.unwrap(), &upstream, 100).await;
+    let answer = Answer::read(send_once(&upstream, &post("{}")).await.unwrap(), &upstream, 100).await;
     assert!(matches!(answer, Err(EngineError::Overloaded { .. })), "{answer:?}");
     assert_eq!(started.elapsed(), Duration::from_secs(2));
 }
@@ -85,7 +85,7 @@ async fn blanks_before_an_answer_have_a_limit() {
     for (blanks, is_accepted) in [(1000, true), (100_000, false)] {
         let (_world, upstream) =
             single_host(move |_, peer: Peer| peer.always(ok(&format!("{}{{}}", " ".repeat(blanks)))));
-        let answer = Answer::read(upstream.send(&post("{}")).await.unwrap(), &upstream, 1 << 20).await;
+        let answer = Answer::read(send_once(&upstream, &post("{}")).await.unwrap(), &upstream, 1 << 20).await;
         assert_eq!(answer.is_ok(), is_accepted, "{blanks}: {answer:?}");
     }
 }
@@ -96,7 +96,7 @@ async fn a_stream_that_is_kept_is_bounded() {
     const EVENT: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"more\"}}]}\n\n";
     let response = format!("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n{}", EVENT.repeat(1000));
     let (_world, upstream) = single_host(move |_, peer: Peer| peer.always(response.clone()));
-    let answer = Answer::read(upstream.send(&post("{}")).await.unwrap(), &upstream, 1 << 20).await.unwrap();
+    let answer = Answer::read(send_once(&upstream, &post("{}")).await.unwrap(), &upstream, 1 << 20).await.unwrap();
     let answer = answer.at_most(100 * EVENT.len());
     let mut events = read_stream(answer, Protocol::Chat, Duration::from_secs(9)).await.unwrap();
     let mut count = 0;
@@ -127,7 +127,7 @@ async fn s11_an_event_that_is_no_utf8_is_a_failure() {
                 peer.send(response).await;
             }
         });
-        let answer = Answer::read(upstream.send(&post("{}")).await.unwrap(), &upstream, 1 << 20).await.unwrap();
+        let answer = Answer::read(send_once(&upstream, &post("{}")).await.unwrap(), &upstream, 1 << 20).await.unwrap();
         let events = read_stream(answer, Protocol::Chat, Duration::from_secs(9)).await;
         assert_eq!(events.is_ok(), is_valid);
     }
@@ -176,7 +176,7 @@ async fn a_reset_is_truncated() {
                 may_reset.notified().await;
             }
         });
-        let mut body = upstream.await.send(&post("{}")).await.unwrap().body;
+        let mut body = send_once(&upstream.await, &post("{}")).await.unwrap().body;
         let chunk = body.frame().await.unwrap().unwrap().into_data().unwrap();
         assert!(b"a body".starts_with(&chunk), "{chunk:?}");
         is_read.notify_one();
@@ -204,7 +204,7 @@ async fn a_stall_between_two_pieces_is_late_and_closes_the_connection() {
             sender.send(started.elapsed()).unwrap();
         }
     });
-    let (chunks, error) = read(upstream.send(&post("{}")).await.unwrap().body).await;
+    let (chunks, error) = read(send_once(&upstream, &post("{}")).await.unwrap().body).await;
     assert!(matches!(error, Some(EngineError::Timeout(_))), "{error:?}");
     assert_eq!(chunks.concat(), b"aaa");
     let waited = durations.recv().await.unwrap();
@@ -221,7 +221,7 @@ async fn the_time_of_a_slow_reader_is_not_the_upstreams() {
         sleep(Duration::from_secs(500)).await;
         peer.send("0\r\n\r\n").await;
     });
-    let mut body = upstream.send(&post("{}")).await.unwrap().body;
+    let mut body = send_once(&upstream, &post("{}")).await.unwrap().body;
     assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "a");
     sleep(Duration::from_secs(400)).await;
     assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "b");
@@ -244,7 +244,7 @@ async fn little_is_read_ahead_of_a_slow_reader() {
             }
         }
     });
-    let mut body = upstream.send(&post("{}")).await.unwrap().body;
+    let mut body = send_once(&upstream, &post("{}")).await.unwrap().body;
     for _ in 0..3 {
         body.frame().await.unwrap().unwrap();
         // A paused clock advances when all tasks are idle.

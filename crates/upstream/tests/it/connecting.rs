@@ -9,12 +9,13 @@ use sluicegate_upstream::{Failure, Options, Stage, Upstream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpSocket;
 use tokio::time::Instant;
+use tokio_rustls::TlsStream;
 
-use crate::world::{Ca, Certificate, Name, Peer, World, ok, options, post, single_host, url};
+use crate::world::{Ca, Certificate, Name, Peer, World, ok, options, post, send_once, single_host, url};
 
 /// Returns the failure of a first request with `options`.
 async fn failure(world: &World, options: Options) -> Failure {
-    world.upstream(options).send(&post("{}")).await.unwrap_err()
+    send_once(&world.upstream(options), &post("{}")).await.unwrap_err()
 }
 
 fn assert_unreachable(failure: &Failure, stage: Stage) {
@@ -34,7 +35,7 @@ async fn a_closed_port_fails_at_once() {
     bound.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let base = url(&format!("http://{}", bound.local_addr().unwrap()));
     let upstream = Upstream::new(Options::new("test", base)).unwrap();
-    assert_unreachable(&upstream.send(&post("{}")).await.unwrap_err(), Stage::Connect);
+    assert_unreachable(&send_once(&upstream, &post("{}")).await.unwrap_err(), Stage::Connect);
 }
 
 #[tokio::test(start_paused = true)]
@@ -77,7 +78,7 @@ async fn a_dead_address_keeps_the_next_one_waiting_for_a_moment_only() {
     let (dead, refused) = (world.address("dead.example"), world.address("refused.example"));
     world.name("a.example", Name::At(vec![dead, refused, good]));
     let started = Instant::now();
-    upstream.send(&post("{}")).await.unwrap();
+    send_once(&upstream, &post("{}")).await.unwrap();
     assert_eq!(world.dialled(), [dead, refused, good]);
     assert!(started.elapsed() < Duration::from_millis(300), "{:?}", started.elapsed());
 }
@@ -107,7 +108,7 @@ fn secured(ca: &Ca, certificate: Certificate) -> World {
         let acceptor = acceptor.clone();
         async move {
             if let Ok(stream) = acceptor.accept(peer.io).await {
-                Peer { io: Box::new(stream) }.always(ok("secured")).await;
+                Peer { io: Box::new(TlsStream::from(stream)) }.always(ok("secured")).await;
             }
         }
     });
@@ -120,7 +121,7 @@ async fn a_host_that_the_operator_trusts_is_asked() {
     let world = secured(&ca, Certificate::Good);
     let upstream = world.upstream(https(&ca));
     for _ in 0..2 {
-        let body = upstream.send(&post("{}")).await.unwrap().body;
+        let body = send_once(&upstream, &post("{}")).await.unwrap().body;
         assert_eq!(body.collect(100).await.unwrap(), "secured");
     }
     assert_eq!(world.dials(), 1);

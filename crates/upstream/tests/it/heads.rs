@@ -8,13 +8,13 @@ use tokio::io::AsyncReadExt;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::world::{ok, post, single_host};
+use crate::world::{ok, post, send_once, single_host};
 
 /// Sends a request to a server that responds with these bytes.
 async fn respond_with(bytes: impl Into<Vec<u8>>) -> Result<Incoming, Failure> {
     let bytes = bytes.into();
     let (_, upstream) = single_host(move |_, peer| peer.always(bytes.clone()));
-    upstream.send(&post("{}")).await
+    send_once(&upstream, &post("{}")).await
 }
 
 async fn assert_rejected(bytes: impl Into<Vec<u8>>) {
@@ -35,7 +35,7 @@ async fn a_head_that_does_not_come_is_given_up_and_its_connection_closed() {
         }
     });
     let started = Instant::now();
-    let failure = upstream.send(&post("{}")).await.unwrap_err();
+    let failure = send_once(&upstream, &post("{}")).await.unwrap_err();
     assert!(matches!(failure.error, EngineError::Timeout(_)), "{failure}");
     assert_eq!((failure.stage, failure.may_fail_over), (Stage::Head, false));
     let waited = started.elapsed();
@@ -66,7 +66,7 @@ async fn a_dropped_request_closes_its_connection() {
         }
     });
     let sender = upstream.clone();
-    let pending = tokio::spawn(async move { sender.send(&post("{}")).await.map(|_| ()) });
+    let pending = tokio::spawn(async move { send_once(&sender, &post("{}")).await.map(|_| ()) });
     events.recv().await.unwrap();
     pending.abort();
     assert!(events.recv().await.is_some());
@@ -77,7 +77,7 @@ async fn every_status_is_handed_out_and_no_redirect_followed() {
     for status in [200, 201, 204, 301, 302, 303, 304, 307, 308, 400, 401, 404, 429, 500, 503, 529, 599] {
         let head = format!("HTTP/1.1 {status} X\r\nLocation: http://a.example/v1/other\r\nContent-Length: 0\r\n\r\n");
         let (world, upstream) = single_host(move |_, peer| peer.always(head.clone()));
-        let incoming = upstream.send(&post("{}")).await.unwrap();
+        let incoming = send_once(&upstream, &post("{}")).await.unwrap();
         assert_eq!(incoming.status, status);
         assert_eq!(incoming.body.collect(0).await.unwrap(), "");
         assert_eq!(world.dials(), 1);
@@ -155,7 +155,7 @@ async fn what_is_no_http_is_refused() {
             peer.request().await;
             peer.send(bytes).await;
         });
-        let failure = upstream.send(&post("{}")).await.unwrap_err();
+        let failure = send_once(&upstream, &post("{}")).await.unwrap_err();
         assert!(matches!(failure.error, EngineError::Upstream(_)), "{bytes}: {failure}");
         assert_eq!((failure.stage, failure.may_fail_over), (Stage::Head, false), "{bytes}");
     }
@@ -176,7 +176,7 @@ async fn an_answer_that_does_not_wait_for_the_request_is_heard() {
         peer.closed().await;
     });
     for dials in 1..3 {
-        let incoming = upstream.send(&post("x".repeat(1 << 20))).await.unwrap();
+        let incoming = send_once(&upstream, &post("x".repeat(1 << 20))).await.unwrap();
         assert_eq!(incoming.status, 413);
         assert_eq!(incoming.body.collect(100).await.unwrap(), "{}");
         // The rest of the request would be read as the next one, so the connection is not reused.
@@ -191,6 +191,6 @@ async fn the_status_is_heard_of_a_host_that_closes_on_the_request() {
         peer.io.read_exact(&mut first).await.unwrap();
         peer.send("HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\n{}").await;
     });
-    let incoming = upstream.send(&post("x".repeat(1 << 20))).await.unwrap();
+    let incoming = send_once(&upstream, &post("x".repeat(1 << 20))).await.unwrap();
     assert_eq!(incoming.status, 413);
 }

@@ -4,7 +4,7 @@ use engine::EngineError;
 use http_body_util::BodyExt;
 use sluicegate_upstream::ImageReply;
 
-use crate::world::{Peer, ok, post, single_host};
+use crate::world::{Peer, ok, post, send_once, single_host};
 
 /// Reads a reply with status 200. Returns the bytes that were returned before its end, and its error, if any.
 async fn read(reply: String) -> (Vec<u8>, Option<EngineError>) {
@@ -16,7 +16,7 @@ async fn read(reply: String) -> (Vec<u8>, Option<EngineError>) {
         }
     };
     let (_world, upstream) = single_host(serve);
-    let incoming = upstream.send(&post("{}")).await.unwrap();
+    let incoming = send_once(&upstream, &post("{}")).await.unwrap();
     let mut streaming = match ImageReply::read(incoming, &upstream).await {
         Ok(ImageReply::Whole(reply, _)) => return (reply.to_vec(), None),
         Ok(ImageReply::StreamingReply(streaming)) => streaming,

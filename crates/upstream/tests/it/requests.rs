@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
 use sluicegate_upstream::{Credential, Options, OptionsError, Outgoing, Upstream};
 
-use crate::world::{Received, World, ok, options, post, url};
+use crate::world::{Received, World, ok, options, post, send_once, url};
 
 /// Sends a request with `options`, and returns it as the server received it.
 async fn sent(options: Options, request: &Outgoing) -> Received {
@@ -21,7 +21,7 @@ async fn sent(options: Options, request: &Outgoing) -> Received {
             peer.send(ok("{}")).await;
         }
     });
-    world.upstream(options).send(request).await.unwrap();
+    send_once(&world.upstream(options), request).await.unwrap();
     let received = seen.lock().unwrap().take();
     received.unwrap()
 }

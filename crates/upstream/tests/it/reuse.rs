@@ -14,11 +14,11 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::yield_now;
 use tokio::time::{advance, sleep, timeout};
 
-use crate::world::{Peer, World, ok, post, single_host, tcp};
+use crate::world::{Peer, World, ok, post, send_once, single_host, tcp};
 
 /// Sends `{}` and returns the body of the response.
 async fn get(upstream: &Upstream) -> String {
-    let body = upstream.send(&post("{}")).await.unwrap().body;
+    let body = send_once(upstream, &post("{}")).await.unwrap().body;
     String::from_utf8(body.collect(100).await.unwrap().to_vec()).unwrap()
 }
 
@@ -41,7 +41,7 @@ async fn a_connection_is_used_again_when_its_answer_was_read() {
 async fn a_connection_goes_back_with_the_last_piece_of_a_known_length() {
     let (world, upstream) = single_host(|_, peer| peer.always(ok("a")));
     for _ in 0..3 {
-        let mut body = upstream.send(&post("{}")).await.unwrap().body;
+        let mut body = send_once(&upstream, &post("{}")).await.unwrap().body;
         // The end of the body is not polled.
         assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "a");
     }
@@ -77,7 +77,7 @@ async fn a_dropped_body_closes_its_connection() {
         }
     });
     for dials in 1..3 {
-        drop(upstream.send(&post("{}")).await.unwrap());
+        drop(send_once(&upstream, &post("{}")).await.unwrap());
         events.recv().await.unwrap();
         assert_eq!(world.dials(), dials);
     }
@@ -121,7 +121,7 @@ async fn a_closed_connection_does_not_hide_one_that_waits() {
         }
     });
     let request = post("{}");
-    let (first, last) = (upstream.send(&request).await.unwrap(), upstream.send(&request).await.unwrap());
+    let (first, last) = (send_once(&upstream, &request).await.unwrap(), send_once(&upstream, &request).await.unwrap());
     first.body.collect(9).await.unwrap();
     last.body.collect(9).await.unwrap();
     are_waiting.notify_one();
@@ -164,7 +164,7 @@ async fn a_used_connection_that_closes_late_is_a_failure() {
     for (after, requests) in [(Duration::from_millis(900), 3), (Duration::from_millis(1100), 2)] {
         let (_world, upstream, counted) = stale("", after);
         assert_eq!(get(&upstream).await, "a");
-        let second = upstream.send(&post("{}")).await;
+        let second = send_once(&upstream, &post("{}")).await;
         assert_eq!((second.is_ok(), counted.load(Ordering::Relaxed)), (requests == 3, requests), "after {after:?}");
     }
 }
@@ -173,7 +173,7 @@ async fn a_used_connection_that_closes_late_is_a_failure() {
 async fn a_used_connection_that_closes_after_a_single_byte_is_a_failure() {
     let (world, upstream, requests) = stale("H", Duration::ZERO);
     assert_eq!(get(&upstream).await, "a");
-    let failure = upstream.send(&post("{}")).await.unwrap_err();
+    let failure = send_once(&upstream, &post("{}")).await.unwrap_err();
     assert!(matches!(failure.error, EngineError::Upstream(_)), "{failure}");
     assert_eq!((failure.stage, failure.may_fail_over), (Stage::Head, false));
     assert_eq!((world.dials(), requests.load(Ordering::Relaxed)), (1, 2));
@@ -205,7 +205,7 @@ async fn a_length_that_is_wrong_spoils_no_other_answer() {
         let response = if number == 0 { "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\na".to_owned() } else { ok("b") };
         peer.send(response).await;
     });
-    let error = upstream.send(&post("{}")).await.unwrap().body.collect(100).await.unwrap_err();
+    let error = send_once(&upstream, &post("{}")).await.unwrap().body.collect(100).await.unwrap_err();
     assert!(matches!(error, EngineError::Truncated(_)), "{error}");
     assert_eq!(get(&upstream).await, "b");
     assert_eq!(world.dials(), 2);
@@ -296,7 +296,7 @@ async fn drained(rest: Option<String>) -> usize {
         }
     });
     let next = || async {
-        let mut body = upstream.send(&post("{}")).await.unwrap().body;
+        let mut body = send_once(&upstream, &post("{}")).await.unwrap().body;
         assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "terminal");
         body
     };
@@ -334,7 +334,7 @@ async fn an_end_that_does_not_come_closes_its_connection() {
             closed.send(()).unwrap();
         }
     });
-    let mut body = upstream.send(&post("{}")).await.unwrap().body;
+    let mut body = send_once(&upstream, &post("{}")).await.unwrap().body;
     assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "terminal");
     body.drain();
     timeout(Duration::from_millis(100), closed_events.recv()).await.unwrap().unwrap();
@@ -348,7 +348,7 @@ async fn so_many_connections_wait_and_no_more() {
         // All of them concurrently, so that none is reused.
         let mut bodies = Vec::new();
         for _ in 0..=MAX_IDLE {
-            bodies.push(upstream.send(&post("{}")).await.unwrap().body);
+            bodies.push(send_once(&upstream, &post("{}")).await.unwrap().body);
         }
         assert_eq!(world.dials(), dials);
         for body in bodies {
@@ -361,8 +361,8 @@ async fn so_many_connections_wait_and_no_more() {
 #[tokio::test]
 async fn the_connection_that_was_used_last_is_used_first() {
     let (world, upstream) = single_host(|number, peer| peer.always(ok(&number.to_string())));
-    let first = upstream.send(&post("{}")).await.unwrap().body;
-    let second = upstream.send(&post("{}")).await.unwrap().body;
+    let first = send_once(&upstream, &post("{}")).await.unwrap().body;
+    let second = send_once(&upstream, &post("{}")).await.unwrap().body;
     second.collect(100).await.unwrap();
     first.collect(100).await.unwrap();
     assert_eq!(get(&upstream).await, "0");
@@ -396,7 +396,7 @@ async fn cancel_at_random(upstream: Upstream, seed: u64, rounds: u64) -> u64 {
             (seed + round).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let nonce = format!("{seed}-{round}-{}", "n".repeat(random as usize % 40 + 2));
         let request = async {
-            let mut body = upstream.send(&post(nonce.clone())).await.unwrap().body;
+            let mut body = send_once(&upstream, &post(nonce.clone())).await.unwrap().body;
             let mut read = Vec::new();
             while let Some(frame) = body.frame().await {
                 read.extend_from_slice(&frame.unwrap().into_data().unwrap());

@@ -3,16 +3,22 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
-use sluicegate_upstream::{BoxFuture, Connection, Dial, Network, Options, Outgoing, Resolve, Upstream};
-use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+use sluicegate_upstream::{
+    BoxFuture, Connection, Dial, Failure, Incoming, Network, Options, Outgoing, Resolve, Upstream,
+};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf, duplex};
 use tokio::net::TcpListener;
+use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
@@ -145,13 +151,51 @@ impl Dial for World {
             match found {
                 Some(Server::Serves { serve, connections }) => {
                     let (near, far) = duplex(16 << 10);
-                    tokio::spawn(serve(connections - 1, Peer { io: Box::new(far) }));
-                    Ok(Box::new(near) as Box<dyn Connection>)
+                    tokio::spawn(serve(connections - 1, Peer { io: Box::new(Pipe(far)) }));
+                    Ok(Box::new(Pipe(near)) as Box<dyn Connection>)
                 }
                 Some(Server::Stalls) => std::future::pending().await,
                 None => Err(io::ErrorKind::ConnectionRefused.into()),
             }
         })
+    }
+}
+
+/// One side of a connection in memory.
+struct Pipe(DuplexStream);
+
+impl Connection for Pipe {}
+
+impl AsyncRead for Pipe {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Pipe {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write_vectored(cx, bufs)
+    }
+
+    /// As of TCP and TLS. Otherwise hyper copies a body, and takes a connection with a copied body for idle.
+    fn is_write_vectored(&self) -> bool {
+        self.0.is_write_vectored()
     }
 }
 
@@ -242,6 +286,12 @@ pub(crate) fn post(body: impl Into<Bytes>) -> Outgoing {
         body: body.into().into(),
         accept_stream: false,
     }
+}
+
+/// Sends a request without a retry. The timeouts of the upstream end it long before its deadline.
+pub(crate) async fn send_once(upstream: &Upstream, request: &Outgoing) -> Result<Incoming, Failure> {
+    let deadline = Instant::now() + Duration::from_secs(24 * 60 * 60);
+    upstream.send_with_retry(request, deadline, false).await
 }
 
 /// A JSON response with a `Content-Length`.

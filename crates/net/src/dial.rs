@@ -1,4 +1,4 @@
-//! TCP dialing: the only place that opens connections to upstreams.
+//! TCP dialing: the only place that opens connections.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,37 +9,72 @@ use futures_util::stream::FuturesUnordered;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::sleep;
+use tokio_rustls::TlsStream;
 
 use crate::resolve::BoxFuture;
 
 /// A dialer, which opens connections.
 pub trait Dial: Send + Sync {
-    /// Connects to this address.
+    /// Connects to exactly this address.
     fn dial(&self, address: SocketAddr) -> BoxFuture<'_, io::Result<Box<dyn Connection>>>;
 }
 
 /// An open connection.
-pub trait Connection: AsyncRead + AsyncWrite + Send + Unpin {}
+pub trait Connection: AsyncRead + AsyncWrite + Send + Unpin {
+    /// Returns the address of the peer.
+    ///
+    /// # Errors
+    /// When the connection is closed, or has no such address, as in memory. The latter is the default.
+    fn peer(&self) -> io::Result<SocketAddr> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
 
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Connection for T {}
+impl Connection for TcpStream {
+    fn peer(&self) -> io::Result<SocketAddr> {
+        self.peer_addr()
+    }
+}
 
-/// Plain TCP. Proxy settings of the environment are ignored.
-pub(crate) struct Tcp;
+impl<C: Connection + ?Sized> Connection for Box<C> {
+    fn peer(&self) -> io::Result<SocketAddr> {
+        (**self).peer()
+    }
+}
+
+impl<C: Connection> Connection for TlsStream<C> {
+    fn peer(&self) -> io::Result<SocketAddr> {
+        self.get_ref().0.peer()
+    }
+}
+
+/// Plain TCP: connects to any address.
+#[derive(Clone, Copy, Debug)]
+pub struct Tcp;
 
 impl Dial for Tcp {
-    #[allow(clippy::disallowed_methods, reason = "upstreams are the operator's, and dialed only here")]
     fn dial(&self, address: SocketAddr) -> BoxFuture<'_, io::Result<Box<dyn Connection>>> {
-        Box::pin(async move {
-            let stream = TcpStream::connect(address).await?;
-            stream.set_nodelay(true)?;
-            Ok(Box::new(stream) as Box<dyn Connection>)
-        })
+        Box::pin(async move { Ok(Box::new(connect(address).await?) as Box<dyn Connection>) })
     }
+}
+
+/// Connects to exactly this address over TCP. Proxy settings of the environment are ignored.
+///
+/// # Errors
+/// When nothing listens there, or it cannot be reached.
+#[allow(clippy::disallowed_methods, reason = "connections are opened only here")]
+pub async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
 }
 
 /// Connects to the first of `addresses` that accepts a connection. Attempts are staggered: the next address is tried in
 /// parallel after a delay, or at once if an attempt fails (Happy Eyeballs, RFC 8305 §5).
-pub(crate) async fn dial_any(dialer: &dyn Dial, addresses: Vec<SocketAddr>) -> io::Result<Box<dyn Connection>> {
+///
+/// # Errors
+/// The last one, when none of the first [`MAX_ADDRESSES`] accepts a connection.
+pub async fn dial_any(dialer: &dyn Dial, addresses: Vec<SocketAddr>) -> io::Result<Box<dyn Connection>> {
     let mut pending = interleave(addresses).into_iter().take(MAX_ADDRESSES);
     let mut dials = FuturesUnordered::new();
     let mut last_error = io::Error::other("the name has no address");
@@ -72,4 +107,4 @@ fn interleave(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
 /// The "Connection Attempt Delay" of RFC 8305 §5.
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 /// The maximum number of addresses of a name that are tried.
-const MAX_ADDRESSES: usize = 16;
+pub const MAX_ADDRESSES: usize = 16;

@@ -1,10 +1,13 @@
 //! Scans the top-level members of an image reply chunk by chunk, and detects the end of its JSON.
 
+use engine::{EngineError, Usage};
 use memchr::memchr2;
 
-/// A scanner for a JSON object that does not buffer it. It does not validate the JSON.
+use super::images;
+
+/// A scanner for the JSON of an image reply with status 200 that does not buffer it. It does not validate the JSON.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct TopLevelScanner {
+pub struct ImageScanner {
     depth: u64,
     lexical: Lexical,
     /// The position within a top-level member.
@@ -39,9 +42,9 @@ enum Position {
     Value,
 }
 
-impl TopLevelScanner {
+impl ImageScanner {
     /// Scans the next chunk.
-    pub(crate) fn read(&mut self, mut bytes: &[u8]) {
+    pub fn read(&mut self, mut bytes: &[u8]) {
         while let Some((&first, rest)) = bytes.split_first() {
             let before = bytes;
             bytes = match self.lexical {
@@ -72,23 +75,38 @@ impl TopLevelScanner {
     }
 
     /// Returns true if the array of images has at least the start of one.
-    pub(crate) fn has_images(&self) -> bool {
+    #[must_use]
+    pub fn has_images(&self) -> bool {
         self.has_images
     }
 
     /// Returns true if the object has a member `error` that is not `null`.
-    pub(crate) fn has_error(&self) -> bool {
+    #[must_use]
+    pub fn has_error(&self) -> bool {
         self.has_error
     }
 
-    /// The JSON of the member `usage`; empty unless it is an object of bounded size.
-    pub(crate) fn usage(&self) -> &[u8] {
-        &self.usage
+    /// Returns the token usage once the outermost bracket was closed, if the reply has a valid one of bounded size.
+    #[must_use]
+    pub fn usage(&self) -> Option<Usage> {
+        if self.closed { images::usage(&self.usage) } else { None }
     }
 
-    /// Returns true once the outermost bracket was closed.
-    pub(crate) fn is_closed(&self) -> bool {
-        self.closed
+    /// Checks a reply that is too long to be buffered, as far as it was read; `is_at_end` if that is all of it.
+    ///
+    /// # Errors
+    /// When it is truncated, has no images, or has an error after them.
+    pub fn check(&self, is_at_end: bool) -> Result<(), EngineError> {
+        let is_truncated = is_at_end && !self.closed;
+        if is_truncated {
+            Err(EngineError::Truncated("reply ends before the end of its JSON".to_owned()))
+        } else if self.has_error {
+            Err(EngineError::Upstream("error after the images of a reply with status 200".to_owned()))
+        } else if self.closed && !self.has_images {
+            Err(EngineError::Upstream("long reply without images".to_owned()))
+        } else {
+            Ok(())
+        }
     }
 
     fn structure(&mut self, byte: u8) {
@@ -187,8 +205,8 @@ mod tests {
 
     use super::*;
 
-    fn read(object: &str, size: usize) -> TopLevelScanner {
-        let mut scanner = TopLevelScanner::default();
+    fn read(object: &str, size: usize) -> ImageScanner {
+        let mut scanner = ImageScanner::default();
         object.as_bytes().chunks(size).for_each(|chunk| scanner.read(chunk));
         scanner
     }
@@ -199,7 +217,7 @@ mod tests {
         let end = object.rfind('}').unwrap();
         for length in 0..=object.len() {
             for size in 1..=length.max(1) {
-                assert_eq!(read(&object[..length], size).is_closed(), length > end, "{length} bytes by {size}");
+                assert_eq!(read(&object[..length], size).closed, length > end, "{length} bytes by {size}");
             }
         }
     }
@@ -224,7 +242,7 @@ mod tests {
         ] {
             for size in 1..=object.len() {
                 let scanner = read(object, size);
-                let found = (scanner.has_images(), scanner.has_error(), scanner.is_closed());
+                let found = (scanner.has_images(), scanner.has_error(), scanner.closed);
                 assert_eq!(found, (has_images, has_error, true), "{object} by {size}");
             }
         }
@@ -242,7 +260,7 @@ mod tests {
             (&format!(r#"{{"usage":{{"a":"{too_long}"}}}}"#), ""),
         ] {
             for size in [1, 2, 3, 7, object.len()] {
-                assert_eq!(read(object, size).usage(), usage.as_bytes(), "{object} by {size}");
+                assert_eq!(read(object, size).usage, usage.as_bytes(), "{object} by {size}");
             }
         }
     }
@@ -252,11 +270,11 @@ mod tests {
         fn texts_of_any_kind_are_no_structure(text: String, key: String, at: prop::sample::Index) {
             let object = serde_json::json!({ key: [text] }).to_string();
             let (first, second) = object.as_bytes().split_at(at.index(object.len()));
-            let mut scanner = TopLevelScanner::default();
+            let mut scanner = ImageScanner::default();
             scanner.read(first);
-            prop_assert!(!scanner.is_closed());
+            prop_assert!(!scanner.closed);
             scanner.read(second);
-            prop_assert!(scanner.is_closed());
+            prop_assert!(scanner.closed);
         }
 
         #[test]

@@ -1,0 +1,9 @@
+#![doc = include_str!("../README.md")]
+
+mod dial;
+mod resolve;
+mod tls;
+
+pub use dial::{Connection, Dial, MAX_ADDRESSES, Tcp, connect, dial_any};
+pub use resolve::{BoxFuture, RESOLVE_TIMEOUT, Resolve, SystemResolver};
+pub use tls::{client_config, public_roots};

@@ -1,0 +1,104 @@
+//! DNS resolution.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+
+/// A boxed future.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A DNS resolver. It does not validate addresses: its callers do.
+pub trait Resolve: Send + Sync {
+    /// Returns all addresses of `host`, with `port`.
+    fn resolve<'a>(&'a self, host: &'a str, port: u16) -> BoxFuture<'a, io::Result<Vec<SocketAddr>>>;
+}
+
+/// The system's resolver, including its hosts file and search list.
+///
+/// A lookup blocks a thread, and cannot be canceled. A lookup beyond the limit of threads waits for one.
+#[derive(Debug)]
+pub struct SystemResolver {
+    limit: Limit,
+}
+
+/// The limit of threads.
+#[derive(Debug)]
+enum Limit {
+    Total(Arc<Semaphore>),
+    PerName(usize, Mutex<HashMap<String, Arc<Semaphore>>>),
+}
+
+impl SystemResolver {
+    /// Creates a resolver with at most `threads` blocked threads.
+    #[must_use]
+    pub fn new(threads: usize) -> Self {
+        Self { limit: Limit::Total(Arc::new(Semaphore::new(threads))) }
+    }
+
+    /// Creates a resolver with at most `threads` blocked threads per name, so that a lookup that hangs does not block
+    /// other names. It is for a fixed set of names: each is remembered.
+    #[must_use]
+    pub fn per_name(threads: usize) -> Self {
+        Self { limit: Limit::PerName(threads, Mutex::default()) }
+    }
+
+    fn threads(&self, host: &str) -> Arc<Semaphore> {
+        match &self.limit {
+            Limit::Total(threads) => Arc::clone(threads),
+            Limit::PerName(threads, names) => {
+                let mut names = names.lock().unwrap_or_else(PoisonError::into_inner);
+                Arc::clone(names.entry(host.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(*threads))))
+            }
+        }
+    }
+}
+
+impl Resolve for SystemResolver {
+    fn resolve<'a>(&'a self, host: &'a str, port: u16) -> BoxFuture<'a, io::Result<Vec<SocketAddr>>> {
+        Box::pin(async move {
+            let permit = self.threads(host).acquire_owned().await.map_err(io::Error::other)?;
+            let host = host.to_owned();
+            let look_up = move || {
+                // A lookup cannot be canceled: its thread is free when it returns, not when the caller gives up.
+                let _permit = permit;
+                addresses(&host, port)
+            };
+            spawn_blocking(look_up).await?
+        })
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "names are resolved only here")]
+fn addresses(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+    Ok((host, port).to_socket_addrs()?.collect())
+}
+
+/// The timeout of a DNS lookup. Callers apply it.
+pub const RESOLVE_TIMEOUT: Duration = Duration::from_secs(2);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Entries of the hosts file are returned, and validated like any other address.
+    #[tokio::test]
+    async fn f10_the_hosts_file_is_read() {
+        let own = SystemResolver::new(1).resolve("localhost", 443).await.unwrap();
+        assert!(!own.is_empty() && own.iter().all(|own| own.ip().is_loopback() && own.port() == 443), "{own:?}");
+    }
+
+    #[tokio::test]
+    async fn a_thread_comes_back() {
+        for resolver in [SystemResolver::new(2), SystemResolver::per_name(2)] {
+            for _ in 0..=2 {
+                assert!(resolver.resolve("localhost", 443).await.is_ok());
+            }
+        }
+    }
+}

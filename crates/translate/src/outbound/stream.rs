@@ -1,0 +1,65 @@
+//! Decodes the bytes of an upstream's event stream.
+
+use std::fmt::Display;
+
+use bytes::Bytes;
+use engine::{EngineError, TextEvent};
+use sse::{Decoder, Limits};
+
+use super::{Protocol, Reader};
+
+/// Decodes the bytes of an event stream into neutral events.
+#[derive(Debug)]
+pub struct StreamReader {
+    decoder: Decoder,
+    reader: Reader,
+}
+
+impl StreamReader {
+    /// Creates a reader for a stream of `protocol`.
+    #[must_use]
+    pub fn new(protocol: Protocol) -> Self {
+        let decoder = Decoder::with_limits(Limits { line: MAX_EVENT, event: MAX_EVENT });
+        Self { decoder, reader: Reader::new(protocol) }
+    }
+
+    /// Adds bytes from the upstream and appends the neutral events that they complete to `out`. Bytes after the end are
+    /// discarded.
+    ///
+    /// # Errors
+    /// When an event is malformed or reports a failure. `out` then holds the events before it.
+    pub fn feed(&mut self, bytes: Bytes, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
+        self.decoder.feed(bytes);
+        while !self.reader.is_finished()
+            && let Some(event) = self.decoder.poll()
+        {
+            let event = event.map_err(|error| malformed(&error))?;
+            if event.is_replaced() {
+                return Err(malformed(&"invalid UTF-8"));
+            }
+            self.reader.event(&event.data_bytes(), out)?;
+        }
+        Ok(())
+    }
+
+    /// Handles the end of the body. An event that was not completed is discarded.
+    ///
+    /// # Errors
+    /// [`EngineError::Truncated`] when the stream is not complete.
+    pub fn end(&mut self, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
+        self.reader.end(out)
+    }
+
+    /// Returns true if [`TextEvent::Finished`] was emitted.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.reader.is_finished()
+    }
+}
+
+fn malformed(why: &dyn Display) -> EngineError {
+    EngineError::Upstream(format!("malformed event: {why}"))
+}
+
+/// The maximum size of an event, in bytes.
+const MAX_EVENT: usize = 4 << 20;
