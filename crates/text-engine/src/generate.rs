@@ -8,22 +8,22 @@ use std::time::Duration;
 use engine::{EngineError, Stop, TextEvent, Usage};
 use tokio::sync::mpsc::Sender;
 
+use crate::loaded_model::LoadedModel;
 use crate::pool::Job;
 use crate::prepare::{Prepared, Shape};
 use crate::prompt::{Task, render};
 use crate::sample::Sampler;
 use crate::session::Session;
 use crate::stop::StopFilter;
-use crate::tools::{Function, Need};
+use crate::tools::{self, Function, Need};
 use crate::writer::{Ended, Halt, Writer, now};
-use crate::{Engine, tools};
 
 /// The sender of the events of a generation.
 pub(crate) type Events = Sender<Result<TextEvent, EngineError>>;
 
 /// A queued generation. Dropping the receiver of `events` cancels it.
 pub(crate) struct Generate {
-    pub(crate) engine: Arc<Engine>,
+    pub(crate) loaded: Arc<LoadedModel>,
     pub(crate) prepared: Prepared,
     pub(crate) events: Events,
     pub(crate) timeout: Option<Duration>,
@@ -65,8 +65,8 @@ impl<'g> Run<'g> {
     fn new(job: &'g Generate) -> Self {
         let prepared = &job.prepared;
         let writer = Writer {
-            tokenizer: &job.engine.tokenizer,
-            session: Session::new(&job.engine.model),
+            tokenizer: &job.loaded.tokenizer,
+            session: Session::new(&job.loaded.model),
             sampler: Sampler::new(prepared.sampling.clone(), prepared.tokens),
             written: 0,
             deadline: job.timeout.and_then(|timeout| now().checked_add(timeout)),
@@ -184,7 +184,7 @@ impl<'g> Run<'g> {
     /// Lets the model choose one of several functions. The inner error is the stop reason if there was no room for it.
     fn choose<'f>(&mut self, functions: &'f [Function]) -> Result<Result<&'f Function, Stop>, Halt> {
         let names: Vec<&str> = functions.iter().map(|function| function.name.as_str()).collect();
-        let constraint = self.job.engine.grammars.choice(&names)?;
+        let constraint = self.job.loaded.grammars.choice(&names)?;
         let prompt = self.prompt(Task::Choose(functions));
         let (mut name, cap) = (Vec::new(), self.left());
         let ended = self.writer.write(&prompt, Some(constraint), cap, |bytes| {

@@ -3,9 +3,9 @@
 use engine::{Effort, EngineError, Format, Reasoning, Sampling, TextRequest};
 use serde_json::Value;
 
-use crate::Engine;
 use crate::constrain::{Constraint, Grammars};
 use crate::conversation::Conversation;
+use crate::loaded_model::LoadedModel;
 use crate::prompt::{Fitted, Task, fit};
 use crate::tools::Calling;
 
@@ -36,17 +36,17 @@ pub(crate) enum Shape {
 ///
 /// # Errors
 /// If its images or files cannot be read, its schemas are not supported, or it does not fit the context.
-pub(crate) fn prepare(engine: &Engine, request: TextRequest) -> Result<Prepared, EngineError> {
+pub(crate) fn prepare(loaded: &LoadedModel, request: TextRequest) -> Result<Prepared, EngineError> {
     let conversation = Conversation::read(&request)?;
-    let calling = Calling::read(&request, &conversation, &engine.grammars)?;
-    let shape = shape(&request.format, &engine.grammars)?;
+    let calling = Calling::read(&request, &conversation, &loaded.grammars)?;
+    let shape = shape(&request.format, &loaded.grammars)?;
     let task = match (&calling, &shape) {
         (Some(calling), _) => Task::Choose(&calling.functions),
         (None, Shape::Json { schema, .. }) => Task::Json(schema.as_ref()),
         (None, Shape::Text) => Task::Answer,
     };
-    let context = engine.model.context();
-    let Fitted { conversation, tokens, dropped } = fit(&engine.tokenizer, conversation, task, context)?;
+    let context = loaded.model.context();
+    let Fitted { conversation, tokens, dropped } = fit(&loaded.tokenizer, conversation, task, context)?;
     let (plan, cap) = (plan(&request.reasoning), request.max_output_tokens.unwrap_or(DEFAULT_CAP));
     let (stop, sampling) = (request.stop, request.sampling);
     Ok(Prepared { conversation, tokens, dropped, calling, shape, stop, sampling, plan, cap })
