@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 use crate::clock;
 use crate::inbound;
 use crate::play::{Framing, Play, Step};
-use crate::server::Shared;
+use crate::shared::Shared;
 
 /// A connection that can be served.
 pub trait Socket: AsyncRead + AsyncWrite + Send + Unpin {

@@ -20,7 +20,6 @@ mod answer;
 mod ask;
 mod chat;
 mod error;
-pub(crate) mod form;
 mod images;
 mod messages;
 mod models;

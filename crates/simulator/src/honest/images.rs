@@ -5,8 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::ask::whole;
-use super::form::Form;
 use super::{Event, Failure, Reply, created, object, picture};
+use crate::form::Form;
 use crate::request::Request;
 
 pub(super) fn reply(request: &Request) -> Result<Reply, Failure> {
@@ -34,7 +34,7 @@ struct Job {
 impl Job {
     fn read(request: &Request) -> Result<Self, Failure> {
         let is_edit = request.route().ends_with("/edits");
-        let (body, references) = match Form::of(request) {
+        let (body, references) = match request.form() {
             Some(form) => (scalars(&form), form.files("image").count()),
             None => {
                 let body = object(request)?;
