@@ -17,12 +17,12 @@
 //! checked.
 
 mod answer;
-mod ask;
 mod chat;
 mod error;
 mod images;
 mod messages;
 mod models;
+mod parsed_request;
 mod picture;
 mod responses;
 mod schema;

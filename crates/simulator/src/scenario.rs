@@ -4,15 +4,15 @@
 //! plain one, and scenarios of one protocol send conforming replies in the other protocols.
 
 mod decoding;
-mod drawn;
 mod ending;
 mod events;
 mod http;
 mod protocol;
+mod random;
 
 use std::fmt;
 
-pub use drawn::{Fault, fault};
+pub use random::{Fault, fault};
 
 use crate::honest;
 use crate::play::Play;
@@ -218,7 +218,7 @@ scenarios! {
     "filtered" [S6] protocol::filtered: "Chat: filter results, and a first chunk with those of the prompt only";
     "think-tags" [] protocol::think_tags: "Chat: reasoning in the text, between tags";
     // Random faults.
-    "fault-N" (0) [] drawn::play: "one of the faults above at any position of the reply, both chosen by the seed N";
+    "fault-N" (0) [] random::play: "one of the faults above at any position of the reply, both chosen by the seed N";
 }
 
 const fn pair(numbers: &[u64]) -> [u64; 2] {

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::ask::whole;
+use super::parsed_request::whole;
 use super::{Event, Failure, Reply, created, object, picture};
 use crate::form::Form;
 use crate::request::Request;

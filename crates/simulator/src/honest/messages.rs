@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::answer::{Answer, Call, Content, Stop, Usage};
-use super::ask::{Choice, Format, ParsedRequest, Tool, text_of, texts, whole};
+use super::parsed_request::{Choice, Format, ParsedRequest, Tool, text_of, texts, whole};
 use super::{Event, Failure, Reply};
 use crate::request::Request;
 

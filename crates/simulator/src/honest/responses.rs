@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::answer::{Answer, Call, Content, Stop, Usage};
-use super::ask::{Choice, Format, ParsedRequest, Tool, text_of, whole};
+use super::parsed_request::{Choice, Format, ParsedRequest, Tool, text_of, whole};
 use super::{Event, Failure, Reply, created};
 use crate::request::Request;
 
