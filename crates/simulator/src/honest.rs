@@ -75,7 +75,7 @@ impl Reply {
     /// Returns the play that sends the reply.
     #[must_use]
     pub fn play(&self, request: &Request) -> Play {
-        let id = format!("req_{:016x}", request.number);
+        let id = format!("req_{}", nonce(request));
         let id_header = if request.protocol() == Some(Protocol::Messages) { "request-id" } else { "x-request-id" };
         match self {
             Self::Json(status, body) => {
@@ -146,6 +146,11 @@ fn object(request: &Request) -> Result<Value, Failure> {
         body @ Value::Object(_) => Ok(body),
         _ => Err(Failure::not_json()),
     }
+}
+
+/// The part of all ids in the reply to a request that distinguishes them from those of other replies.
+fn nonce(request: &Request) -> String {
+    format!("{:016x}", request.number)
 }
 
 /// The creation time of the reply to a request, in Unix seconds.

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::nonce;
 use crate::request::{Protocol, Request};
 
 /// An error reply.
@@ -60,7 +61,7 @@ impl Failure {
         match request.protocol() {
             Some(Protocol::Messages) => {
                 let mut body = self.messages_error();
-                body["request_id"] = format!("req_{:016x}", request.number).into();
+                body["request_id"] = format!("req_{}", nonce(request)).into();
                 body
             }
             _ => json!({"error": self.openai_error()}),

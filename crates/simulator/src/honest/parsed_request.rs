@@ -47,6 +47,13 @@ pub(super) enum Choice {
     Named(String),
 }
 
+impl Tool {
+    /// Reads a function whose schema is the member `schema`. Returns `None` if it has no name.
+    pub(super) fn read(function: &Value, schema: &str) -> Option<Self> {
+        Some(Self { name: function["name"].as_str()?.to_owned(), schema: function[schema].clone() })
+    }
+}
+
 /// The output format of a request.
 #[derive(Debug, Default)]
 pub(super) enum Format {
@@ -102,6 +109,11 @@ impl ParsedRequest {
 pub(super) fn whole(number: &Value) -> Option<u64> {
     let written = || number.as_f64().filter(|number| number.fract() == 0.0 && (0.0..MAX_WHOLE).contains(number));
     number.as_u64().or_else(|| written().map(|number| number as u64))
+}
+
+/// The elements of a list; none if the value is not a list.
+pub(super) fn elements(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
 }
 
 /// The text of a content field: a string, or a list of parts with text.
