@@ -130,7 +130,7 @@ impl Pipe {
 }
 
 impl Socket for Pipe {
-    fn hurry(&self) -> io::Result<()> {
+    fn disable_nagle(&self) -> io::Result<()> {
         Ok(())
     }
 

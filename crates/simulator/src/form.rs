@@ -3,13 +3,13 @@
 use bytes::Bytes;
 use memchr::memmem;
 
-/// The parts of a form.
+/// A parsed form. Its parts share the memory of one copy of the body.
 #[derive(Debug)]
 pub(crate) struct Form {
     pub(crate) parts: Vec<Part>,
 }
 
-/// One part of a form.
+/// A text field or a file.
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) name: String,

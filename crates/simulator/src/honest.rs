@@ -62,7 +62,7 @@ pub fn plain(request: &Request) -> Reply {
     reply(&request)
 }
 
-/// The reply of a server.
+/// A reply, before it is encoded in HTTP.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
     /// A status and a JSON body.
@@ -124,12 +124,12 @@ fn decide(request: &Request) -> Result<Reply, Failure> {
         return match (request.method.as_str(), id.strip_prefix('/')) {
             ("GET" | "HEAD", None) => Ok(models::list()),
             ("GET" | "HEAD", Some(id)) => models::one(id),
-            _ => Err(Failure::method()),
+            _ => Err(Failure::method_not_allowed()),
         };
     }
-    let Some(protocol) = request.protocol() else { return Err(Failure::path(&request.method, route)) };
+    let Some(protocol) = request.protocol() else { return Err(Failure::unknown_path(&request.method, route)) };
     if request.method != "POST" {
-        return Err(Failure::method());
+        return Err(Failure::method_not_allowed());
     }
     match protocol {
         Protocol::Images => images::reply(request),

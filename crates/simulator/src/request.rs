@@ -1,4 +1,4 @@
-//! A request as received.
+//! Received requests, and the protocols that their paths select.
 
 use std::time::Instant;
 

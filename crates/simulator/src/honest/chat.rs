@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::answer::{Answer, Call, Content, Stop, Usage};
-use super::parsed_request::{Choice, Format, ParsedRequest, Tool, elements, text_of, texts, whole};
+use super::parsed_request::{Choice, Format, ParsedRequest, Tool, elements, integer, text_of, texts};
 use super::responses::obfuscation;
 use super::{Event, Failure, Reply, created, nonce};
 use crate::request::Request;
@@ -11,7 +11,7 @@ use crate::request::Request;
 pub(super) fn reply(request: &Request, body: &Value) -> Result<Reply, Failure> {
     let parsed = parse(body)?;
     let answer = Answer::new(&parsed);
-    let choices = whole(&body["n"]).unwrap_or(1).clamp(1, MAX_CHOICES);
+    let choices = integer(&body["n"]).unwrap_or(1).clamp(1, MAX_CHOICES);
     let writer = Writer::new(request, body, choices);
     Ok(match body["stream"] {
         Value::Bool(true) => Reply::Events(writer.stream(&answer)),
@@ -33,7 +33,7 @@ fn parse(body: &Value) -> Result<ParsedRequest, Failure> {
         parallel: body["parallel_tool_calls"].as_bool(),
         reasons: body["reasoning_effort"].as_str().is_some_and(|effort| effort != "none"),
         format: format(&body["response_format"]),
-        cap: whole(&body["max_completion_tokens"]).or(whole(&body["max_tokens"])),
+        cap: integer(&body["max_completion_tokens"]).or(integer(&body["max_tokens"])),
         stops: texts(&body["stop"]),
         ..ParsedRequest::default()
     };

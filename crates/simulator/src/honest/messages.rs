@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::answer::{Answer, Call, Content, Stop, Usage};
-use super::parsed_request::{Choice, Format, ParsedRequest, Tool, elements, text_of, texts, whole};
+use super::parsed_request::{Choice, Format, ParsedRequest, Tool, elements, integer, text_of, texts};
 use super::{Event, Failure, Reply, nonce};
 use crate::request::Request;
 
@@ -38,7 +38,7 @@ fn parse(body: &Value) -> Result<ParsedRequest, Failure> {
         parallel: body["tool_choice"]["disable_parallel_tool_use"].as_bool().map(|is_disabled| !is_disabled),
         reasons: matches!(body["thinking"]["type"].as_str(), Some("enabled" | "adaptive")),
         format: format(&body["output_config"]["format"]),
-        cap: whole(&body["max_tokens"]),
+        cap: integer(&body["max_tokens"]),
         stops: texts(&body["stop_sequences"]),
         ..ParsedRequest::default()
     };

@@ -1,4 +1,4 @@
-//! A parsed request, independent of its protocol.
+//! The common form to which requests of all text protocols are parsed.
 
 use serde_json::Value;
 
@@ -106,9 +106,9 @@ impl ParsedRequest {
 }
 
 /// Reads an integer, which may be written with a zero fraction, as in `3.0`, or with an exponent.
-pub(super) fn whole(number: &Value) -> Option<u64> {
-    let written = || number.as_f64().filter(|number| number.fract() == 0.0 && (0.0..MAX_WHOLE).contains(number));
-    number.as_u64().or_else(|| written().map(|number| number as u64))
+pub(super) fn integer(number: &Value) -> Option<u64> {
+    let is_integer = |number: &f64| number.fract() == 0.0 && (0.0..MAX_EXACT).contains(number);
+    number.as_u64().or_else(|| number.as_f64().filter(is_integer).map(|number| number as u64))
 }
 
 /// The elements of a list; none if the value is not a list.
@@ -135,4 +135,4 @@ pub(super) fn texts(value: &Value) -> Vec<String> {
 }
 
 /// The bound below which every integer is exact in a double: 2^53.
-const MAX_WHOLE: f64 = 9_007_199_254_740_992.0;
+const MAX_EXACT: f64 = 9_007_199_254_740_992.0;

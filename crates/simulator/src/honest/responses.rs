@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::answer::{Answer, Call, Content, Stop, Usage};
-use super::parsed_request::{Choice, Format, ParsedRequest, Tool, elements, text_of, whole};
+use super::parsed_request::{Choice, Format, ParsedRequest, Tool, elements, integer, text_of};
 use super::{Event, Failure, Reply, created, nonce};
 use crate::request::Request;
 
@@ -27,7 +27,7 @@ fn parse(body: &Value) -> Result<ParsedRequest, Failure> {
         parallel: body["parallel_tool_calls"].as_bool(),
         reasons: body["reasoning"]["effort"].as_str().is_some_and(|effort| effort != "none"),
         format: format(&body["text"]["format"]),
-        cap: whole(&body["max_output_tokens"]),
+        cap: integer(&body["max_output_tokens"]),
         ..ParsedRequest::default()
     };
     parsed.count_text(&text_of(&body["instructions"]));
