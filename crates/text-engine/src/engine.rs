@@ -12,8 +12,8 @@ use crate::generate::{Generate, closed};
 use crate::loaded_model::LoadedModel;
 use crate::options::Options;
 use crate::pool::{Job, Pool};
-use crate::prepare::{Prepared, prepare};
-use crate::stream::Events;
+use crate::prepare::{PreparedRequest, prepare};
+use crate::stream::EventStream;
 use crate::weights::{self, LoadError};
 
 /// The embedded text engine.
@@ -42,15 +42,15 @@ impl EmbeddedTextEngine {
         };
         Ok(Self {
             loaded: Arc::new(loaded),
-            readers: pool("local-read", 2)?,
-            writers: pool("local", options.generations)?,
+            readers: pool("text-read", 2)?,
+            writers: pool("text-write", options.generations)?,
             timeout: options.timeout,
             closed: Arc::default(),
         })
     }
 
     /// Prepares a request on a reader thread, because compiling its schemas can take long.
-    async fn prepare(&self, request: TextRequest) -> Result<Prepared, EngineError> {
+    async fn prepare(&self, request: TextRequest) -> Result<PreparedRequest, EngineError> {
         let (reply, outcome) = oneshot::channel();
         self.readers.submit(Box::new(Prepare { loaded: Arc::clone(&self.loaded), request, reply }))?;
         outcome.await.unwrap_or_else(|_| Err(EngineError::Internal("request preparation panicked".to_owned())))
@@ -71,7 +71,7 @@ impl TextEngine for EmbeddedTextEngine {
                 closed: Arc::clone(&self.closed),
             };
             self.writers.submit(Box::new(job))?;
-            Ok(Generation { dropped, events: Box::pin(Events::new(receiver)) })
+            Ok(Generation { dropped, events: Box::pin(EventStream::new(receiver)) })
         })
     }
 
@@ -90,7 +90,7 @@ impl Drop for EmbeddedTextEngine {
 struct Prepare {
     loaded: Arc<LoadedModel>,
     request: TextRequest,
-    reply: oneshot::Sender<Result<Prepared, EngineError>>,
+    reply: oneshot::Sender<Result<PreparedRequest, EngineError>>,
 }
 
 impl Job for Prepare {
@@ -104,7 +104,7 @@ impl Job for Prepare {
     }
 
     fn refuse(self: Box<Self>) {
-        // As above.
+        // Fails if the caller has gone away, which is fine.
         let _ = self.reply.send(Err(closed()));
     }
 }

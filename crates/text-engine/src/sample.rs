@@ -50,7 +50,7 @@ impl Sampler {
                 odds.push((token, if score.is_finite() { *score } else { f32::MIN }));
             }
         }
-        self.penalise(&mut odds, purpose);
+        self.penalize(&mut odds, purpose);
         let temperature = self.temperature(purpose);
         let token = match temperature > 0.0 {
             true => self.draw_by_chance(odds, temperature)?,
@@ -88,7 +88,7 @@ impl Sampler {
         self.sampling.top_p.unwrap_or(default) as f32
     }
 
-    fn penalise(&self, odds: &mut [(TokenId, f32)], purpose: Purpose) {
+    fn penalize(&self, odds: &mut [(TokenId, f32)], purpose: Purpose) {
         let presence = self.sampling.presence_penalty.unwrap_or(0.0) as f32;
         let frequency = self.sampling.frequency_penalty.unwrap_or(0.0) as f32;
         for (token, score) in odds.iter_mut() {
@@ -131,11 +131,11 @@ fn likeliest(odds: &[(TokenId, f32)]) -> Option<(TokenId, f32)> {
 fn nucleus(shares: &[(TokenId, f32)], top_p: f32) -> usize {
     let whole: f32 = shares.iter().map(|(_, share)| share).sum();
     let mut left = top_p * whole;
-    let short_of_it = |(_, share): &&(TokenId, f32)| {
+    let is_below = |(_, share): &&(TokenId, f32)| {
         left -= share;
         left > 0.0
     };
-    shares.iter().take_while(short_of_it).count() + 1
+    shares.iter().take_while(is_below).count() + 1
 }
 
 const DEFAULT_TEMPERATURE: f64 = 0.2;
