@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_end_gets_one() {
+    fn unbounded_schemas_are_bounded() {
         let schema = json!({
             "type": "object",
             "properties": {
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_bounded_or_combined_stays() {
+    fn bounded_and_combined_schemas_are_not_changed() {
         for schema in [
             json!({ "type": "string", "enum": ["a"] }),
             json!({ "type": "string", "format": "date" }),

@@ -190,13 +190,13 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_question_is_nothing_else() {
+    fn a_single_question_has_no_context() {
         let found = read(vec![user("Hi"), user("there")]).unwrap();
         assert_eq!((found.question.as_str(), found.is_single_question()), ("Hi\nthere", true));
     }
 
     #[test]
-    fn what_came_before_the_last_question_is_history() {
+    fn turns_before_the_last_question_are_history() {
         let turns =
             vec![Turn::System("Be brief.".to_owned()), user("I am Ada."), assistant("Hello."), user("Who am I?")];
         let found = read(turns).unwrap();
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_is_told_with_its_call() {
+    fn a_result_is_a_fact_with_its_call() {
         let call = ToolCall { id: "1".to_owned(), name: "add".to_owned(), arguments: "{\"a\": 1}".to_owned() };
         let content = vec![UserPart::Text("2".to_owned())];
         let result = ToolResult { call_id: "1".to_owned(), content, is_error: false };

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_allowed_is_drawn() {
+    fn only_allowed_tokens_are_drawn() {
         let mut sampler = sampler(Sampling { temperature: Some(2.0), ..Sampling::default() });
         assert_eq!(sampler.draw(&[9.0, 1.0], Purpose::Grammar, |token| token == 1), Some(1));
         assert_eq!(sampler.draw(&[9.0, 1.0], Purpose::Grammar, |_| false), None);
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_penalty_makes_way_for_others() {
+    fn a_penalty_lets_another_token_win() {
         let sampling = Sampling { temperature: Some(0.0), presence_penalty: Some(2.0), ..Sampling::default() };
         assert_eq!(drawn(sampling, &[1.0, 2.5, 0.0])[..2], [1, 0]);
     }

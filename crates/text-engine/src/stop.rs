@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_character_waits_for_its_other_half() {
+    fn an_incomplete_character_is_held_back() {
         let mut filter = StopFilter::new(&[]);
         assert_eq!(filter.push(&"é".as_bytes()[..1]).text, "");
         assert_eq!(filter.push(&"é".as_bytes()[1..]).text, "é");
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_become_a_stop_text_waits() {
+    fn a_possible_start_of_a_stop_text_is_held_back() {
         let mut filter = StopFilter::new(&["END".to_owned()]);
         assert_eq!(filter.push(b"the E").text, "the ");
         assert_eq!(filter.push(b"N").text, "");
