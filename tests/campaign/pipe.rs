@@ -133,7 +133,7 @@ impl Pipe {
 impl Connection for Pipe {}
 
 impl Socket for Pipe {
-    fn hurry(&self) -> io::Result<()> {
+    fn disable_nagle(&self) -> io::Result<()> {
         Ok(())
     }
 

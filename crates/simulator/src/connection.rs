@@ -11,15 +11,15 @@ use tokio::sync::Semaphore;
 use crate::clock;
 use crate::inbound;
 use crate::play::{Framing, Play, Step};
-use crate::server::Shared;
+use crate::shared::Shared;
 
 /// A connection that can be served.
 pub trait Socket: AsyncRead + AsyncWrite + Send + Unpin {
-    /// Disables the coalescing of writes (`TCP_NODELAY`).
+    /// Disables Nagle's algorithm (`TCP_NODELAY`), so that each write is sent immediately.
     ///
     /// # Errors
     /// If the connection has ended.
-    fn hurry(&self) -> io::Result<()>;
+    fn disable_nagle(&self) -> io::Result<()>;
 
     /// Makes closing the socket send a RST.
     ///
@@ -29,7 +29,7 @@ pub trait Socket: AsyncRead + AsyncWrite + Send + Unpin {
 }
 
 impl Socket for TcpStream {
-    fn hurry(&self) -> io::Result<()> {
+    fn disable_nagle(&self) -> io::Result<()> {
         self.set_nodelay(true)
     }
 
@@ -57,8 +57,7 @@ enum End {
 
 /// Replies to requests until the connection ends.
 async fn serve_requests<S: Socket>(socket: &mut S, connection: usize, shared: &Shared) -> End {
-    // Each step of a play is sent immediately.
-    if socket.hurry().is_err() {
+    if socket.disable_nagle().is_err() {
         return End::Gone;
     }
     let mut input = BytesMut::new();

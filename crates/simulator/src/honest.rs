@@ -17,13 +17,12 @@
 //! checked.
 
 mod answer;
-mod ask;
 mod chat;
 mod error;
-pub(crate) mod form;
 mod images;
 mod messages;
 mod models;
+mod parsed_request;
 mod picture;
 mod responses;
 mod schema;
@@ -63,7 +62,7 @@ pub fn plain(request: &Request) -> Reply {
     reply(&request)
 }
 
-/// The reply of a server.
+/// A reply, before it is encoded in HTTP.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
     /// A status and a JSON body.
@@ -76,7 +75,7 @@ impl Reply {
     /// Returns the play that sends the reply.
     #[must_use]
     pub fn play(&self, request: &Request) -> Play {
-        let id = format!("req_{:016x}", request.number);
+        let id = format!("req_{}", nonce(request));
         let id_header = if request.protocol() == Some(Protocol::Messages) { "request-id" } else { "x-request-id" };
         match self {
             Self::Json(status, body) => {
@@ -125,12 +124,12 @@ fn decide(request: &Request) -> Result<Reply, Failure> {
         return match (request.method.as_str(), id.strip_prefix('/')) {
             ("GET" | "HEAD", None) => Ok(models::list()),
             ("GET" | "HEAD", Some(id)) => models::one(id),
-            _ => Err(Failure::method()),
+            _ => Err(Failure::method_not_allowed()),
         };
     }
-    let Some(protocol) = request.protocol() else { return Err(Failure::path(&request.method, route)) };
+    let Some(protocol) = request.protocol() else { return Err(Failure::unknown_path(&request.method, route)) };
     if request.method != "POST" {
-        return Err(Failure::method());
+        return Err(Failure::method_not_allowed());
     }
     match protocol {
         Protocol::Images => images::reply(request),
@@ -147,6 +146,11 @@ fn object(request: &Request) -> Result<Value, Failure> {
         body @ Value::Object(_) => Ok(body),
         _ => Err(Failure::not_json()),
     }
+}
+
+/// The part of all ids in the reply to a request that distinguishes them from those of other replies.
+fn nonce(request: &Request) -> String {
+    format!("{:016x}", request.number)
 }
 
 /// The creation time of the reply to a request, in Unix seconds.

@@ -1,4 +1,4 @@
-//! Reading requests from a socket.
+//! Reads requests from a socket.
 
 use std::io;
 

@@ -2,6 +2,7 @@
 
 mod clock;
 mod connection;
+mod form;
 pub mod honest;
 mod inbound;
 mod log;
@@ -9,6 +10,7 @@ mod play;
 mod request;
 pub mod scenario;
 mod server;
+mod shared;
 
 pub use connection::Socket;
 pub use play::{Cut, Framing, Play, Step};

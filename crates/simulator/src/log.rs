@@ -8,7 +8,7 @@ use crate::clock;
 use crate::inbound::Message;
 use crate::request::Request;
 
-/// The log of requests and connections.
+/// The requests and connections so far. Connections add to it from any thread.
 #[derive(Default)]
 pub(crate) struct Log {
     state: Mutex<State>,

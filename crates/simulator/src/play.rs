@@ -63,7 +63,7 @@ pub enum Cut {
 }
 
 impl Play {
-    /// An empty play.
+    /// A play without steps: the connection continues without a reply.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -101,20 +101,20 @@ impl Play {
         Self::events([stream.into()])
     }
 
-    /// Adds a step.
+    /// Adds a step after the others.
     #[must_use]
     pub fn step(mut self, step: Step) -> Self {
         self.steps.push(step);
         self
     }
 
-    /// Adds raw bytes.
+    /// Adds bytes that are written without any framing.
     #[must_use]
     pub fn bytes(self, bytes: impl Into<Bytes>) -> Self {
         self.step(Step::Bytes(bytes.into()))
     }
 
-    /// Adds a head.
+    /// Adds a status line with the usual reason phrase, and headers. The header of the framing follows them.
     #[must_use]
     pub fn head(self, status: u16, headers: &[(&str, &str)], framing: Framing) -> Self {
         let mut head = format!("HTTP/1.1 {status} {}\r\n", reason(status));
@@ -124,13 +124,13 @@ impl Play {
         self.step(Step::Head(head.into(), framing))
     }
 
-    /// Adds a chunk of the body.
+    /// Adds a chunk of the body, framed as the head declares.
     #[must_use]
     pub fn body(self, bytes: impl Into<Bytes>) -> Self {
         self.step(Step::Body(bytes.into()))
     }
 
-    /// Adds a pause.
+    /// Adds a pause, measured by the clock of the runtime.
     #[must_use]
     pub fn pause(self, duration: Duration) -> Self {
         self.step(Step::Pause(duration))
@@ -142,19 +142,19 @@ impl Play {
         self.step(Step::Gate)
     }
 
-    /// Adds a wait for the peer to close.
+    /// Adds a wait for the peer to close. Steps after it are never played.
     #[must_use]
     pub fn hold(self) -> Self {
         self.step(Step::Hold)
     }
 
-    /// Adds a FIN.
+    /// Adds a FIN, which ends the connection after all bytes before it have arrived.
     #[must_use]
     pub fn close(self) -> Self {
         self.step(Step::Close)
     }
 
-    /// Adds a RST.
+    /// Adds a RST, which ends the connection and may discard bytes before it.
     #[must_use]
     pub fn reset(self) -> Self {
         self.step(Step::Reset)

@@ -1,4 +1,4 @@
-//! A request as received.
+//! Received requests, and the protocols that their paths select.
 
 use std::time::Instant;
 
@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::honest::form::Form;
+use crate::form::Form;
 
 /// A request as received.
 #[derive(Clone, Debug)]
@@ -68,13 +68,18 @@ impl Request {
         }
     }
 
+    /// The multipart form in the body. `None` if the body is not a form.
+    pub(crate) fn form(&self) -> Option<Form> {
+        Form::parse(self.header("content-type")?, &self.body)
+    }
+
     /// The path without its query.
     pub(crate) fn route(&self) -> &str {
         self.path.split('?').next().unwrap_or_default()
     }
 
     fn summary(&self) -> Summary {
-        match Form::of(self) {
+        match self.form() {
             Some(form) => {
                 Summary { model: form.text("model"), stream: form.text("stream").map(|stream| stream == "true") }
             }

@@ -4,15 +4,15 @@
 //! plain one, and scenarios of one protocol send conforming replies in the other protocols.
 
 mod decoding;
-mod drawn;
 mod ending;
 mod events;
 mod http;
 mod protocol;
+mod random;
 
 use std::fmt;
 
-pub use drawn::{Fault, fault};
+pub use random::{Fault, fault};
 
 use crate::honest;
 use crate::play::Play;
@@ -202,7 +202,7 @@ scenarios! {
     "wrong-type" [S5] events::wrong_type: "a delta that is a number";
     "missing-delta" [S5] events::missing_delta: "a delta event without its delta";
     "unknown-event" [S6] events::unknown: "an event of an unknown type";
-    "event-name-lies" [S13] events::name_lies: "event: lines that do not match the data";
+    "event-name-lies" [S13] events::wrong_name: "event: lines that do not match the data";
     "huge-index-N" (2_147_483_648) [S15] events::huge_index: "a delta of index N";
     "usage-missing" [S8] events::usage_missing: "a terminal event without usage";
     "usage-twice" [S8] events::usage_twice: "Chat: the usage twice";
@@ -218,7 +218,12 @@ scenarios! {
     "filtered" [S6] protocol::filtered: "Chat: filter results, and a first chunk with those of the prompt only";
     "think-tags" [] protocol::think_tags: "Chat: reasoning in the text, between tags";
     // Random faults.
-    "fault-N" (0) [] drawn::play: "one of the faults above at any position of the reply, both chosen by the seed N";
+    "fault-N" (0) [] random::play: "one of the faults above at any position of the reply, both chosen by the seed N";
+}
+
+/// Converts a number of a scenario to a size or an index.
+fn size(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 const fn pair(numbers: &[u64]) -> [u64; 2] {

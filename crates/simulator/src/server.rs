@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 
 use crate::connection::{self, Socket};
 use crate::honest;
-use crate::log::Log;
 use crate::play::Play;
 use crate::request::Request;
+use crate::shared::Shared;
 
 /// A model server on 127.0.0.1, on a port chosen by the system. Dropping it stops it and closes its connections.
 ///
@@ -31,14 +31,6 @@ pub struct Simulator {
 /// runtime that it is awaited on, which tests can pause.
 pub struct Detached {
     shared: Shared,
-}
-
-/// The state shared by all connections.
-pub(crate) struct Shared {
-    pub(crate) behave: Box<dyn Fn(&Request) -> Play + Send + Sync>,
-    pub(crate) log: Log,
-    /// One permit for each gate that may be passed.
-    pub(crate) gates: Semaphore,
 }
 
 impl Simulator {
@@ -67,8 +59,7 @@ impl Simulator {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let listener = listener(address, &runtime)?;
         let address = listener.local_addr()?;
-        let gates = Semaphore::new(0);
-        let shared = Arc::new(Shared { behave: Box::new(behave), log: Log::default(), gates });
+        let shared = Arc::new(Shared::new(behave));
         let (stop, stopped) = oneshot::channel();
         let accepting = accept(listener, Arc::clone(&shared));
         let thread = thread::Builder::new().name("simulator".into()).spawn(move || {
@@ -149,7 +140,7 @@ impl Simulator {
 impl Detached {
     /// Creates a server that replies to every request with the result of `behave`.
     pub fn new(behave: impl Fn(&Request) -> Play + Send + Sync + 'static) -> Self {
-        Self { shared: Shared { behave: Box::new(behave), log: Log::default(), gates: Semaphore::new(0) } }
+        Self { shared: Shared::new(behave) }
     }
 
     /// Serves a connection until it ends.

@@ -44,10 +44,10 @@ impl Grammars {
     /// # Errors
     /// If there is no grammar for it. The message begins with `what`, the name of the schema.
     pub(crate) fn json(&self, schema: &Value, strict: bool, what: &str) -> Result<Constraint, EngineError> {
-        let values = values(schema);
+        let values = count_values(schema);
         if values > MAX_VALUES {
             let line = format!("it has {values} values, and at most {MAX_VALUES} are accepted");
-            return Err(cannot_be_followed(what, &line));
+            return Err(unsupported(what, &line));
         }
         let schema = match schema {
             Value::Object(members) => members.clone(),
@@ -59,14 +59,14 @@ impl Grammars {
             if constraint.can_begin() {
                 Ok(constraint)
             } else {
-                Err(cannot_be_followed(what, "nothing fits it, or it is too large"))
+                Err(unsupported(what, "nothing fits it, or it is too large"))
             }
         };
         // The caller's own schema decides if it is supported. Then it is narrowed as far as something still matches.
         let wide = compile(schema.clone())?;
         let narrow = [Members::Known, Members::Any].into_iter().find_map(|members| {
             let mut schema = schema.clone();
-            bound_members(&mut schema, Place::Whole, members);
+            bound_members(&mut schema, Role::Alone, members);
             compile(schema).ok()
         });
         Ok(narrow.unwrap_or(wide))
@@ -83,8 +83,8 @@ impl Grammars {
         let parser = self.factory.create_parser(grammar).map_err(|why| {
             let why = why.to_string();
             match why.lines().next().unwrap_or_default() {
-                line if line.starts_with("panic") => cannot_be_followed(what, "it is not understood"),
-                line => cannot_be_followed(what, line.trim_end_matches('.')),
+                line if line.starts_with("panic") => unsupported(what, "it is not understood"),
+                line => unsupported(what, line.trim_end_matches('.')),
             }
         })?;
         Ok(Constraint { matcher: Matcher::new(Ok(parser)) })
@@ -120,15 +120,15 @@ impl Constraint {
     }
 }
 
-fn cannot_be_followed(what: &str, why: &str) -> EngineError {
+fn unsupported(what: &str, why: &str) -> EngineError {
     EngineError::Unsupported { param: None, reason: format!("{what} cannot be followed: {why}.") }
 }
 
 /// Counts the values of a schema, including itself.
-pub(crate) fn values(schema: &Value) -> usize {
+pub(crate) fn count_values(schema: &Value) -> usize {
     1 + match schema {
-        Value::Object(members) => members.values().map(values).sum(),
-        Value::Array(entries) => entries.iter().map(values).sum(),
+        Value::Object(members) => members.values().map(count_values).sum(),
+        Value::Array(entries) => entries.iter().map(count_values).sum(),
         _ => 0,
     }
 }
@@ -144,11 +144,11 @@ fn options(lenient: bool) -> Value {
 
 /// The role of a subschema.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Role {
     /// It describes its value alone.
-    Whole,
+    Alone,
     /// It describes its value together with other subschemas.
-    Part,
+    Combined,
 }
 
 /// The members allowed in an object whose schema has `properties` but not `additionalProperties`.
@@ -162,41 +162,41 @@ enum Members {
 /// Bounds what a schema leaves unbounded: the length of texts and lists, and additional members.
 ///
 /// A value that matches the bounded schema also matches the original one.
-fn bound(schema: &mut Value, place: Place, allowed: Members) {
+fn bound(schema: &mut Value, role: Role, allowed: Members) {
     if let Value::Object(members) = schema {
-        bound_members(members, place, allowed);
+        bound_members(members, role, allowed);
     }
 }
 
-fn bound_members(members: &mut Map<String, Value>, place: Place, allowed: Members) {
+fn bound_members(members: &mut Map<String, Value>, role: Role, allowed: Members) {
     let free = !["enum", "const", "$ref"].iter().any(|key| members.contains_key(*key));
-    if free && is(members, "string") && !["pattern", "format"].iter().any(|key| members.contains_key(*key)) {
+    if free && has_type(members, "string") && !["pattern", "format"].iter().any(|key| members.contains_key(*key)) {
         cap(members, "maxLength", "minLength", MAX_LENGTH);
     }
-    if free && is(members, "array") {
+    if free && has_type(members, "array") {
         cap(members, "maxItems", "minItems", MAX_ITEMS);
     }
     let combined = ["allOf", "anyOf", "oneOf", "$ref", "patternProperties"];
-    let whole =
-        place == Place::Whole && allowed == Members::Known && !combined.iter().any(|key| members.contains_key(*key));
-    if whole && members.get("properties").and_then(Value::as_object).is_some_and(|known| !known.is_empty()) {
+    let may_be_closed =
+        role == Role::Alone && allowed == Members::Known && !combined.iter().any(|key| members.contains_key(*key));
+    if may_be_closed && members.get("properties").and_then(Value::as_object).is_some_and(|known| !known.is_empty()) {
         members.entry("additionalProperties").or_insert(Value::Bool(false));
     }
     for key in ["properties", "patternProperties", "$defs", "definitions"] {
         let inner = members.get_mut(key).and_then(Value::as_object_mut);
-        inner.into_iter().flat_map(Map::values_mut).for_each(|schema| bound(schema, Place::Whole, allowed));
+        inner.into_iter().flat_map(Map::values_mut).for_each(|schema| bound(schema, Role::Alone, allowed));
     }
     for key in ["items", "additionalProperties"] {
-        members.get_mut(key).into_iter().for_each(|schema| bound(schema, Place::Whole, allowed));
+        members.get_mut(key).into_iter().for_each(|schema| bound(schema, Role::Alone, allowed));
     }
-    for (key, place) in [("prefixItems", Place::Whole), ("allOf", Place::Part), ("anyOf", place), ("oneOf", place)] {
+    for (key, role) in [("prefixItems", Role::Alone), ("allOf", Role::Combined), ("anyOf", role), ("oneOf", role)] {
         let inner = members.get_mut(key).and_then(Value::as_array_mut);
-        inner.into_iter().flatten().for_each(|schema| bound(schema, place, allowed));
+        inner.into_iter().flatten().for_each(|schema| bound(schema, role, allowed));
     }
 }
 
 /// Returns true if `type` of the schema includes this type.
-fn is(members: &Map<String, Value>, kind: &str) -> bool {
+fn has_type(members: &Map<String, Value>, kind: &str) -> bool {
     match members.get("type") {
         Some(Value::String(found)) => found == kind,
         Some(Value::Array(found)) => found.iter().any(|found| found == kind),
@@ -235,12 +235,12 @@ mod tests {
     use super::*;
 
     fn bounded(mut schema: Value) -> Value {
-        bound(&mut schema, Place::Whole, Members::Known);
+        bound(&mut schema, Role::Alone, Members::Known);
         schema
     }
 
     #[test]
-    fn what_has_no_end_gets_one() {
+    fn unbounded_schemas_are_bounded() {
         let schema = json!({
             "type": "object",
             "properties": {
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_bounded_or_combined_stays() {
+    fn bounded_and_combined_schemas_are_not_changed() {
         for schema in [
             json!({ "type": "string", "enum": ["a"] }),
             json!({ "type": "string", "format": "date" }),

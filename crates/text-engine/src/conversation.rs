@@ -41,7 +41,7 @@ impl Conversation {
             _ => &request.turns,
         };
         for turn in turns {
-            found.take(turn, &mut calls)?;
+            found.add_turn(turn, &mut calls)?;
         }
         if found.question.is_empty() && found.facts.is_empty() && found.history.is_empty() {
             found.question = std::mem::take(&mut found.instructions);
@@ -54,27 +54,27 @@ impl Conversation {
         self.instructions.is_empty() && self.history.is_empty() && self.facts.is_empty()
     }
 
-    fn take<'r>(&mut self, turn: &'r Turn, calls: &mut HashMap<&'r str, &'r ToolCall>) -> Result<(), EngineError> {
+    fn add_turn<'r>(&mut self, turn: &'r Turn, calls: &mut HashMap<&'r str, &'r ToolCall>) -> Result<(), EngineError> {
         match turn {
-            Turn::System(text) => add(&mut self.instructions, text),
-            Turn::User(parts) => self.user(parts)?,
-            Turn::Assistant(parts) => self.assistant(parts, calls),
-            Turn::Tool(result) => self.result(result, calls.get(result.call_id.as_str()).copied())?,
+            Turn::System(text) => append(&mut self.instructions, text),
+            Turn::User(parts) => self.add_user_turn(parts)?,
+            Turn::Assistant(parts) => self.add_assistant_turn(parts, calls),
+            Turn::Tool(result) => self.add_result(result, calls.get(result.call_id.as_str()).copied())?,
         }
         Ok(())
     }
 
     /// Adds a user turn. Consecutive user turns form one question; a user turn after an answer starts a new one.
-    fn user(&mut self, parts: &[UserPart]) -> Result<(), EngineError> {
+    fn add_user_turn(&mut self, parts: &[UserPart]) -> Result<(), EngineError> {
         if self.has_result {
-            self.close();
+            self.archive_question();
         }
         let text = text_of_parts(parts, &mut self.facts)?;
-        add(&mut self.question, &text);
+        append(&mut self.question, &text);
         Ok(())
     }
 
-    fn assistant<'r>(&mut self, parts: &'r [AssistantPart], calls: &mut HashMap<&'r str, &'r ToolCall>) {
+    fn add_assistant_turn<'r>(&mut self, parts: &'r [AssistantPart], calls: &mut HashMap<&'r str, &'r ToolCall>) {
         for part in parts {
             if let AssistantPart::Call(call) = part {
                 calls.insert(&call.id, call);
@@ -87,13 +87,13 @@ impl Conversation {
             // Text beside a call does not answer the question yet.
             (false, true) => self.facts.push(format!("Assistant: {text}")),
             (false, false) => {
-                self.close();
+                self.archive_question();
                 self.history.push(format!("Assistant: {text}"));
             }
         }
     }
 
-    fn result(&mut self, result: &ToolResult, call: Option<&ToolCall>) -> Result<(), EngineError> {
+    fn add_result(&mut self, result: &ToolResult, call: Option<&ToolCall>) -> Result<(), EngineError> {
         let text = text_of_parts(&result.content, &mut self.facts)?;
         let of = call.map_or("a function".to_owned(), |call| format!("{}({})", call.name, call.arguments.trim()));
         let verb = if result.is_error { "failed with" } else { "is" };
@@ -103,7 +103,7 @@ impl Conversation {
     }
 
     /// Moves the last question and its facts to the history.
-    fn close(&mut self) {
+    fn archive_question(&mut self) {
         if !self.question.is_empty() {
             self.history.push(format!("User: {}", std::mem::take(&mut self.question)));
         }
@@ -117,7 +117,7 @@ fn text_of_parts(parts: &[UserPart], facts: &mut Vec<String>) -> Result<String, 
     let mut found = String::new();
     for part in parts {
         match part {
-            UserPart::Text(text) => add(&mut found, text),
+            UserPart::Text(text) => append(&mut found, text),
             UserPart::Image { source, .. } => facts.push(image(source)?),
             UserPart::File { name, media_type, data } => facts.push(file(name.as_deref(), media_type, data)?),
         }
@@ -159,14 +159,14 @@ fn answer_text(parts: &[AssistantPart]) -> String {
     let mut found = String::new();
     for part in parts {
         if let AssistantPart::Text(text) | AssistantPart::Refusal(text) = part {
-            add(&mut found, text);
+            append(&mut found, text);
         }
     }
     found
 }
 
-/// Appends a paragraph.
-fn add(text: &mut String, more: &str) {
+/// Appends a paragraph, on a line of its own.
+fn append(text: &mut String, more: &str) {
     if !text.is_empty() && !more.is_empty() {
         text.push('\n');
     }
@@ -190,13 +190,13 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_question_is_nothing_else() {
+    fn a_single_question_has_no_context() {
         let found = read(vec![user("Hi"), user("there")]).unwrap();
         assert_eq!((found.question.as_str(), found.is_single_question()), ("Hi\nthere", true));
     }
 
     #[test]
-    fn what_came_before_the_last_question_is_history() {
+    fn turns_before_the_last_question_are_history() {
         let turns =
             vec![Turn::System("Be brief.".to_owned()), user("I am Ada."), assistant("Hello."), user("Who am I?")];
         let found = read(turns).unwrap();
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_is_told_with_its_call() {
+    fn a_result_is_a_fact_with_its_call() {
         let call = ToolCall { id: "1".to_owned(), name: "add".to_owned(), arguments: "{\"a\": 1}".to_owned() };
         let content = vec![UserPart::Text("2".to_owned())];
         let result = ToolResult { call_id: "1".to_owned(), content, is_error: false };

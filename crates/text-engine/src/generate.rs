@@ -8,24 +8,24 @@ use std::time::Duration;
 use engine::{EngineError, Stop, TextEvent, Usage};
 use tokio::sync::mpsc::Sender;
 
+use crate::loaded_model::LoadedModel;
 use crate::pool::Job;
-use crate::prepare::{Prepared, Shape};
+use crate::prepare::{OutputFormat, PreparedRequest};
 use crate::prompt::{Task, render};
 use crate::sample::Sampler;
 use crate::session::Session;
 use crate::stop::StopFilter;
-use crate::tools::{Function, Need};
-use crate::writer::{Ended, Halt, Writer, now};
-use crate::{Engine, tools};
+use crate::tools::{self, Function, Need};
+use crate::writer::{EndReason, Halt, Writer, now};
 
 /// The sender of the events of a generation.
-pub(crate) type Events = Sender<Result<TextEvent, EngineError>>;
+pub(crate) type EventSender = Sender<Result<TextEvent, EngineError>>;
 
 /// A queued generation. Dropping the receiver of `events` cancels it.
 pub(crate) struct Generate {
-    pub(crate) engine: Arc<Engine>,
-    pub(crate) prepared: Prepared,
-    pub(crate) events: Events,
+    pub(crate) loaded: Arc<LoadedModel>,
+    pub(crate) prepared: PreparedRequest,
+    pub(crate) events: EventSender,
     pub(crate) timeout: Option<Duration>,
     /// True once the engine was dropped.
     pub(crate) closed: Arc<AtomicBool>,
@@ -48,7 +48,7 @@ impl Job for Generate {
     }
 
     fn refuse(self: Box<Self>) {
-        // As above.
+        // Fails if the caller has gone away, which is fine.
         let _ = self.events.try_send(Err(closed()));
     }
 }
@@ -65,8 +65,8 @@ impl<'g> Run<'g> {
     fn new(job: &'g Generate) -> Self {
         let prepared = &job.prepared;
         let writer = Writer {
-            tokenizer: &job.engine.tokenizer,
-            session: Session::new(&job.engine.model),
+            tokenizer: &job.loaded.tokenizer,
+            session: Session::new(&job.loaded.model),
             sampler: Sampler::new(prepared.sampling.clone(), prepared.tokens),
             written: 0,
             deadline: job.timeout.and_then(|timeout| now().checked_add(timeout)),
@@ -91,10 +91,10 @@ impl<'g> Run<'g> {
     }
 
     fn call_or_answer(&mut self) -> Result<Stop, Halt> {
-        let Some(calling) = &self.job.prepared.calling else { return self.answer() };
-        match calling.need {
-            Need::ModelDecides if !self.decide(&calling.functions)? => self.answer(),
-            Need::ModelDecides | Need::Required => self.call(&calling.functions),
+        let Some(selection) = &self.job.prepared.selection else { return self.answer() };
+        match selection.need {
+            Need::ModelDecides if !self.decide(&selection.functions)? => self.answer(),
+            Need::ModelDecides | Need::Required => self.call(&selection.functions),
         }
     }
 
@@ -122,7 +122,7 @@ impl<'g> Run<'g> {
         self.reasoning = self.writer.written;
         plan.trim().clone_into(&mut self.plan);
         Ok(match ended {
-            Ended::Full => Some(Stop::ContextFull),
+            EndReason::ContextFull => Some(Stop::ContextFull),
             _ if self.left() == 0 => Some(Stop::MaxTokens),
             _ => None,
         })
@@ -130,9 +130,11 @@ impl<'g> Run<'g> {
 
     fn answer(&mut self) -> Result<Stop, Halt> {
         let prepared = &self.job.prepared;
-        let (task, constraint) = match &prepared.shape {
-            Shape::Text => (Task::Answer, None),
-            Shape::Json { schema, constraint } => (Task::Json(schema.as_ref()), Some(constraint.as_ref().clone())),
+        let (task, constraint) = match &prepared.output {
+            OutputFormat::Text => (Task::Answer, None),
+            OutputFormat::Json { schema, constraint } => {
+                (Task::Json(schema.as_ref()), Some(constraint.as_ref().clone()))
+            }
         };
         let prompt = self.prompt(task);
         let (mut filter, events, mut stopped) = (StopFilter::new(&prepared.stop), &self.job.events, None);
@@ -184,7 +186,7 @@ impl<'g> Run<'g> {
     /// Lets the model choose one of several functions. The inner error is the stop reason if there was no room for it.
     fn choose<'f>(&mut self, functions: &'f [Function]) -> Result<Result<&'f Function, Stop>, Halt> {
         let names: Vec<&str> = functions.iter().map(|function| function.name.as_str()).collect();
-        let constraint = self.job.engine.grammars.choice(&names)?;
+        let constraint = self.job.loaded.grammars.choice(&names)?;
         let prompt = self.prompt(Task::Choose(functions));
         let (mut name, cap) = (Vec::new(), self.left());
         let ended = self.writer.write(&prompt, Some(constraint), cap, |bytes| {
@@ -193,8 +195,8 @@ impl<'g> Run<'g> {
         })?;
         let found = functions.iter().find(|function| function.name.as_bytes() == name);
         Ok(match (ended, found) {
-            (Ended::Done, Some(function)) => Ok(function),
-            (Ended::Done, None) => {
+            (EndReason::Complete, Some(function)) => Ok(function),
+            (EndReason::Complete, None) => {
                 return Err(EngineError::Internal("the model chose an unknown function".to_owned()).into());
             }
             (ended, _) => Err(stop(ended, Stop::End)),
@@ -217,17 +219,17 @@ pub(crate) fn closed() -> EngineError {
 }
 
 /// Sends a text event, unless its text is empty.
-fn send_text(events: &Events, event: fn(String) -> TextEvent, text: String) {
+fn send_text(events: &EventSender, event: fn(String) -> TextEvent, text: String) {
     if !text.is_empty() {
         // A cancellation is noticed at the next token.
         let _ = events.try_send(Ok(event(text)));
     }
 }
 
-fn stop(ended: Ended, done: Stop) -> Stop {
+fn stop(ended: EndReason, done: Stop) -> Stop {
     match ended {
-        Ended::Done | Ended::Enough => done,
-        Ended::Cut => Stop::MaxTokens,
-        Ended::Full => Stop::ContextFull,
+        EndReason::Complete | EndReason::ReaderStopped => done,
+        EndReason::TokenLimit => Stop::MaxTokens,
+        EndReason::ContextFull => Stop::ContextFull,
     }
 }

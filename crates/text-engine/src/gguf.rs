@@ -24,7 +24,7 @@ impl Gguf {
         let unreadable = |source| LoadError::Unreadable { path: path.to_owned(), source };
         let length = file.metadata().map_err(unreadable)?.len();
         let mut head = Vec::new();
-        file.by_ref().take(HEADER).read_to_end(&mut head).map_err(unreadable)?;
+        file.by_ref().take(MAX_HEADER).read_to_end(&mut head).map_err(unreadable)?;
         let content = header(&head, length).map_err(|reason| LoadError::Damaged { path: path.to_owned(), reason })?;
         Ok(Self { path: path.to_owned(), file, content })
     }
@@ -123,4 +123,4 @@ fn first_line(why: &dyn std::error::Error) -> String {
 const MAGIC: &[u8] = b"GGUF";
 
 /// Maximum length of the header in bytes. A vocabulary of 250,000 tokens needs 16 million.
-const HEADER: u64 = 1 << 25;
+const MAX_HEADER: u64 = 1 << 25;

@@ -285,25 +285,26 @@ fn causal_mask(before: usize, tokens: usize) -> Result<Option<Tensor>> {
 }
 
 fn vector(file: &mut Gguf, name: &str, size: usize) -> std::result::Result<Tensor, LoadError> {
-    let tensor = file.tensor(name, &[size])?;
-    tensor.dequantize(&Device::Cpu).map_err(|why| file.damaged(format!("tensor '{name}': {why}")))
+    dequantized(file, name, &[size])
 }
 
 /// Loads matrices with the same number of columns and stacks their rows.
 fn stacked(file: &mut Gguf, parts: &[(String, usize)], columns: usize) -> std::result::Result<Matrix, LoadError> {
-    let mut full = Vec::new();
-    for (name, rows) in parts {
-        let part = file.tensor(name, &[*rows, columns])?;
-        full.push(part.dequantize(&Device::Cpu).map_err(|why| file.damaged(format!("tensor '{name}': {why}")))?);
-    }
+    let full = parts.iter().map(|(name, rows)| dequantized(file, name, &[*rows, columns]));
+    let full: Vec<Tensor> = full.collect::<std::result::Result<_, _>>()?;
     Tensor::cat(&full, 0)
         .and_then(|full| Matrix::quantize(&full))
         .map_err(|why| file.damaged(format!("tensor '{}': {why}", parts[0].0)))
 }
 
+fn dequantized(file: &mut Gguf, name: &str, shape: &[usize]) -> std::result::Result<Tensor, LoadError> {
+    let tensor = file.tensor(name, shape)?;
+    tensor.dequantize(&Device::Cpu).map_err(|why| file.damaged(format!("tensor '{name}': {why}")))
+}
+
 fn pool(threads: usize) -> std::result::Result<rayon::ThreadPool, LoadError> {
     let builder = rayon::ThreadPoolBuilder::new().num_threads(threads.max(1));
-    let built = builder.thread_name(|index| format!("local-step-{index}")).build();
+    let built = builder.thread_name(|index| format!("text-step-{index}")).build();
     built.map_err(|why| LoadError::Setting(format!("cannot start the threads of the text engine: {why}")))
 }
 

@@ -131,20 +131,20 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_picture_is_told_by_its_colour() {
+    fn a_plain_picture_is_described_by_its_colour() {
         let red = encoded(RgbaImage::from_pixel(64, 64, Rgba([255, 0, 0, 255])), ImageFormat::Png);
         assert_eq!(describe(&red).unwrap(), "The image is a 64x64 PNG, dominant colour red (#ff0000).");
     }
 
     #[test]
-    fn the_bytes_tell_the_format() {
+    fn the_format_is_that_of_the_bytes() {
         let blue = encoded(RgbaImage::from_pixel(9, 5, Rgba([0, 0, 254, 255])), ImageFormat::Jpeg);
         let text = describe(&blue).unwrap();
         assert!(text.starts_with("The image is a 9x5 JPEG, dominant colour blue (#0000f"), "{text}");
     }
 
     #[test]
-    fn much_of_another_colour_and_holes_are_told() {
+    fn a_second_colour_and_transparency_are_described() {
         let flag = RgbaImage::from_fn(30, 30, |_, y| match y {
             0..15 => Rgba([0, 0, 0, 255]),
             15..25 => Rgba([255, 255, 255, 255]),
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_picture_is_refused() {
+    fn invalid_pictures_are_refused() {
         assert!(describe("?").unwrap_err().starts_with("it is not base64"));
         assert_eq!(describe("aGVsbG8=").unwrap_err(), "it is neither GIF, JPEG, PNG nor WebP");
         let wide = encoded(RgbaImage::new(8193, 1), ImageFormat::Png);

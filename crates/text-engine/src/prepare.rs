@@ -3,21 +3,21 @@
 use engine::{Effort, EngineError, Format, Reasoning, Sampling, TextRequest};
 use serde_json::Value;
 
-use crate::Engine;
 use crate::constrain::{Constraint, Grammars};
 use crate::conversation::Conversation;
-use crate::prompt::{Fitted, Task, fit};
-use crate::tools::Calling;
+use crate::loaded_model::LoadedModel;
+use crate::prompt::{FittedConversation, Task, fit};
+use crate::tools::ToolSelection;
 
 /// A validated request.
-pub(crate) struct Prepared {
+pub(crate) struct PreparedRequest {
     pub(crate) conversation: Conversation,
     /// Number of tokens of the prompt.
     pub(crate) tokens: u64,
     /// Parts of the request that were left out.
     pub(crate) dropped: Vec<String>,
-    pub(crate) calling: Option<Calling>,
-    pub(crate) shape: Shape,
+    pub(crate) selection: Option<ToolSelection>,
+    pub(crate) output: OutputFormat,
     pub(crate) stop: Vec<String>,
     pub(crate) sampling: Sampling,
     /// Maximum number of tokens of the plan; 0 disables it.
@@ -26,8 +26,8 @@ pub(crate) struct Prepared {
     pub(crate) cap: u64,
 }
 
-/// The output format of the answer.
-pub(crate) enum Shape {
+/// The format of the answer, with its compiled grammar.
+pub(crate) enum OutputFormat {
     Text,
     Json { schema: Option<Value>, constraint: Box<Constraint> },
 }
@@ -36,30 +36,30 @@ pub(crate) enum Shape {
 ///
 /// # Errors
 /// If its images or files cannot be read, its schemas are not supported, or it does not fit the context.
-pub(crate) fn prepare(engine: &Engine, request: TextRequest) -> Result<Prepared, EngineError> {
+pub(crate) fn prepare(loaded: &LoadedModel, request: TextRequest) -> Result<PreparedRequest, EngineError> {
     let conversation = Conversation::read(&request)?;
-    let calling = Calling::read(&request, &conversation, &engine.grammars)?;
-    let shape = shape(&request.format, &engine.grammars)?;
-    let task = match (&calling, &shape) {
-        (Some(calling), _) => Task::Choose(&calling.functions),
-        (None, Shape::Json { schema, .. }) => Task::Json(schema.as_ref()),
-        (None, Shape::Text) => Task::Answer,
+    let selection = ToolSelection::read(&request, &conversation, &loaded.grammars)?;
+    let output = output_format(&request.format, &loaded.grammars)?;
+    let task = match (&selection, &output) {
+        (Some(selection), _) => Task::Choose(&selection.functions),
+        (None, OutputFormat::Json { schema, .. }) => Task::Json(schema.as_ref()),
+        (None, OutputFormat::Text) => Task::Answer,
     };
-    let context = engine.model.context();
-    let Fitted { conversation, tokens, dropped } = fit(&engine.tokenizer, conversation, task, context)?;
+    let context = loaded.model.context();
+    let FittedConversation { conversation, tokens, dropped } = fit(&loaded.tokenizer, conversation, task, context)?;
     let (plan, cap) = (plan(&request.reasoning), request.max_output_tokens.unwrap_or(DEFAULT_CAP));
     let (stop, sampling) = (request.stop, request.sampling);
-    Ok(Prepared { conversation, tokens, dropped, calling, shape, stop, sampling, plan, cap })
+    Ok(PreparedRequest { conversation, tokens, dropped, selection, output, stop, sampling, plan, cap })
 }
 
-fn shape(format: &Format, grammars: &Grammars) -> Result<Shape, EngineError> {
+fn output_format(format: &Format, grammars: &Grammars) -> Result<OutputFormat, EngineError> {
     match format {
-        Format::Text => Ok(Shape::Text),
-        Format::JsonObject => Ok(Shape::Json { schema: None, constraint: Box::new(grammars.json_object()?) }),
+        Format::Text => Ok(OutputFormat::Text),
+        Format::JsonObject => Ok(OutputFormat::Json { schema: None, constraint: Box::new(grammars.json_object()?) }),
         Format::JsonSchema { schema, strict, .. } => {
             let schema = schema.value();
             let constraint = grammars.json(&schema, *strict == Some(true), "The JSON schema of the answer")?;
-            Ok(Shape::Json { schema: Some(schema), constraint: Box::new(constraint) })
+            Ok(OutputFormat::Json { schema: Some(schema), constraint: Box::new(constraint) })
         }
     }
 }

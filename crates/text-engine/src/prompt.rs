@@ -26,7 +26,7 @@ pub(crate) enum Task<'a> {
 }
 
 /// A conversation that fits into the context.
-pub(crate) struct Fitted {
+pub(crate) struct FittedConversation {
     pub(crate) conversation: Conversation,
     /// Number of tokens of the prompt.
     pub(crate) tokens: u64,
@@ -60,7 +60,7 @@ pub(crate) fn fit(
     conversation: Conversation,
     task: Task<'_>,
     context: usize,
-) -> Result<Fitted, EngineError> {
+) -> Result<FittedConversation, EngineError> {
     let whole = Conversation { history: Vec::new(), instructions: String::new(), ..conversation.clone() };
     let least = count(tokenizer, &whole, task, context)?;
     let mut room = context.saturating_sub(least + MARGIN);
@@ -77,7 +77,7 @@ pub(crate) fn fit(
     let conversation = Conversation { history, instructions, ..conversation };
     let tokens = render(tokenizer, &conversation, task, "").len();
     match tokens < context {
-        true => Ok(Fitted { conversation, tokens: tokens as u64, dropped }),
+        true => Ok(FittedConversation { conversation, tokens: tokens as u64, dropped }),
         false => Err(too_long(context, tokens)),
     }
 }

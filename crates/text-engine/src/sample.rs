@@ -50,7 +50,7 @@ impl Sampler {
                 odds.push((token, if score.is_finite() { *score } else { f32::MIN }));
             }
         }
-        self.penalise(&mut odds, purpose);
+        self.penalize(&mut odds, purpose);
         let temperature = self.temperature(purpose);
         let token = match temperature > 0.0 {
             true => self.draw_by_chance(odds, temperature)?,
@@ -88,7 +88,7 @@ impl Sampler {
         self.sampling.top_p.unwrap_or(default) as f32
     }
 
-    fn penalise(&self, odds: &mut [(TokenId, f32)], purpose: Purpose) {
+    fn penalize(&self, odds: &mut [(TokenId, f32)], purpose: Purpose) {
         let presence = self.sampling.presence_penalty.unwrap_or(0.0) as f32;
         let frequency = self.sampling.frequency_penalty.unwrap_or(0.0) as f32;
         for (token, score) in odds.iter_mut() {
@@ -131,11 +131,11 @@ fn likeliest(odds: &[(TokenId, f32)]) -> Option<(TokenId, f32)> {
 fn nucleus(shares: &[(TokenId, f32)], top_p: f32) -> usize {
     let whole: f32 = shares.iter().map(|(_, share)| share).sum();
     let mut left = top_p * whole;
-    let short_of_it = |(_, share): &&(TokenId, f32)| {
+    let is_below = |(_, share): &&(TokenId, f32)| {
         left -= share;
         left > 0.0
     };
-    shares.iter().take_while(short_of_it).count() + 1
+    shares.iter().take_while(is_below).count() + 1
 }
 
 const DEFAULT_TEMPERATURE: f64 = 0.2;
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_allowed_is_drawn() {
+    fn only_allowed_tokens_are_drawn() {
         let mut sampler = sampler(Sampling { temperature: Some(2.0), ..Sampling::default() });
         assert_eq!(sampler.draw(&[9.0, 1.0], Purpose::Grammar, |token| token == 1), Some(1));
         assert_eq!(sampler.draw(&[9.0, 1.0], Purpose::Grammar, |_| false), None);
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_penalty_makes_way_for_others() {
+    fn a_penalty_lets_another_token_win() {
         let sampling = Sampling { temperature: Some(0.0), presence_penalty: Some(2.0), ..Sampling::default() };
         assert_eq!(drawn(sampling, &[1.0, 2.5, 0.0])[..2], [1, 0]);
     }

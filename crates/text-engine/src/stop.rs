@@ -13,7 +13,7 @@ pub(crate) struct StopFilter {
 
 /// The result of pushing bytes into a [`StopFilter`].
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Filtered {
+pub(crate) struct FilterOutput {
     /// Text that can be sent now.
     pub(crate) text: String,
     /// The stop sequence that follows it. Nothing more may be sent after one.
@@ -27,15 +27,15 @@ impl StopFilter {
     }
 
     /// Adds bytes of the answer and returns the text that they complete.
-    pub(crate) fn push(&mut self, bytes: &[u8]) -> Filtered {
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> FilterOutput {
         self.partial.extend_from_slice(bytes);
         complete_characters(&mut self.partial, &mut self.held);
         if let Some((start, stop)) = self.first_stop() {
             self.held.truncate(start);
-            return Filtered { text: std::mem::take(&mut self.held), stopped: Some(stop) };
+            return FilterOutput { text: std::mem::take(&mut self.held), stopped: Some(stop) };
         }
         let held = self.held.split_off(self.held.len() - self.undecided());
-        Filtered { text: std::mem::replace(&mut self.held, held), stopped: None }
+        FilterOutput { text: std::mem::replace(&mut self.held, held), stopped: None }
     }
 
     /// Returns the text that was held back, at the end of the answer. An incomplete character is discarded.
@@ -52,13 +52,13 @@ impl StopFilter {
 
     /// The length of the longest suffix of the held text that is a prefix of a stop sequence.
     fn undecided(&self) -> usize {
-        let longest = |stop: &String| (1..stop.len()).rev().find(|length| begins(stop, *length, &self.held));
+        let longest = |stop: &String| (1..stop.len()).rev().find(|length| ends_with_start(stop, *length, &self.held));
         self.stops.iter().filter_map(longest).max().unwrap_or(0)
     }
 }
 
 /// Returns true if `text` ends with the first `length` bytes of `stop` and these are complete characters.
-fn begins(stop: &str, length: usize, text: &str) -> bool {
+fn ends_with_start(stop: &str, length: usize, text: &str) -> bool {
     stop.is_char_boundary(length) && text.ends_with(&stop[..length])
 }
 
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_character_waits_for_its_other_half() {
+    fn an_incomplete_character_is_held_back() {
         let mut filter = StopFilter::new(&[]);
         assert_eq!(filter.push(&"é".as_bytes()[..1]).text, "");
         assert_eq!(filter.push(&"é".as_bytes()[1..]).text, "é");
@@ -124,12 +124,12 @@ mod tests {
     }
 
     #[test]
-    fn what_may_become_a_stop_text_waits() {
+    fn a_possible_start_of_a_stop_text_is_held_back() {
         let mut filter = StopFilter::new(&["END".to_owned()]);
         assert_eq!(filter.push(b"the E").text, "the ");
         assert_eq!(filter.push(b"N").text, "");
         assert_eq!(filter.push(b"Z E").text, "ENZ ");
-        assert_eq!(filter.push(b"ND!"), Filtered { text: String::new(), stopped: Some("END".to_owned()) });
+        assert_eq!(filter.push(b"ND!"), FilterOutput { text: String::new(), stopped: Some("END".to_owned()) });
     }
 
     proptest! {

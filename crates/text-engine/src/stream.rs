@@ -10,18 +10,18 @@ use tokio::sync::mpsc::Receiver;
 /// The events of a generation, up to the terminal event or the first error. Dropping it cancels the generation.
 ///
 /// The channel holds one complete answer, so that a slow client does not block a generation slot.
-pub(crate) struct Events {
+pub(crate) struct EventStream {
     /// `None` after the last event.
     receiver: Option<Receiver<Result<TextEvent, EngineError>>>,
 }
 
-impl Events {
+impl EventStream {
     pub(crate) fn new(receiver: Receiver<Result<TextEvent, EngineError>>) -> Self {
         Self { receiver: Some(receiver) }
     }
 }
 
-impl Stream for Events {
+impl Stream for EventStream {
     type Item = Result<TextEvent, EngineError>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {

@@ -5,12 +5,12 @@ use std::collections::HashSet;
 use engine::{EngineError, TextRequest, Tool, ToolChoice};
 use serde_json::{Value, json};
 
-use crate::constrain::{Constraint, Grammars, values};
+use crate::constrain::{Constraint, Grammars, count_values};
 use crate::conversation::Conversation;
 use crate::tokenizer::Tokenizer;
 
-/// The function call of a request, as far as it can be decided without the model.
-pub(crate) struct Calling {
+/// The functions that a generation may call, selected without the model.
+pub(crate) struct ToolSelection {
     /// The candidate functions, at least one.
     pub(crate) functions: Vec<Function>,
     pub(crate) need: Need,
@@ -32,7 +32,7 @@ pub(crate) struct Function {
     pub(crate) arguments: Constraint,
 }
 
-impl Calling {
+impl ToolSelection {
     /// Selects the candidate functions. Returns `None` if no function is called.
     ///
     /// # Errors
@@ -44,7 +44,7 @@ impl Calling {
     ) -> Result<Option<Self>, EngineError> {
         let (tools, need) = match &request.tool_choice {
             ToolChoice::None => return Ok(None),
-            ToolChoice::Named(name) => (vec![named(&request.tools, name)?], Need::Required),
+            ToolChoice::Named(name) => (vec![tool_named(&request.tools, name)?], Need::Required),
             ToolChoice::Required => (most_relevant(&request.tools, &conversation.question).0, Need::Required),
             // The model answers with the result of the previous call instead of calling again.
             ToolChoice::Auto if conversation.has_result => return Ok(None),
@@ -59,7 +59,7 @@ impl Calling {
             return Err(EngineError::Unsupported { param: Some("tool_choice".to_owned()), reason });
         }
         let schemas = tools.iter().filter_map(|tool| tool.parameters.as_ref());
-        let values: usize = schemas.map(|schema| values(&schema.value())).sum();
+        let values: usize = schemas.map(|schema| count_values(&schema.value())).sum();
         if values > MAX_VALUES {
             let reason =
                 format!("The schemas of the functions have {values} values, and at most {MAX_VALUES} are accepted.");
@@ -79,7 +79,7 @@ impl Function {
             }
             _ => parameters = json!({ "type": "object" }),
         }
-        if takes_nothing(&parameters) {
+        if has_no_members(&parameters) {
             parameters["additionalProperties"] = false.into();
         }
         let what = format!("The schema of the function '{}'", tool.name);
@@ -99,12 +99,12 @@ pub(crate) fn prefers_yes(scores: &[f32], tokenizer: &Tokenizer) -> bool {
 }
 
 /// Returns true if the schema of an object has no members at all.
-fn takes_nothing(schema: &Value) -> bool {
+fn has_no_members(schema: &Value) -> bool {
     let known = ["properties", "patternProperties", "additionalProperties", "allOf", "anyOf", "oneOf", "$ref"];
     known.iter().all(|key| schema.get(key).is_none_or(|value| value.as_object().is_some_and(serde_json::Map::is_empty)))
 }
 
-fn named<'t>(tools: &'t [Tool], name: &str) -> Result<&'t Tool, EngineError> {
+fn tool_named<'t>(tools: &'t [Tool], name: &str) -> Result<&'t Tool, EngineError> {
     tools.iter().find(|tool| tool.name == name).ok_or_else(|| EngineError::Unsupported {
         param: Some("tool_choice".to_owned()),
         reason: format!("The function '{name}' that must be called is none of the tools."),
@@ -197,8 +197,8 @@ mod tests {
 
     #[test]
     fn a_function_without_members_takes_nothing() {
-        assert!(takes_nothing(&json!({ "type": "object", "properties": {} })));
-        assert!(!takes_nothing(&json!({ "properties": { "a": true } })));
-        assert!(!takes_nothing(&json!({ "additionalProperties": true })));
+        assert!(has_no_members(&json!({ "type": "object", "properties": {} })));
+        assert!(!has_no_members(&json!({ "properties": { "a": true } })));
+        assert!(!has_no_members(&json!({ "additionalProperties": true })));
     }
 }

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_file_is_told_with_its_path_and_the_command() {
+    fn a_missing_file_is_reported_with_its_path_and_the_command() {
         let text = verify(Path::new("/nowhere/model.gguf")).unwrap_err().to_string();
         assert_eq!(text, "no model weights at /nowhere/model.gguf: run `cargo xtask fetch-model`");
     }

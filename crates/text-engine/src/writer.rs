@@ -27,15 +27,15 @@ impl From<EngineError> for Halt {
 
 /// The reason why the output for one prompt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum EndReason {
     /// The model or the grammar ended it.
-    Done,
+    Complete,
     /// The reader stopped it.
-    Enough,
+    ReaderStopped,
     /// The maximum number of tokens was reached.
-    Cut,
+    TokenLimit,
     /// The context is full.
-    Full,
+    ContextFull,
 }
 
 /// Generates the output for prompts, one token at a time, until the generation is cancelled.
@@ -58,9 +58,9 @@ impl Writer<'_> {
         mut constraint: Option<Constraint>,
         cap: u64,
         mut reader: impl FnMut(&[u8]) -> ControlFlow<()>,
-    ) -> Result<Ended, Halt> {
+    ) -> Result<EndReason, Halt> {
         if !self.session.fits(prompt) {
-            return Ok(Ended::Full);
+            return Ok(EndReason::ContextFull);
         }
         let mut scores = self.begin(prompt)?;
         let end = self.written.saturating_add(cap);
@@ -68,24 +68,24 @@ impl Writer<'_> {
             let tokens = self.next(&scores, constraint.as_mut())?;
             for token in &tokens {
                 if *token == self.tokenizer.end() {
-                    return Ok(Ended::Done);
+                    return Ok(EndReason::Complete);
                 }
                 if self.written >= end {
-                    return Ok(Ended::Cut);
+                    return Ok(EndReason::TokenLimit);
                 }
                 self.written += 1;
                 if reader(self.tokenizer.bytes(*token)).is_break() {
-                    return Ok(Ended::Enough);
+                    return Ok(EndReason::ReaderStopped);
                 }
             }
             if constraint.as_ref().is_some_and(Constraint::is_done) {
-                return Ok(Ended::Done);
+                return Ok(EndReason::Complete);
             }
             if self.written >= end {
-                return Ok(Ended::Cut);
+                return Ok(EndReason::TokenLimit);
             }
             if tokens.len() >= self.session.room() {
-                return Ok(Ended::Full);
+                return Ok(EndReason::ContextFull);
             }
             self.check()?;
             scores = self.session.run(&tokens)?;
@@ -103,7 +103,8 @@ impl Writer<'_> {
         let (tokenizer, end) = (self.tokenizer, self.tokenizer.end());
         let Some(constraint) = constraint else {
             let text = |token| token == end || !tokenizer.is_control(token);
-            return drawn(self.sampler.draw(scores, Purpose::Free, text)).map(|token| vec![token]);
+            let token = self.sampler.draw(scores, Purpose::Free, text).ok_or_else(no_token)?;
+            return Ok(vec![token]);
         };
         let forced = constraint.forced();
         if !forced.is_empty() {
@@ -111,7 +112,8 @@ impl Writer<'_> {
             return Ok(forced);
         }
         let allowed = constraint.allowed()?;
-        let token = drawn(self.sampler.draw(scores, Purpose::Grammar, |token| allowed.is_allowed(token)))?;
+        let is_allowed = |token| allowed.is_allowed(token);
+        let token = self.sampler.draw(scores, Purpose::Grammar, is_allowed).ok_or_else(no_token)?;
         constraint.take(token)?;
         Ok(vec![token])
     }
@@ -133,8 +135,8 @@ fn check_limits(cancelled: &dyn Fn() -> bool, deadline: Option<Instant>) -> Resu
     Ok(())
 }
 
-fn drawn(token: Option<TokenId>) -> Result<TokenId, Halt> {
-    token.ok_or_else(|| EngineError::Internal("the grammar allows no token".to_owned()).into())
+fn no_token() -> EngineError {
+    EngineError::Internal("the grammar allows no token".to_owned())
 }
 
 /// Reads the clock; the only place in this crate that does.

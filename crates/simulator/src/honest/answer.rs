@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::ask::{Choice, Format, ParsedRequest, Tool};
+use super::parsed_request::{Choice, Format, ParsedRequest, Tool};
 use super::schema;
 
 /// The output of the model. Texts are split into the pieces in which they are streamed, each about a token.

@@ -3,15 +3,15 @@
 use serde_json::{Value, json};
 
 use super::answer::{Answer, Call, Content, Stop, Usage};
-use super::ask::{Choice, Format, ParsedRequest, Tool, text_of, texts, whole};
+use super::parsed_request::{Choice, Format, ParsedRequest, Tool, elements, integer, text_of, texts};
 use super::responses::obfuscation;
-use super::{Event, Failure, Reply, created};
+use super::{Event, Failure, Reply, created, nonce};
 use crate::request::Request;
 
 pub(super) fn reply(request: &Request, body: &Value) -> Result<Reply, Failure> {
     let parsed = parse(body)?;
     let answer = Answer::new(&parsed);
-    let choices = whole(&body["n"]).unwrap_or(1).clamp(1, MAX_CHOICES);
+    let choices = integer(&body["n"]).unwrap_or(1).clamp(1, MAX_CHOICES);
     let writer = Writer::new(request, body, choices);
     Ok(match body["stream"] {
         Value::Bool(true) => Reply::Events(writer.stream(&answer)),
@@ -33,7 +33,7 @@ fn parse(body: &Value) -> Result<ParsedRequest, Failure> {
         parallel: body["parallel_tool_calls"].as_bool(),
         reasons: body["reasoning_effort"].as_str().is_some_and(|effort| effort != "none"),
         format: format(&body["response_format"]),
-        cap: whole(&body["max_completion_tokens"]).or(whole(&body["max_tokens"])),
+        cap: integer(&body["max_completion_tokens"]).or(integer(&body["max_tokens"])),
         stops: texts(&body["stop"]),
         ..ParsedRequest::default()
     };
@@ -51,7 +51,7 @@ fn parse_message(message: &Value, parsed: &mut ParsedRequest) {
         Some("tool") => parsed.add_tool_result(text_of(content)),
         _ => parsed.count_text(&text_of(content)),
     }
-    for part in content.as_array().into_iter().flatten() {
+    for part in elements(content) {
         let image = &part["image_url"];
         if let Some(url) = image["url"].as_str().or(image.as_str()) {
             parsed.add_image(url);
@@ -60,11 +60,7 @@ fn parse_message(message: &Value, parsed: &mut ParsedRequest) {
 }
 
 fn tools(tools: &Value) -> Vec<Tool> {
-    let functions = tools.as_array().into_iter().flatten().map(|tool| &tool["function"]);
-    let read = functions.filter_map(|function| {
-        Some(Tool { name: function["name"].as_str()?.to_owned(), schema: function["parameters"].clone() })
-    });
-    read.collect()
+    elements(tools).filter_map(|tool| Tool::read(&tool["function"], "parameters")).collect()
 }
 
 fn choice(choice: &Value) -> Choice {
@@ -101,7 +97,7 @@ impl<'a> Writer<'a> {
         Self {
             model: &body["model"],
             created: created(request),
-            nonce: format!("{:016x}", request.number),
+            nonce: nonce(request),
             choices,
             includes_usage: options["include_usage"] == true,
             obfuscates: options["include_obfuscation"] != false,

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::nonce;
 use crate::request::{Protocol, Request};
 
 /// An error reply.
@@ -29,28 +30,28 @@ impl Failure {
     }
 
     pub(super) fn not_json() -> Self {
-        Self::bad("invalid_json", None, "We could not parse the JSON body of your request.".into())
+        Self::bad_request("invalid_json", None, "We could not parse the JSON body of your request.".into())
     }
 
     pub(super) fn missing(param: &str) -> Self {
         let message = format!("Missing required parameter: '{param}'.");
-        Self::bad("missing_required_parameter", Some(param), message)
+        Self::bad_request("missing_required_parameter", Some(param), message)
     }
 
     pub(super) fn invalid(param: &str, message: impl Into<String>) -> Self {
-        Self::bad("invalid_value", Some(param), message.into())
+        Self::bad_request("invalid_value", Some(param), message.into())
     }
 
-    pub(super) fn model(id: &str) -> Self {
+    pub(super) fn unknown_model(id: &str) -> Self {
         let message = format!("The model '{id}' does not exist.");
         Self { status: 404, code: "model_not_found", param: Some("model".into()), message }
     }
 
-    pub(super) fn path(method: &str, path: &str) -> Self {
+    pub(super) fn unknown_path(method: &str, path: &str) -> Self {
         Self { status: 404, code: "not_found", param: None, message: format!("Invalid URL ({method} {path})") }
     }
 
-    pub(super) fn method() -> Self {
+    pub(super) fn method_not_allowed() -> Self {
         let message = "Not allowed to use this method on this endpoint.".into();
         Self { status: 405, code: "method_not_allowed", param: None, message }
     }
@@ -60,7 +61,7 @@ impl Failure {
         match request.protocol() {
             Some(Protocol::Messages) => {
                 let mut body = self.messages_error();
-                body["request_id"] = format!("req_{:016x}", request.number).into();
+                body["request_id"] = format!("req_{}", nonce(request)).into();
                 body
             }
             _ => json!({"error": self.openai_error()}),
@@ -95,7 +96,7 @@ impl Failure {
         json!({"type": "error", "error": {"type": kind, "message": self.message}})
     }
 
-    fn bad(code: &'static str, param: Option<&str>, message: String) -> Self {
+    fn bad_request(code: &'static str, param: Option<&str>, message: String) -> Self {
         Self { status: 400, code, param: param.map(str::to_owned), message }
     }
 }

@@ -4,9 +4,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::ask::whole;
-use super::form::Form;
+use super::parsed_request::integer;
 use super::{Event, Failure, Reply, created, object, picture};
+use crate::form::Form;
 use crate::request::Request;
 
 pub(super) fn reply(request: &Request) -> Result<Reply, Failure> {
@@ -34,7 +34,7 @@ struct Job {
 impl Job {
     fn read(request: &Request) -> Result<Self, Failure> {
         let is_edit = request.route().ends_with("/edits");
-        let (body, references) = match Form::of(request) {
+        let (body, references) = match request.form() {
             Some(form) => (scalars(&form), form.files("image").count()),
             None => {
                 let body = object(request)?;
@@ -56,8 +56,8 @@ impl Job {
             created: created(request),
             prompt: prompt.ok_or_else(|| Failure::missing("prompt"))?.to_owned(),
             references: references as u64,
-            count: whole(&body["n"]).unwrap_or(1).clamp(1, 10),
-            previews: whole(&body["partial_images"]).unwrap_or(0).min(3),
+            count: integer(&body["n"]).unwrap_or(1).clamp(1, 10),
+            previews: integer(&body["partial_images"]).unwrap_or(0).min(3),
             streams: body["stream"] == true,
             size: size(&text("size", "1254x1254"))?,
             quality: text("quality", "medium"),
@@ -148,8 +148,8 @@ fn scalars(form: &Form) -> Value {
 
 fn size(size: &str) -> Result<(u32, u32), Failure> {
     let sides = size.split_once('x').and_then(|(width, height)| Some((width.parse().ok()?, height.parse().ok()?)));
-    let is_drawn = |side: u32| (1..=picture::MAX_SIDE).contains(&side);
-    sides.filter(|(width, height)| is_drawn(*width) && is_drawn(*height)).ok_or_else(|| {
+    let is_supported = |side: u32| (1..=picture::MAX_SIDE).contains(&side);
+    sides.filter(|(width, height)| is_supported(*width) && is_supported(*height)).ok_or_else(|| {
         let message = format!("Invalid size '{size}'. Width and height are between 1 and {}.", picture::MAX_SIDE);
         Failure::invalid("size", message)
     })

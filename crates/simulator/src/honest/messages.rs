@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::answer::{Answer, Call, Content, Stop, Usage};
-use super::ask::{Choice, Format, ParsedRequest, Tool, text_of, texts, whole};
-use super::{Event, Failure, Reply};
+use super::parsed_request::{Choice, Format, ParsedRequest, Tool, elements, integer, text_of, texts};
+use super::{Event, Failure, Reply, nonce};
 use crate::request::Request;
 
 pub(super) fn reply(request: &Request, body: &Value) -> Result<Reply, Failure> {
@@ -13,7 +13,7 @@ pub(super) fn reply(request: &Request, body: &Value) -> Result<Reply, Failure> {
         return Err(Failure::invalid("max_tokens", "max_tokens: Field required"));
     }
     let answer = Answer::new(&parsed);
-    let writer = Writer { model: &body["model"], nonce: format!("{:016x}", request.number), events: Vec::new() };
+    let writer = Writer { model: &body["model"], nonce: nonce(request), events: Vec::new() };
     Ok(match body["stream"] {
         Value::Bool(true) => Reply::Events(writer.stream(&answer)),
         _ => Reply::Json(200, writer.message(&answer)),
@@ -38,7 +38,7 @@ fn parse(body: &Value) -> Result<ParsedRequest, Failure> {
         parallel: body["tool_choice"]["disable_parallel_tool_use"].as_bool().map(|is_disabled| !is_disabled),
         reasons: matches!(body["thinking"]["type"].as_str(), Some("enabled" | "adaptive")),
         format: format(&body["output_config"]["format"]),
-        cap: whole(&body["max_tokens"]),
+        cap: integer(&body["max_tokens"]),
         stops: texts(&body["stop_sequences"]),
         ..ParsedRequest::default()
     };
@@ -55,11 +55,11 @@ fn parse_message(message: &Value, parsed: &mut ParsedRequest) {
     } else {
         parsed.count_text(&text_of(content));
     }
-    for block in content.as_array().into_iter().flatten() {
+    for block in elements(content) {
         parse_image(block, parsed);
         if block["type"] == "tool_result" {
             parsed.add_tool_result(text_of(&block["content"]));
-            block["content"].as_array().into_iter().flatten().for_each(|inner| parse_image(inner, parsed));
+            elements(&block["content"]).for_each(|inner| parse_image(inner, parsed));
         }
     }
 }
@@ -72,11 +72,7 @@ fn parse_image(block: &Value, parsed: &mut ParsedRequest) {
 }
 
 fn tools(tools: &Value) -> Vec<Tool> {
-    let tools = tools.as_array().into_iter().flatten();
-    let read = tools.filter_map(|tool| {
-        Some(Tool { name: tool["name"].as_str()?.to_owned(), schema: tool["input_schema"].clone() })
-    });
-    read.collect()
+    elements(tools).filter_map(|tool| Tool::read(tool, "input_schema")).collect()
 }
 
 fn choice(choice: &Value) -> Choice {

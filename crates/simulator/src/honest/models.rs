@@ -13,7 +13,7 @@ pub(super) fn list() -> Reply {
 }
 
 pub(super) fn one(id: &str) -> Result<Reply, Failure> {
-    if MODELS.contains(&id) { Ok(Reply::Json(200, entry(id))) } else { Err(Failure::model(id)) }
+    if MODELS.contains(&id) { Ok(Reply::Json(200, entry(id))) } else { Err(Failure::unknown_model(id)) }
 }
 
 fn entry(id: &str) -> Value {

@@ -7,13 +7,13 @@ pub(super) const MAX_SIDE: u32 = 3_840;
 
 /// Encodes a picture of one colour (red, green, blue, alpha) in this format: `jpeg`, `webp`, or else PNG.
 pub(super) fn plain(format: &str, (width, height): (u32, u32), colour: [u8; 4]) -> Vec<u8> {
-    let drawn = match format {
+    let encoded = match format {
         "jpeg" => jpeg(width, height, colour),
         "webp" => Some(webp(width, height, colour)),
         _ => png(width, height, colour),
     };
     // Writing to memory does not fail.
-    drawn.unwrap_or_default()
+    encoded.unwrap_or_default()
 }
 
 /// Encodes a PNG with one bit per pixel and a palette of one colour.

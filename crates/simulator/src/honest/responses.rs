@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::answer::{Answer, Call, Content, Stop, Usage};
-use super::ask::{Choice, Format, ParsedRequest, Tool, text_of, whole};
-use super::{Event, Failure, Reply, created};
+use super::parsed_request::{Choice, Format, ParsedRequest, Tool, elements, integer, text_of};
+use super::{Event, Failure, Reply, created, nonce};
 use crate::request::Request;
 
 pub(super) fn reply(request: &Request, body: &Value) -> Result<Reply, Failure> {
@@ -27,7 +27,7 @@ fn parse(body: &Value) -> Result<ParsedRequest, Failure> {
         parallel: body["parallel_tool_calls"].as_bool(),
         reasons: body["reasoning"]["effort"].as_str().is_some_and(|effort| effort != "none"),
         format: format(&body["text"]["format"]),
-        cap: whole(&body["max_output_tokens"]),
+        cap: integer(&body["max_output_tokens"]),
         ..ParsedRequest::default()
     };
     parsed.count_text(&text_of(&body["instructions"]));
@@ -49,7 +49,7 @@ fn parse_item(item: &Value, parsed: &mut ParsedRequest) {
         ("function_call_output" | "custom_tool_call_output", _) => parsed.add_tool_result(text_of(&item["output"])),
         _ => {}
     }
-    for part in item["content"].as_array().into_iter().chain(item["output"].as_array()).flatten() {
+    for part in elements(&item["content"]).chain(elements(&item["output"])) {
         if let Some(url) = part["image_url"].as_str() {
             parsed.add_image(url);
         }
@@ -58,12 +58,8 @@ fn parse_item(item: &Value, parsed: &mut ParsedRequest) {
 
 /// Parses tools, in the form of Responses and in that of Chat.
 fn tools(tools: &Value) -> Vec<Tool> {
-    let functions = tools.as_array().into_iter().flatten().filter(|tool| tool["type"] == "function");
-    let read = functions.filter_map(|tool| {
-        let function = tool.get("function").unwrap_or(tool);
-        Some(Tool { name: function["name"].as_str()?.to_owned(), schema: function["parameters"].clone() })
-    });
-    read.collect()
+    let functions = elements(tools).filter(|tool| tool["type"] == "function");
+    functions.filter_map(|tool| Tool::read(tool.get("function").unwrap_or(tool), "parameters")).collect()
 }
 
 fn choice(choice: &Value) -> Choice {
@@ -97,8 +93,7 @@ struct Writer<'a> {
 impl<'a> Writer<'a> {
     fn new(request: &Request, body: &'a Value) -> Self {
         let obfuscates = body["stream_options"]["include_obfuscation"] != false;
-        let nonce = format!("{:016x}", request.number);
-        Self { body, created: created(request), nonce, obfuscates, events: Vec::new() }
+        Self { body, created: created(request), nonce: nonce(request), obfuscates, events: Vec::new() }
     }
 
     fn stream(mut self, answer: &Answer) -> Vec<Event> {
@@ -154,8 +149,7 @@ impl<'a> Writer<'a> {
     fn reasoning(&self, reasoning: &str) -> Value {
         let summary = json!([{"type": "summary_text", "text": reasoning}]);
         let mut item = json!({"id": self.id("rs", 0), "type": "reasoning", "summary": summary});
-        let include = self.body["include"].as_array();
-        if include.is_some_and(|include| include.iter().any(|what| what == "reasoning.encrypted_content")) {
+        if elements(&self.body["include"]).any(|field| field == "reasoning.encrypted_content") {
             item["encrypted_content"] = "c2VhbGVkIHRob3VnaHRz".into();
         }
         item

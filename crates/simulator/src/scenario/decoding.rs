@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::events::{change, edit, first_delta};
+use super::size;
 use crate::honest::{self, Event, Reply};
 use crate::play::Play;
 use crate::request::{Protocol, Request};
@@ -13,8 +14,8 @@ pub(super) fn byte_by_byte(request: &Request, _: [u64; 2]) -> Play {
     honest::answer(request).chunked_by(&[1])
 }
 
-pub(super) fn chunked(request: &Request, [size, _]: [u64; 2]) -> Play {
-    honest::answer(request).chunked_by(&[usize::try_from(size).unwrap_or(usize::MAX)])
+pub(super) fn chunked(request: &Request, [bytes, _]: [u64; 2]) -> Play {
+    honest::answer(request).chunked_by(&[size(bytes)])
 }
 
 pub(super) fn at_once(request: &Request, _: [u64; 2]) -> Play {
@@ -58,10 +59,10 @@ pub(super) fn multi_line(request: &Request, _: [u64; 2]) -> Play {
 }
 
 pub(super) fn huge_event(request: &Request, [kibibytes, _]: [u64; 2]) -> Play {
-    let size = usize::try_from(kibibytes).unwrap_or(usize::MAX).min(MAX_KIBIBYTES) << 10;
+    let length = size(kibibytes).min(MAX_KIBIBYTES) << 10;
     edit(request, |events| {
         let place = first_delta(events);
-        change(&mut events[place], |data| data["padding"] = "x".repeat(size).into());
+        change(&mut events[place], |data| data["padding"] = "x".repeat(length).into());
     })
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::events::{edit, end_of_answer, first_delta, renumber};
+use super::size;
 use crate::honest::{self, Event};
 use crate::play::{Cut, Play};
 use crate::request::{Protocol, Request};
@@ -124,8 +125,4 @@ fn without_end(request: &Request, beginning: Play, forever: Play) -> Play {
         return honest::answer(request);
     }
     Play::stream().then(beginning).forever(forever)
-}
-
-pub(super) fn size(number: u64) -> usize {
-    usize::try_from(number).unwrap_or(usize::MAX)
 }

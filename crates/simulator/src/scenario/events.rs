@@ -58,14 +58,14 @@ pub(super) fn unknown(request: &Request, _: [u64; 2]) -> Play {
     })
 }
 
-pub(super) fn name_lies(request: &Request, _: [u64; 2]) -> Play {
-    let lie = match request.protocol() {
+pub(super) fn wrong_name(request: &Request, _: [u64; 2]) -> Play {
+    let name = match request.protocol() {
         Some(Protocol::Responses) => "response.completed",
         Some(Protocol::Messages) => "message_stop",
         Some(Protocol::Images) => "image_generation.completed",
         _ => "error",
     };
-    edit(request, |events| events.iter_mut().for_each(|event| event.name = Some(lie.to_owned())))
+    edit(request, |events| events.iter_mut().for_each(|event| event.name = Some(name.to_owned())))
 }
 
 pub(super) fn huge_index(request: &Request, [index, _]: [u64; 2]) -> Play {
@@ -178,34 +178,30 @@ fn with_delta(request: &Request, edit_delta: impl FnOnce(&mut Event)) -> Play {
 /// Replaces the event at `place` and all later ones with a failure. In Responses the first event is always kept.
 fn fail(request: &Request, place: impl FnOnce(&[Event]) -> usize, failure: &Failure) -> Play {
     edit(request, |events| {
-        let place = place(events);
-        match request.protocol() {
-            Some(Protocol::Responses) => {
-                let mut failed = events[0].clone();
-                change(&mut failed, |data| {
-                    data["type"] = "response.failed".into();
-                    data["response"]["status"] = "failed".into();
-                    data["response"]["error"] = failure.openai_error();
-                });
-                failed.name = Some("response.failed".into());
-                events.truncate(place.max(1));
-                events.push(failed);
-                renumber(events);
-            }
-            Some(Protocol::Chat) => {
-                events.truncate(place);
-                events.push(Event::unnamed(&json!({"error": failure.openai_error()})));
-            }
-            Some(Protocol::Messages) => {
-                events.truncate(place);
-                events.push(Event::named(&failure.messages_error()));
-            }
-            _ => {
-                events.truncate(place);
-                events.push(Event::named(&json!({"type": "error", "error": failure.openai_error()})));
-            }
-        }
+        let is_responses = request.protocol() == Some(Protocol::Responses);
+        let place = place(events).max(usize::from(is_responses));
+        let event = match request.protocol() {
+            Some(Protocol::Responses) => failed_response(&events[0], failure),
+            Some(Protocol::Chat) => Event::unnamed(&json!({"error": failure.openai_error()})),
+            Some(Protocol::Messages) => Event::named(&failure.messages_error()),
+            _ => Event::named(&json!({"type": "error", "error": failure.openai_error()})),
+        };
+        events.truncate(place);
+        events.push(event);
+        renumber(events);
     })
+}
+
+/// The `response.failed` event of a stream with this first event.
+fn failed_response(first: &Event, failure: &Failure) -> Event {
+    let mut event = first.clone();
+    change(&mut event, |data| {
+        data["type"] = "response.failed".into();
+        data["response"]["status"] = "failed".into();
+        data["response"]["error"] = failure.openai_error();
+    });
+    event.name = Some("response.failed".into());
+    event
 }
 
 fn failure(status: u16) -> Failure {

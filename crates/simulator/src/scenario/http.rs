@@ -66,8 +66,7 @@ pub(super) fn early_hints(request: &Request, _: [u64; 2]) -> Play {
 
 pub(super) fn http_10(request: &Request, _: [u64; 2]) -> Play {
     let body = honest::answer(request);
-    let kind = if request.streams() { "text/event-stream" } else { "application/json" };
-    let head = Play::new().bytes(format!("HTTP/1.0 200 OK\r\ncontent-type: {kind}\r\n\r\n"));
+    let head = Play::new().bytes(format!("HTTP/1.0 200 OK\r\ncontent-type: {}\r\n\r\n", media_type(request)));
     body.pieces().cloned().fold(head, Play::body).close()
 }
 
@@ -153,15 +152,18 @@ pub(super) fn stream_as_text(request: &Request, _: [u64; 2]) -> Play {
 
 pub(super) fn gzip(request: &Request, _: [u64; 2]) -> Play {
     let body = gzipped(&honest::answer(request).body_bytes());
-    let kind = if request.streams() { "text/event-stream" } else { "application/json" };
-    Play::answer(200, &[("content-type", kind), ("content-encoding", "gzip")], body)
+    Play::answer(200, &[("content-type", media_type(request)), ("content-encoding", "gzip")], body)
+}
+
+/// The media type of the conforming reply to a request.
+fn media_type(request: &Request) -> &'static str {
+    if request.streams() { "text/event-stream" } else { "application/json" }
 }
 
 /// A conforming reply with additional headers.
 fn with_headers(request: &Request, headers: impl IntoIterator<Item = (String, String)>) -> Play {
     let headers: Vec<_> = headers.into_iter().collect();
-    let kind = if request.streams() { "text/event-stream" } else { "application/json" };
-    let kind = ("content-type", kind);
+    let kind = ("content-type", media_type(request));
     let headers = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).chain([kind]);
     Play::answer(200, &headers.collect::<Vec<_>>(), honest::answer(request).body_bytes())
 }

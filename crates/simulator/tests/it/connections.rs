@@ -141,7 +141,7 @@ fn a_client_that_leaves_is_seen_in_every_phase() {
 }
 
 #[test]
-fn a_reset_and_a_close_are_told_apart_and_end_the_connection() {
+fn a_reset_and_a_close_are_distinct_and_end_the_connection() {
     for (play, end) in [(Play::new().reset(), End::Reset), (Play::new().close(), End::Closed)] {
         let simulator = Simulator::start(move |_| play.clone()).unwrap();
         let mut client = Client::open(simulator.address());

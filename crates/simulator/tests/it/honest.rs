@@ -299,7 +299,7 @@ fn ids_follow_from_the_number_of_the_request() {
 }
 
 #[test]
-fn what_no_server_answers_is_refused_in_the_shape_of_the_protocol() {
+fn invalid_requests_are_refused_in_the_form_of_the_protocol() {
     let simulator = Simulator::honest().unwrap();
     let mut client = Client::open(simulator.address());
     let mut refused = |path: &str, body: Value| {

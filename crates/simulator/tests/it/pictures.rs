@@ -42,7 +42,7 @@ fn pictures_are_of_the_format_and_size_asked_for() {
 }
 
 #[test]
-fn a_size_that_nobody_draws_is_refused() {
+fn an_unsupported_size_is_refused() {
     for size in ["0x64", "64x100000", "big"] {
         let answer = exchange("/v1/images/generations", &json!({"prompt": "A boat.", "size": size}));
         assert_eq!((answer.status, &answer.json()["error"]["param"]), (400, &json!("size")));

@@ -75,7 +75,7 @@ fn a_body_is_sent_in_other_pieces() {
 }
 
 #[test]
-fn what_never_ends_goes_on_until_the_peer_has_enough() {
+fn an_endless_body_continues_until_the_peer_disconnects() {
     let simulator = Simulator::start(|_| Play::stream().forever(Play::new().body("more"))).unwrap();
     let mut client = Client::open(simulator.address());
     client.send("GET / HTTP/1.1\r\n\r\n");

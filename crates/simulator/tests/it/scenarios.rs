@@ -1,11 +1,11 @@
 //! Scenarios: each has exactly the effect that its description states.
 
 mod decoding;
-mod drawn;
 mod ending;
 mod events;
 mod http;
 mod protocol;
+mod random;
 
 use std::collections::HashSet;
 
@@ -119,7 +119,7 @@ fn numbers_in_names_are_read() {
 fn every_scenario_has_a_test() {
     let tests = [
         include_str!("scenarios/decoding.rs"),
-        include_str!("scenarios/drawn.rs"),
+        include_str!("scenarios/random.rs"),
         include_str!("scenarios/ending.rs"),
         include_str!("scenarios/events.rs"),
         include_str!("scenarios/http.rs"),

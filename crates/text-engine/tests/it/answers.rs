@@ -47,14 +47,14 @@ async fn temperature_zero_and_seeds_repeat_themselves() {
 }
 
 #[tokio::test]
-async fn what_was_said_before_is_known() {
+async fn earlier_turns_are_known() {
     let hello = Turn::Assistant(vec![AssistantPart::Text("Hello Ada, nice to meet you.".to_owned())]);
     let output = run(multi_turn(vec![user("My name is Ada."), hello, user("What is my name?")])).await.unwrap();
     assert!(output.text.contains("Ada"), "{output:?}");
 }
 
 #[tokio::test]
-async fn the_colour_of_an_image_is_told() {
+async fn the_colour_of_an_image_is_known() {
     let mut bytes = std::io::Cursor::new(Vec::new());
     RgbImage::from_pixel(64, 64, Rgb([255, 0, 0])).write_to(&mut bytes, ImageFormat::Png).unwrap();
     let data = STANDARD.encode(bytes.into_inner());

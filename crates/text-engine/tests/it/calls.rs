@@ -92,7 +92,7 @@ async fn a_slight_likeness_is_decided_by_the_model() {
 }
 
 #[tokio::test]
-async fn a_result_is_told() {
+async fn a_result_is_used_in_the_answer() {
     let (id, name) = ("call_1".to_owned(), "get_weather".to_owned());
     let arguments = "{\"city\": \"Paris\", \"unit\": \"celsius\"}".to_owned();
     let content = vec![UserPart::Text("{\"temperature\": 17, \"sky\": \"cloudy\"}".to_owned())];

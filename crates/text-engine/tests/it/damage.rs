@@ -35,7 +35,7 @@ fn offset_of(header: &[u8], text: &str) -> usize {
 }
 
 #[test]
-fn a_missing_file_is_told() {
+fn a_missing_file_is_reported() {
     assert!(matches!(refused(PathBuf::from("/nowhere/model.gguf")), LoadError::Missing { .. }));
 }
 

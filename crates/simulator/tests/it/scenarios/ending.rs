@@ -114,7 +114,7 @@ fn a_stream_stays_open_after_its_end() {
 }
 
 #[test]
-fn a_stream_goes_on_after_its_end() {
+fn a_stream_continues_after_its_end() {
     for protocol in PROTOCOLS {
         for name in ["after-end", "two-ends"] {
             let mut exchange = stream(name, protocol);

@@ -91,7 +91,7 @@ fn an_index_is_huge() {
 }
 
 #[test]
-fn usage_is_missing_or_told_twice() {
+fn usage_is_missing_or_repeated() {
     for protocol in PROTOCOLS {
         let folded = stream("usage-missing", protocol).fold();
         match protocol {
@@ -110,7 +110,7 @@ fn usage_is_missing_or_told_twice() {
 }
 
 #[test]
-fn a_failure_is_told_in_the_stream() {
+fn a_failure_is_an_event_of_the_stream() {
     for (name, protocol) in ["failed-first", "failed-middle", "failed-last", "limited-first"]
         .into_iter()
         .flat_map(|name| PROTOCOLS.map(|protocol| (name, protocol)))

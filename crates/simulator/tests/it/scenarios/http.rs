@@ -41,7 +41,7 @@ fn a_head_does_not_come() {
 }
 
 #[test]
-fn an_answer_comes_late() {
+fn an_answer_is_late() {
     let mut exchange = plain("delay-30", Protocol::Chat);
     assert_eq!(exchange.answer().body(), exchange.honest_body());
     drop(exchange.client);
@@ -50,7 +50,7 @@ fn an_answer_comes_late() {
 }
 
 #[test]
-fn a_head_is_none_or_too_much() {
+fn a_head_is_invalid_or_too_large() {
     let (garbage, end) = plain("garbage-head", Protocol::Chat).client.rest();
     assert!(garbage.starts_with(b"220 ") && end == End::Closed);
     for (name, least_bytes, least_headers) in [("huge-head", 100 << 10, 1), ("many-headers", 0, 10_000)] {
@@ -86,7 +86,7 @@ fn an_old_server_ends_the_body_with_the_connection() {
 }
 
 #[test]
-fn a_status_is_told_in_the_shape_of_the_protocol() {
+fn a_status_has_an_error_in_the_form_of_the_protocol() {
     for (status, openai, messages) in [
         (400, "invalid_request_error", "invalid_request_error"),
         (401, "authentication_error", "authentication_error"),
@@ -120,7 +120,7 @@ fn a_key_that_is_unknown_is_repeated() {
 }
 
 #[test]
-fn a_limit_says_when_to_come_again() {
+fn a_limit_has_a_retry_after_header() {
     for (name, status, after) in [
         ("status-429-retry-7", 429, "7"),
         ("status-503-retry-1000000000", 503, "1000000000"),
@@ -145,7 +145,7 @@ fn a_server_is_well_every_other_time() {
 }
 
 #[test]
-fn an_error_comes_with_200() {
+fn an_error_has_status_200() {
     for protocol in PROTOCOLS {
         let answer = plain("error-200", protocol).answer();
         assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/json")));
@@ -192,14 +192,14 @@ fn a_length_is_not_that_of_the_body() {
 }
 
 #[test]
-fn an_answer_comes_that_nobody_asked_for() {
+fn an_unrequested_answer_follows() {
     let mut exchange = stream("two-answers", Protocol::Chat);
     assert_eq!(exchange.answer().body(), exchange.honest_body());
     assert_eq!(exchange.answer().json(), json!({"unasked": true}));
 }
 
 #[test]
-fn a_body_is_of_another_kind_than_it_says() {
+fn a_body_is_not_of_its_content_type() {
     for protocol in PROTOCOLS {
         let expected: Value = match honest::plain(&stream("x", protocol).request) {
             honest::Reply::Json(200, body) => body,

@@ -66,7 +66,7 @@ fn open_servers_call_in_their_own_way() {
 }
 
 #[test]
-fn a_cloud_tells_what_its_filters_found() {
+fn a_cloud_adds_filter_results() {
     let mut exchange = stream("filtered", Protocol::Chat);
     let events = decode(&exchange.answer().body()).unwrap();
     assert_eq!(events.len(), exchange.honest_events().len() + 1);

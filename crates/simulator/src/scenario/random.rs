@@ -2,9 +2,8 @@
 
 use bytes::Bytes;
 
-use super::ending::size;
 use super::events::end_of_answer;
-use super::named;
+use super::{named, size};
 use crate::honest::{self, Reply};
 use crate::play::Play;
 use crate::request::{Protocol, Request};
@@ -21,15 +20,15 @@ pub struct Fault {
 /// Returns the fault of the scenario `fault-SEED`, for requests with or without a stream.
 #[must_use]
 pub fn fault(seed: u64, stream: bool) -> Fault {
-    let mut draw = Draw(seed);
+    let mut random = SplitMix64(seed);
     // Half of all faults are truncations, because they have the most positions.
-    let faults = match (draw.below(2), stream) {
+    let faults = match (random.below(2), stream) {
         (0, _) => TRUNCATIONS,
         (_, true) => STREAM_FAULTS,
         (_, false) => REPLY_FAULTS,
     };
-    let (template, loses) = faults[size(draw.below(faults.len() as u64))];
-    Fault { template, loses, depth: draw.next() as u32 }
+    let (template, loses) = faults[size(random.below(faults.len() as u64))];
+    Fault { template, loses, depth: random.next() as u32 }
 }
 
 pub(super) fn play(request: &Request, [seed, _]: [u64; 2]) -> Play {
@@ -56,14 +55,15 @@ impl Fault {
                 let required = required(request);
                 let is_of_bytes = start.ends_with("-at-");
                 let bound = if is_of_bytes { required.iter().map(Bytes::len).sum() } else { required.len() };
-                format!("{start}{}", self.below(bound))
+                format!("{start}{}", self.position(bound))
             }
             None => self.template.to_owned(),
         };
         named(&name).map_or_else(|| honest::answer(request), |scenario| scenario.play(request))
     }
 
-    fn below(self, bound: usize) -> u64 {
+    /// The position of the fault among this many.
+    fn position(self, bound: usize) -> u64 {
         (u64::from(self.depth) * bound as u64) >> u32::BITS
     }
 }
@@ -79,10 +79,11 @@ fn required(request: &Request) -> Vec<Bytes> {
     pieces
 }
 
-/// The SplitMix64 generator, whose values differ widely even for consecutive seeds.
-struct Draw(u64);
+/// The [SplitMix64](https://doi.org/10.1145/2714064.2660195) generator, whose values differ widely even for consecutive
+/// seeds.
+struct SplitMix64(u64);
 
-impl Draw {
+impl SplitMix64 {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -1,4 +1,4 @@
-//! A parsed request, independent of its protocol.
+//! The common form to which requests of all text protocols are parsed.
 
 use serde_json::Value;
 
@@ -45,6 +45,13 @@ pub(super) enum Choice {
     Required,
     /// This tool is called.
     Named(String),
+}
+
+impl Tool {
+    /// Reads a function whose schema is the member `schema`. Returns `None` if it has no name.
+    pub(super) fn read(function: &Value, schema: &str) -> Option<Self> {
+        Some(Self { name: function["name"].as_str()?.to_owned(), schema: function[schema].clone() })
+    }
 }
 
 /// The output format of a request.
@@ -99,9 +106,14 @@ impl ParsedRequest {
 }
 
 /// Reads an integer, which may be written with a zero fraction, as in `3.0`, or with an exponent.
-pub(super) fn whole(number: &Value) -> Option<u64> {
-    let written = || number.as_f64().filter(|number| number.fract() == 0.0 && (0.0..MAX_WHOLE).contains(number));
-    number.as_u64().or_else(|| written().map(|number| number as u64))
+pub(super) fn integer(number: &Value) -> Option<u64> {
+    let is_integer = |number: &f64| number.fract() == 0.0 && (0.0..MAX_EXACT).contains(number);
+    number.as_u64().or_else(|| number.as_f64().filter(is_integer).map(|number| number as u64))
+}
+
+/// The elements of a list; none if the value is not a list.
+pub(super) fn elements(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
 }
 
 /// The text of a content field: a string, or a list of parts with text.
@@ -123,4 +135,4 @@ pub(super) fn texts(value: &Value) -> Vec<String> {
 }
 
 /// The bound below which every integer is exact in a double: 2^53.
-const MAX_WHOLE: f64 = 9_007_199_254_740_992.0;
+const MAX_EXACT: f64 = 9_007_199_254_740_992.0;

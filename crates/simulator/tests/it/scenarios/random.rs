@@ -16,7 +16,7 @@ fn body(request: &Request, seed: u64) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_lost_of_a_stream_makes_no_answer() {
+fn a_stream_that_loses_a_part_is_no_valid_answer() {
     for protocol in PROTOCOLS {
         let request = stream("any", protocol).request;
         for seed in 0..SEEDS {
@@ -31,7 +31,7 @@ fn what_is_lost_of_a_stream_makes_no_answer() {
 }
 
 #[test]
-fn what_cuts_a_reply_loses_of_it() {
+fn truncated_replies_are_shorter() {
     for protocol in PROTOCOLS {
         let exchange = plain("any", protocol);
         let honest = exchange.honest_body();
@@ -48,7 +48,7 @@ fn what_cuts_a_reply_loses_of_it() {
 }
 
 #[test]
-fn what_is_kept_is_all_there() {
+fn kept_replies_are_complete() {
     for protocol in PROTOCOLS {
         let exchange = stream("any", protocol);
         let (honest, mut seen) = (exchange.honest_body(), 0);

@@ -3,15 +3,13 @@
 use bytes::Bytes;
 use memchr::memmem;
 
-use crate::request::Request;
-
-/// The parts of a form.
+/// A parsed form. Its parts share the memory of one copy of the body.
 #[derive(Debug)]
 pub(crate) struct Form {
     pub(crate) parts: Vec<Part>,
 }
 
-/// One part of a form.
+/// A text field or a file.
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) name: String,
@@ -20,16 +18,15 @@ pub(crate) struct Part {
 }
 
 impl Form {
-    /// Parses the form of a request. Returns `None` if its body is not a form.
-    pub(crate) fn of(request: &Request) -> Option<Self> {
-        let kind = request.header("content-type")?;
-        if !kind.to_ascii_lowercase().starts_with("multipart/form-data") {
+    /// Parses a body of this content type. Returns `None` if it is not a form.
+    pub(crate) fn parse(content_type: &str, body: &[u8]) -> Option<Self> {
+        if !content_type.to_ascii_lowercase().starts_with("multipart/form-data") {
             return None;
         }
-        let boundary = kind.split_once("boundary=")?.1.split(';').next()?.trim().trim_matches('"');
+        let boundary = content_type.split_once("boundary=")?.1.split(';').next()?.trim().trim_matches('"');
         let delimiter = format!("\r\n--{boundary}");
         // The first delimiter is at the start of the body, without a preceding line break.
-        let body = Bytes::from([b"\r\n", request.body.as_ref()].concat());
+        let body = Bytes::from([b"\r\n", body].concat());
         let starts: Vec<usize> = memmem::find_iter(&body, &delimiter).map(|at| at + delimiter.len()).collect();
         let between = starts.iter().zip(starts.iter().skip(1));
         let parts = between.filter_map(|(start, next)| Part::read(&body.slice(*start..next - delimiter.len())));

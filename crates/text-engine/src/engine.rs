@@ -1,0 +1,113 @@
+//! The embedded text engine behind the `TextEngine` trait.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use engine::{EngineError, Generation, TextEngine, TextRequest};
+use futures_core::future::BoxFuture;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::generate::{Generate, closed};
+use crate::loaded_model::LoadedModel;
+use crate::options::Options;
+use crate::pool::{Job, Pool};
+use crate::prepare::{PreparedRequest, prepare};
+use crate::stream::EventStream;
+use crate::weights::{self, LoadError};
+
+/// The embedded text engine.
+///
+/// Dropping it stops its threads within one token; running generations fail with [`EngineError::Unavailable`].
+pub struct EmbeddedTextEngine {
+    loaded: Arc<LoadedModel>,
+    /// Prepares requests, on threads separate from those of the generations, which run for a long time.
+    readers: Pool,
+    writers: Pool,
+    timeout: Option<Duration>,
+    closed: Arc<AtomicBool>,
+}
+
+impl EmbeddedTextEngine {
+    /// Loads the weights and starts the threads. Blocks for about a second.
+    ///
+    /// # Errors
+    /// If the weights are missing, damaged or of an unsupported kind, or if the threads cannot be started.
+    pub fn load(options: Options) -> Result<Self, LoadError> {
+        let path = options.model.unwrap_or_else(weights::default_path);
+        let loaded = LoadedModel::load(&path, options.threads)?;
+        let pool = |name, threads| {
+            let failed = |why| LoadError::Setting(format!("cannot start the threads of the text engine: {why}"));
+            Pool::new(name, threads, options.waiting).map_err(failed)
+        };
+        Ok(Self {
+            loaded: Arc::new(loaded),
+            readers: pool("text-read", 2)?,
+            writers: pool("text-write", options.generations)?,
+            timeout: options.timeout,
+            closed: Arc::default(),
+        })
+    }
+
+    /// Prepares a request on a reader thread, because compiling its schemas can take long.
+    async fn prepare(&self, request: TextRequest) -> Result<PreparedRequest, EngineError> {
+        let (reply, outcome) = oneshot::channel();
+        self.readers.submit(Box::new(Prepare { loaded: Arc::clone(&self.loaded), request, reply }))?;
+        outcome.await.unwrap_or_else(|_| Err(EngineError::Internal("request preparation panicked".to_owned())))
+    }
+}
+
+impl TextEngine for EmbeddedTextEngine {
+    fn start(&self, request: TextRequest) -> BoxFuture<'_, Result<Generation, EngineError>> {
+        Box::pin(async move {
+            let mut prepared = self.prepare(request).await?;
+            let dropped = std::mem::take(&mut prepared.dropped);
+            let (events, receiver) = mpsc::channel(self.loaded.model.context() + SPARE_EVENTS);
+            let job = Generate {
+                loaded: Arc::clone(&self.loaded),
+                prepared,
+                events,
+                timeout: self.timeout,
+                closed: Arc::clone(&self.closed),
+            };
+            self.writers.submit(Box::new(job))?;
+            Ok(Generation { dropped, events: Box::pin(EventStream::new(receiver)) })
+        })
+    }
+
+    fn count_tokens(&self, request: TextRequest) -> BoxFuture<'_, Result<u64, EngineError>> {
+        Box::pin(async move { Ok(self.prepare(request).await?.tokens) })
+    }
+}
+
+impl Drop for EmbeddedTextEngine {
+    fn drop(&mut self) {
+        self.closed.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The job of preparing a request.
+struct Prepare {
+    loaded: Arc<LoadedModel>,
+    request: TextRequest,
+    reply: oneshot::Sender<Result<PreparedRequest, EngineError>>,
+}
+
+impl Job for Prepare {
+    fn is_wanted(&self) -> bool {
+        !self.reply.is_closed()
+    }
+
+    fn run(self: Box<Self>) {
+        // Fails if the caller has gone away, which is fine.
+        let _ = self.reply.send(prepare(&self.loaded, self.request));
+    }
+
+    fn refuse(self: Box<Self>) {
+        // Fails if the caller has gone away, which is fine.
+        let _ = self.reply.send(Err(closed()));
+    }
+}
+
+/// Channel capacity for events in addition to one per token: the plan, the calls and the terminal event.
+const SPARE_EVENTS: usize = 256;
