@@ -13,10 +13,10 @@ use upstream::relay::Relay;
 use wire::ErrorKind;
 
 use crate::body::format::Manner;
-use crate::body::plain::{self, Steps};
-use crate::gateway::Gateway;
+use crate::body::plain::Steps;
 use crate::outcome::Outcome;
 use crate::refusal::Refusal;
+use crate::state::ServerState;
 use crate::targets::{Backend, SelectedTarget, UpstreamTarget};
 
 /// A request that can be sent to the embedded engine or to an upstream. It owns all its data, so that attempts can
@@ -83,7 +83,7 @@ impl TargetFailure {
     /// The failure of an engine or upstream. The next target is tried, unless the request itself is at fault.
     pub(crate) fn of(error: EngineError) -> Self {
         let is_client_error = Outcome::of_failure(&error) == Outcome::Refused;
-        Self { refusal: Box::new(plain::refuse(&error)), may_fall_back: !is_client_error }
+        Self { refusal: Box::new(error.into()), may_fall_back: !is_client_error }
     }
 
     /// Removes the upstream's API key from all texts, because some upstreams repeat it in their errors.
@@ -115,7 +115,7 @@ impl TargetFailure {
 pub(crate) async fn first_successful_target<A: Dispatch>(
     mut dispatch: A,
     targets: Vec<SelectedTarget>,
-    gateway: Arc<Gateway>,
+    state: Arc<ServerState>,
     served_by: Arc<OnceLock<String>>,
     deadline: Instant,
 ) -> Result<Started<A::Manner>, Refusal> {
@@ -131,7 +131,7 @@ pub(crate) async fn first_successful_target<A: Dispatch>(
                 return Ok(started);
             }
             Err(failure) => {
-                report_failure(&gateway, &target, &failure.refusal);
+                report_failure(&state, &target, &failure.refusal);
                 if !failure.may_fall_back {
                     return Err(*failure.refusal);
                 }
@@ -154,11 +154,11 @@ async fn send<A: Dispatch>(dispatch: &mut A, target: &SelectedTarget, turn: Turn
 }
 
 /// Logs and counts the failure of an upstream, unless the client's request was at fault.
-pub(crate) fn report_failure(gateway: &Gateway, target: &SelectedTarget, refusal: &Refusal) {
+pub(crate) fn report_failure(state: &ServerState, target: &SelectedTarget, refusal: &Refusal) {
     let is_client_error = Outcome::of_refusal(&refusal.error) == Outcome::Refused;
     if matches!(target.backend, Backend::Upstream(_)) && !is_client_error {
         let (upstream, code) = (target.label(), refusal.error.code);
-        gateway.metrics.upstream_failed(upstream, code);
+        state.metrics.upstream_failed(upstream, code);
         let cause = refusal.cause.as_deref();
         // An invalid response, or a rejected API key: an error that does not pass by itself.
         if refusal.error.kind == ErrorKind::Upstream {

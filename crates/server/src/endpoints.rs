@@ -15,20 +15,22 @@ use bytesize::ByteSize;
 use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Request, Response};
 use serde::Serialize;
-use wire::ApiError;
 
 use crate::body::upload::{Incoming, Upload};
 use crate::body::{Body, whole};
-use crate::gateway::Gateway;
+use crate::config::bytes;
 use crate::refusal::Refusal;
+use crate::state::ServerState;
 
 /// Returns a response of status 200 with `value` as JSON.
 pub(crate) fn json(value: &impl Serialize) -> Result<Response<Body>, Refusal> {
-    let body = serde_json::to_vec(value).map_err(|error| Refusal {
-        cause: Some(format!("failed to serialize the reply: {error}")),
-        ..ApiError::server_error().into()
-    })?;
+    let body = serde_json::to_vec(value).map_err(unserializable)?;
     Ok(json_bytes(body.into()))
+}
+
+/// The refusal for a reply that cannot be serialized.
+pub(crate) fn unserializable(error: serde_json::Error) -> Refusal {
+    Refusal::internal(format!("failed to serialize the reply: {error}"))
 }
 
 /// Returns a response of status 200 with these bytes, which are JSON.
@@ -45,7 +47,7 @@ pub(crate) fn json_reply(body: Body) -> Response<Body> {
 }
 
 /// Reads the body of a request, which must be JSON.
-async fn json_body<B>(request: Request<B>, limit: ByteSize, gateway: &Gateway) -> Result<Upload, Refusal>
+async fn json_body<B>(request: Request<B>, limit: ByteSize, state: &ServerState) -> Result<Upload, Refusal>
 where
     B: http_body::Body<Data = Bytes, Error: Error>,
 {
@@ -55,7 +57,7 @@ where
     if !is_json(&media_type) {
         return Err(Refusal::media_type("application/json", &media_type));
     }
-    Incoming::new(request.into_body(), limit, &gateway.limits, &gateway.budget).collect().await
+    Incoming::new(request.into_body(), limit, &state.limits, &state.budget).collect().await
 }
 
 /// Refuses a body whose `Content-Length` is over the limit, before any of it is read.
@@ -78,11 +80,6 @@ fn media_type(headers: &HeaderMap) -> Result<String, Refusal> {
 
 fn is_json(media_type: &str) -> bool {
     media_type == "application/json" || media_type.ends_with("+json")
-}
-
-/// Converts a configured size to a number of bytes in memory.
-pub(crate) fn bytes(size: ByteSize) -> usize {
-    usize::try_from(size.as_u64()).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]

@@ -33,6 +33,7 @@ mod refusal;
 mod routing;
 mod serve;
 mod start;
+mod state;
 mod targets;
 #[cfg(test)]
 mod test_gateway;

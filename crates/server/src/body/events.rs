@@ -21,12 +21,12 @@ use pin_project_lite::pin_project;
 use tokio::time::{Instant, Sleep, sleep_until};
 use wire::ApiError;
 
+use super::Aborted;
 use super::buffered::MAX_FRAME;
-use super::{Aborted, plain};
 use crate::lifecycle::AbortSignal;
 use crate::outcome::{Ending, Outcome};
 use crate::record::Record;
-use crate::refusal::Refusal;
+use crate::refusal::{self, Refusal};
 
 /// Encodes the events of an engine, or the bytes of an upstream, as the bytes of a stream.
 pub(crate) trait Telling {
@@ -93,7 +93,7 @@ pub(crate) struct Fault {
 impl From<EngineError> for Fault {
     fn from(error: EngineError) -> Self {
         let outcome = Outcome::of_failure(&error);
-        Self { error: translate::api_error(&error), cause: plain::cause(&error), outcome }
+        Self { error: translate::api_error(&error), cause: refusal::cause(&error), outcome }
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) async fn gather<S>(
             if let Some(record) = &mut record {
                 record.end(Outcome::of_failure(&error));
             }
-            refuse(&error)
+            Refusal::from(error)
         })?;
         if let Some(ending) = take(step) {
             if let Some(record) = &mut record {
@@ -52,15 +52,4 @@ async fn next<S>(steps: &mut Steps<S>, idle_timeout: Option<Duration>) -> Result
         }
     };
     step.unwrap_or_else(|| Err(EngineError::Internal("stream ended without a terminal event".to_owned())))
-}
-
-/// Returns the refusal for an engine's failure before an answer has started.
-pub(crate) fn refuse(error: &EngineError) -> Refusal {
-    Refusal { cause: cause(error), ..translate::api_error(error).into() }
-}
-
-/// Returns the cause of an engine's failure for the log. An unsupported request has none: its text may quote the
-/// client.
-pub(crate) fn cause(error: &EngineError) -> Option<String> {
-    (!matches!(error, EngineError::Unsupported { .. })).then(|| error.to_string())
 }

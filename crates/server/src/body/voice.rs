@@ -21,10 +21,10 @@ use super::format::Manner;
 use super::plain::Steps;
 use super::{Body, name_dropped};
 use crate::attempt::{Coming, Started};
-use crate::gateway::Gateway;
 use crate::outcome::Ending;
 use crate::record::Record;
 use crate::refusal::Refusal;
+use crate::state::ServerState;
 
 /// A pending attempt: it resolves once a target has started to answer.
 pub(crate) type Attempt<M> = Pin<Box<dyn Future<Output = Result<Started<M>, Refusal>> + Send>>;
@@ -37,11 +37,11 @@ pub(crate) type Attempt<M> = Pin<Box<dyn Future<Output = Result<Started<M>, Refu
 pub(crate) async fn stream<M: Manner>(
     mut attempt: Attempt<M>,
     waiting: M::Waiting,
-    gateway: &Gateway,
+    state: &ServerState,
     record: &mut Option<Record>,
     deadline: Instant,
 ) -> Result<Response<Body>, Refusal> {
-    let keep_alive = gateway.limits.keep_alive;
+    let keep_alive = state.limits.keep_alive;
     let (source, dropped) = match timeout(keep_alive, &mut attempt).await {
         Ok(begun) => {
             let mut begun = Box::new(begun?);
@@ -52,7 +52,7 @@ pub(crate) async fn stream<M: Manner>(
     };
     let Some(mut record) = record.take() else { return Err(ApiError::server_error().into()) };
     record.status = 200;
-    let (timing, abort) = (Timing { keep_alive, deadline }, gateway.lifecycle.abort_signal());
+    let (timing, abort) = (Timing { keep_alive, deadline }, state.lifecycle.abort_signal());
     let voice = Voice::<M>::Waiting(waiting);
     let mut response = events::response(Events::new(source, voice, &timing, abort, record));
     name_dropped(response.headers_mut(), &dropped);

@@ -8,8 +8,8 @@ use wire::{ApiError, Code, ErrorKind};
 
 use super::json;
 use crate::body::Body;
-use crate::gateway::Caller;
 use crate::refusal::Refusal;
+use crate::state::Caller;
 
 /// Lists the models that the key may use.
 pub(crate) fn list(caller: &Caller<'_>, query: &str) -> Result<Response<Body>, Refusal> {

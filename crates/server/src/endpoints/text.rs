@@ -26,11 +26,12 @@ use crate::body::format::Manner;
 use crate::body::upload::Upload;
 use crate::body::voice;
 use crate::clock;
-use crate::gateway::Caller;
 use crate::image_urls;
 use crate::outcome::{Ending, Outcome};
+use crate::outgoing;
 use crate::record::Record;
 use crate::refusal::Refusal;
+use crate::state::Caller;
 use crate::targets::UpstreamTarget;
 
 /// A text endpoint: the reading, validating and relaying of its requests.
@@ -90,10 +91,10 @@ where
     D: TextEndpoint,
     B: http_body::Body<Data = Bytes, Error: Error>,
 {
-    let deadline = Instant::now() + caller.gateway.limits.request_timeout;
-    let Caller { gateway, policy, key, record } = caller;
-    let headers = forwarded::<D>(request.headers());
-    let upload = json_body(request, gateway.limits.json_body, gateway).await?;
+    let deadline = Instant::now() + caller.state.limits.request_timeout;
+    let Caller { state, policy, key, record } = caller;
+    let headers = outgoing::forwarded(request.headers(), D::FORWARDED);
+    let upload = json_body(request, state.limits.json_body, state).await?;
     let unchecked = D::read(&upload.bytes)?;
     let (id, streams) = D::model_and_stream(&unchecked);
     let (id, model) = (id.to_owned(), policy.catalog.find(id));
@@ -102,12 +103,12 @@ where
     if !key.may_use(&id) {
         return Err(Refusal::model(&id));
     }
-    image_urls::check_all(gateway, |visit| D::image_urls(&valid, visit))?;
+    image_urls::check_all(state, |visit| D::image_urls(&valid, visit))?;
     if let Some(record) = record {
         (record.model, record.stream) = (Some(id.clone()), streams);
     }
     let stamp = Stamp { bits: clock::random_bits(), created_at: clock::unix_seconds() };
-    let Some(permit) = gateway.limiter.take(&key.name) else {
+    let Some(permit) = state.limiter.take(&key.name) else {
         return over_the_limit::<D>(streams, &valid, &stamp, record);
     };
     if let Some(record) = record {
@@ -117,16 +118,16 @@ where
         let reply = Reply::<D>::new(&valid, &stamp);
         let parsed =
             ParsedRequest { valid: Some(valid), upload, model: id, reasons_by_default, headers, streams, deadline };
-        return unary::answer::<D>(parsed, reply, gateway, policy, &key.name, record.as_mut()).await;
+        return unary::answer::<D>(parsed, reply, state, policy, &key.name, record.as_mut()).await;
     }
     let answer = Answer::<D>::new(&valid, &stamp);
     let parsed =
         ParsedRequest { valid: Some(valid), upload, model: id, reasons_by_default, headers, streams, deadline };
     let served = record.as_ref().map(|record| Arc::clone(&record.served_by)).unwrap_or_default();
     let targets = policy.routes.select(&parsed.model);
-    let text = TextDispatch::new(parsed, gateway, &key.name);
-    let attempt = Box::pin(attempt::first_successful_target(text, targets, Arc::clone(gateway), served, deadline));
-    voice::stream::<D>(attempt, answer, gateway, record, deadline).await
+    let text = TextDispatch::new(parsed, state, &key.name);
+    let attempt = Box::pin(attempt::first_successful_target(text, targets, Arc::clone(state), served, deadline));
+    voice::stream::<D>(attempt, answer, state, record, deadline).await
 }
 
 /// Answers a request over the concurrency limit, with a failure event or a 429.
@@ -149,17 +150,6 @@ fn over_the_limit<D: TextEndpoint>(
     // Like every stream, the response has no length.
     let frames = futures_util::stream::iter([Ok(Frame::data(Bytes::from(bytes)))]);
     Ok(events::response(StreamBody::new(frames)))
-}
-
-/// Returns the headers of a client that are forwarded to an upstream of the same protocol.
-pub(crate) fn forwarded<D: TextEndpoint>(headers: &HeaderMap) -> HeaderMap {
-    let mut all = HeaderMap::new();
-    for name in D::FORWARDED {
-        for value in headers.get_all(*name) {
-            all.append(*name, value.clone());
-        }
-    }
-    all
 }
 
 impl<D: TextEndpoint> Manner for D {

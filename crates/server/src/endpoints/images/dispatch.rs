@@ -15,17 +15,16 @@ use wire::{ApiError, Splice};
 use super::encode::Drawing;
 use super::read::{EditInputs, ParsedRequest};
 use crate::attempt::{Coming, Dispatch, StartResult, Started, TargetFailure, Turn};
-use crate::body::plain;
 use crate::config::upstream::EditForm;
-use crate::gateway::Gateway;
 use crate::refusal::Refusal;
+use crate::state::ServerState;
 use crate::targets::{SelectedTarget, UpstreamTarget};
 use crate::{clock, image_urls, outgoing};
 
 /// An image request and the state of its attempts.
 pub(super) struct ImageDispatch {
     parsed: ParsedRequest,
-    gateway: Arc<Gateway>,
+    state: Arc<ServerState>,
     /// The name of the key.
     key: String,
     deadline: tokio::time::Instant,
@@ -35,11 +34,11 @@ impl ImageDispatch {
     /// Creates the dispatch of a request that was not sent to any target yet.
     pub(super) fn new(
         parsed: ParsedRequest,
-        gateway: &Arc<Gateway>,
+        state: &Arc<ServerState>,
         key: &str,
         deadline: tokio::time::Instant,
     ) -> Self {
-        Self { parsed, gateway: Arc::clone(gateway), key: key.to_owned(), deadline }
+        Self { parsed, state: Arc::clone(state), key: key.to_owned(), deadline }
     }
 
     /// Returns the number of requested images, which validation has limited to a small number.
@@ -52,8 +51,8 @@ impl Dispatch for ImageDispatch {
     type Manner = Drawing;
 
     async fn embedded(&mut self, turn: Turn) -> StartResult<Drawing> {
-        let gateway = Arc::clone(&self.gateway);
-        let Some(engine) = &gateway.image_engine else { return Err(TargetFailure::fall_back(Refusal::no_engine())) };
+        let state = Arc::clone(&self.state);
+        let Some(engine) = &state.image_engine else { return Err(TargetFailure::fall_back(Refusal::no_engine())) };
         // The engine keeps the images for long, so the document is freed at once if no other target may need it.
         if turn.last {
             self.parsed.json = None;
@@ -61,10 +60,7 @@ impl Dispatch for ImageDispatch {
         let edit = match &self.parsed.inputs {
             // Checked before any image is fetched.
             Some(inputs) if inputs.references.len() > engine.most_references() => {
-                return Err(TargetFailure::fall_back(plain::refuse(&too_many(
-                    inputs.references.len(),
-                    engine.most_references(),
-                ))));
+                return Err(TargetFailure::fall_back(too_many(inputs.references.len(), engine.most_references())));
             }
             Some(inputs) => Some(self.edit(inputs).await.map_err(TargetFailure::fatal)?),
             None => None,
@@ -112,9 +108,7 @@ impl ImageDispatch {
                 Source::Inline { bytes, .. } => bytes.clone(),
                 Source::Url(url) => {
                     let param = format!("images[{i}].image_url");
-                    image_urls::fetch_image(url, Some(&param), &self.key, &self.gateway, &self.parsed.share)
-                        .await?
-                        .bytes
+                    image_urls::fetch_image(url, Some(&param), &self.key, &self.state, &self.parsed.share).await?.bytes
                 }
             });
         }
@@ -140,10 +134,8 @@ impl ImageDispatch {
         let mask = inputs.mask.clone().map(|bytes| Mask::from(Source::of(bytes)));
         let images = inputs.references.iter().cloned().map(Reference::from).collect();
         let edit = Edit { images: Some(images), image: None, mask, generation };
-        let body = serde_json::to_vec(&edit).map_err(|error| Refusal {
-            cause: Some(format!("failed to serialize the edit: {error}")),
-            ..ApiError::server_error().into()
-        })?;
+        let body = serde_json::to_vec(&edit)
+            .map_err(|error| Refusal::internal(format!("failed to serialize the edit: {error}")))?;
         Ok((JSON, Bytes::from(body).into()))
     }
 
@@ -182,7 +174,7 @@ impl ImageDispatch {
 /// Returns the failure of the engine. A request that it does not support may succeed at another target.
 fn engine_failure(error: EngineError) -> TargetFailure {
     match error {
-        EngineError::Unsupported { .. } => TargetFailure::fall_back(plain::refuse(&error)),
+        EngineError::Unsupported { .. } => TargetFailure::fall_back(error),
         error => TargetFailure::of(error),
     }
 }

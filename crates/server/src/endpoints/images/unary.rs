@@ -17,11 +17,11 @@ use crate::attempt::{self, Coming, Started};
 use crate::body::buffered::in_pieces;
 use crate::body::delivered::delivered;
 use crate::body::{Aborted, Body, plain};
-use crate::endpoints::{json_bytes, json_reply};
-use crate::gateway::{Caller, Gateway};
+use crate::endpoints::{json_bytes, json_reply, unserializable};
 use crate::outcome::Outcome;
 use crate::record::Record;
 use crate::refusal::Refusal;
+use crate::state::{Caller, ServerState};
 
 /// Returns the reply of an upstream, or folds the events of the engine into one.
 pub(super) async fn answer(
@@ -29,13 +29,13 @@ pub(super) async fn answer(
     parsed: ParsedRequest,
     deadline: Instant,
 ) -> Result<Response<Body>, Refusal> {
-    let Caller { gateway, policy, key, record } = caller;
+    let Caller { state, policy, key, record } = caller;
     let (operation, count) = (parsed.operation, u32::try_from(parsed.generation.count()).unwrap_or(1));
     let served = record.as_ref().map(|record| Arc::clone(&record.served_by)).unwrap_or_default();
     let targets = policy.routes.select(&parsed.model);
-    let dispatch = ImageDispatch::new(parsed, gateway, &key.name, deadline);
+    let dispatch = ImageDispatch::new(parsed, state, &key.name, deadline);
     let Started { answer, .. } =
-        attempt::first_successful_target(dispatch, targets, Arc::clone(gateway), served, deadline).await?;
+        attempt::first_successful_target(dispatch, targets, Arc::clone(state), served, deadline).await?;
     match answer {
         Coming::Neutral(steps, pictures) => {
             let fold = Fold::new(operation, Some(count));
@@ -48,7 +48,7 @@ pub(super) async fn answer(
             }
             Ok(json_bytes(body))
         }
-        Coming::Whole(ImageReply::StreamingReply(passing)) => Ok(forward(passing, gateway, record, deadline)),
+        Coming::Whole(ImageReply::StreamingReply(passing)) => Ok(forward(passing, state, record, deadline)),
         // A request that is not streamed never gets a stream.
         Coming::Relay(_) | Coming::Told(..) => Err(ApiError::server_error().into()),
     }
@@ -57,7 +57,7 @@ pub(super) async fn answer(
 /// Forwards a long reply of an upstream without buffering it.
 fn forward(
     passing: StreamingReply,
-    gateway: &Gateway,
+    state: &ServerState,
     record: &mut Option<Record>,
     deadline: Instant,
 ) -> Response<Body> {
@@ -67,7 +67,7 @@ fn forward(
     if let Some(mut record) = record.take() {
         record.status = response.status().as_u16();
         record.relayed_usage = Some(usage);
-        response = response.map(|body| delivered(body, record, deadline, gateway.lifecycle.abort_signal()));
+        response = response.map(|body| delivered(body, record, deadline, state.lifecycle.abort_signal()));
     }
     response
 }
@@ -87,8 +87,7 @@ async fn reply(
         ending.filter(|_| kept)
     };
     plain::gather(steps, None, record, take).await?;
-    let reply =
-        fold.finish().map_err(|error| Refusal { cause: Some(error.to_string()), ..ApiError::server_error().into() })?;
+    let reply = fold.finish().map_err(|error| Refusal::internal(error.to_string()))?;
     framed(reply)
 }
 
@@ -96,11 +95,7 @@ async fn reply(
 fn framed(mut reply: images::Response) -> Result<Response<Body>, Refusal> {
     let pictures: Vec<_> =
         reply.data.iter_mut().map(|image| Bytes::from(std::mem::take(&mut image.b64_json))).collect();
-    let cause = |error| Refusal {
-        cause: Some(format!("failed to serialize the reply: {error}")),
-        ..ApiError::server_error().into()
-    };
-    let frame = Bytes::from(serde_json::to_vec(&reply).map_err(cause)?);
+    let frame = Bytes::from(serde_json::to_vec(&reply).map_err(unserializable)?);
     let mut frames = Vec::new();
     let mut from = 0;
     for (at, picture) in image_offsets(&frame).zip(pictures) {

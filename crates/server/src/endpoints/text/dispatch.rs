@@ -14,17 +14,16 @@ use wire::{ApiError, Splice};
 
 use super::{ParsedRequest, TextEndpoint};
 use crate::attempt::{Coming, Dispatch, StartResult, Started, TargetFailure, Turn};
-use crate::body::plain;
-use crate::gateway::Gateway;
 use crate::image_urls;
 use crate::outgoing;
 use crate::refusal::Refusal;
+use crate::state::ServerState;
 use crate::targets::{Handling, SelectedTarget, UpstreamTarget};
 
 /// A text request and the state of its attempts.
 pub(super) struct TextDispatch<D: TextEndpoint> {
     parsed: ParsedRequest<D>,
-    gateway: Arc<Gateway>,
+    state: Arc<ServerState>,
     /// The name of the key.
     key: String,
     /// The request in the neutral model, or the error of its conversion, once a target needed it.
@@ -33,8 +32,8 @@ pub(super) struct TextDispatch<D: TextEndpoint> {
 
 impl<D: TextEndpoint> TextDispatch<D> {
     /// Creates the dispatch of a request that was not sent to any target yet.
-    pub(super) fn new(parsed: ParsedRequest<D>, gateway: &Arc<Gateway>, key: &str) -> Self {
-        Self { parsed, gateway: Arc::clone(gateway), key: key.to_owned(), inbound: None }
+    pub(super) fn new(parsed: ParsedRequest<D>, state: &Arc<ServerState>, key: &str) -> Self {
+        Self { parsed, state: Arc::clone(state), key: key.to_owned(), inbound: None }
     }
 }
 
@@ -42,16 +41,15 @@ impl<D: TextEndpoint> Dispatch for TextDispatch<D> {
     type Manner = D;
 
     async fn embedded(&mut self, turn: Turn) -> StartResult<D> {
-        let gateway = Arc::clone(&self.gateway);
-        let Some(engine) = &gateway.text_engine else { return Err(TargetFailure::fall_back(Refusal::no_engine())) };
+        let state = Arc::clone(&self.state);
+        let Some(engine) = &state.text_engine else { return Err(TargetFailure::fall_back(Refusal::no_engine())) };
         let mut inbound = self.inbound(turn).map_err(TargetFailure::fall_back)?;
         inbound.request.reasoning.by_default = self.parsed.reasons_by_default;
         let share = self.parsed.upload.share();
-        image_urls::inline(&mut inbound.request, &self.key, &gateway, share).await.map_err(TargetFailure::fatal)?;
+        image_urls::inline(&mut inbound.request, &self.key, &state, share).await.map_err(TargetFailure::fatal)?;
         let started = engine.start(inbound.request).await;
         // A request that is too large for a small model may fit the next one.
-        let Generation { dropped, events } =
-            started.map_err(|error| TargetFailure::fall_back(plain::refuse(&error)))?;
+        let Generation { dropped, events } = started.map_err(TargetFailure::fall_back)?;
         inbound.dropped.extend(dropped);
         Ok(Started { dropped: inbound.dropped, answer: Coming::Neutral(events, ()), idle_timeout: None })
     }
@@ -116,7 +114,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
             sampling: server.config.sampling,
         };
         let encoded = encode::request(protocol, &inbound.request, &settings);
-        let encoded = encoded.map_err(|error| TargetFailure::fall_back(plain::refuse(&error)))?;
+        let encoded = encoded.map_err(TargetFailure::fall_back)?;
         outgoing::add_missing(&mut dropped, encoded.dropped.iter().map(ToString::to_string));
         let outgoing = Outgoing {
             path: outgoing::path(protocol),
@@ -143,10 +141,8 @@ impl<D: TextEndpoint> TextDispatch<D> {
 
     /// Returns the names of the request's fields that the upstream's protocol cannot express.
     fn dropped_fields(&self, protocol: Protocol) -> Result<Vec<String>, Refusal> {
-        let document = serde_json::from_slice(&self.parsed.upload.bytes).map_err(|error| Refusal {
-            cause: Some(format!("failed to parse the request a second time: {error}")),
-            ..ApiError::server_error().into()
-        })?;
+        let document = serde_json::from_slice(&self.parsed.upload.bytes)
+            .map_err(|error| Refusal::internal(format!("failed to parse the request a second time: {error}")))?;
         Ok(field_map::dropped_fields(D::UPSTREAM_PROTOCOL, protocol, &document)?)
     }
 

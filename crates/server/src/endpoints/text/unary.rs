@@ -15,16 +15,16 @@ use crate::attempt::{self, Coming, Started};
 use crate::body::{Body, name_dropped, plain};
 use crate::clock;
 use crate::endpoints::{json, json_bytes};
-use crate::gateway::Gateway;
 use crate::policy::Policy;
 use crate::record::Record;
 use crate::refusal::Refusal;
+use crate::state::ServerState;
 
 /// Returns the reply of a relayed upstream, or folds the events of a model into one.
 pub(super) async fn answer<D: TextEndpoint>(
     parsed: ParsedRequest<D>,
     reply: Reply<D>,
-    gateway: &Arc<Gateway>,
+    state: &Arc<ServerState>,
     policy: &Arc<Policy>,
     key: &str,
     record: Option<&mut Record>,
@@ -32,8 +32,8 @@ pub(super) async fn answer<D: TextEndpoint>(
     let deadline = parsed.deadline;
     let served = record.as_ref().map(|record| Arc::clone(&record.served_by)).unwrap_or_default();
     let targets = policy.routes.select(&parsed.model);
-    let text = TextDispatch::new(parsed, gateway, key);
-    let started = attempt::first_successful_target(text, targets, Arc::clone(gateway), served, deadline).await?;
+    let text = TextDispatch::new(parsed, state, key);
+    let started = attempt::first_successful_target(text, targets, Arc::clone(state), served, deadline).await?;
     let Started { dropped, answer, idle_timeout } = started;
     let mut response = match answer {
         Coming::Neutral(events, ()) => {
