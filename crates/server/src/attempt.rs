@@ -12,8 +12,8 @@ use upstream::Upstream;
 use upstream::relay::Relay;
 use wire::ErrorKind;
 
+use crate::answer::engine_events::Steps;
 use crate::body::format::Manner;
-use crate::body::plain::Steps;
 use crate::outcome::Outcome;
 use crate::refusal::Refusal;
 use crate::state::ServerState;

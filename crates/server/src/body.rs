@@ -6,7 +6,6 @@ pub(crate) mod events;
 pub(crate) mod form;
 pub(crate) mod format;
 pub(crate) mod pieces;
-pub(crate) mod plain;
 pub(crate) mod upload;
 pub(crate) mod voice;
 

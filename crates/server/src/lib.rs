@@ -4,6 +4,7 @@
 
 mod accept;
 mod admin;
+mod answer;
 mod attempt;
 mod body;
 mod check;

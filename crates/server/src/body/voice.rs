@@ -18,8 +18,8 @@ use wire::ApiError;
 
 use super::events::{self, Events, Fault, Telling, Timing, Told};
 use super::format::Manner;
-use super::plain::Steps;
 use super::{Body, name_dropped};
+use crate::answer::engine_events::Steps;
 use crate::attempt::{Coming, Started};
 use crate::outcome::Ending;
 use crate::record::Record;

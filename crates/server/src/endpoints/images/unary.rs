@@ -13,10 +13,11 @@ use wire::ApiError;
 use super::dispatch::ImageDispatch;
 use super::encode::Teller;
 use super::read::ParsedRequest;
+use crate::answer::engine_events;
 use crate::attempt::{self, Coming, Started};
 use crate::body::buffered::in_pieces;
 use crate::body::delivered::delivered;
-use crate::body::{Aborted, Body, plain};
+use crate::body::{Aborted, Body};
 use crate::endpoints::{json_bytes, json_reply, unserializable};
 use crate::outcome::Outcome;
 use crate::record::Record;
@@ -86,7 +87,7 @@ async fn reply(
         let kept = event.is_none_or(|event| fold.push(event).is_ok());
         ending.filter(|_| kept)
     };
-    plain::gather(steps, None, record, take).await?;
+    engine_events::gather(steps, None, record, take).await?;
     let reply = fold.finish().map_err(|error| Refusal::internal(error.to_string()))?;
     framed(reply)
 }

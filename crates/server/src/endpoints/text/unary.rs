@@ -11,8 +11,9 @@ use wire::ApiError;
 
 use super::dispatch::TextDispatch;
 use super::{ParsedRequest, TextEndpoint, ending};
+use crate::answer::engine_events;
 use crate::attempt::{self, Coming, Started};
-use crate::body::{Body, name_dropped, plain};
+use crate::body::{Body, name_dropped};
 use crate::clock;
 use crate::endpoints::{json, json_bytes};
 use crate::policy::Policy;
@@ -64,6 +65,6 @@ async fn fold<D: ClientProtocol>(
         reply.event(event, clock::unix_seconds());
         ending
     };
-    plain::gather(events, idle_timeout, record, take).await?;
+    engine_events::gather(events, idle_timeout, record, take).await?;
     reply.finish().ok_or_else(|| ApiError::server_error().into())
 }

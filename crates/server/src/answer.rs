@@ -1,0 +1,3 @@
+//! The answers of engines.
+
+pub(crate) mod engine_events;
