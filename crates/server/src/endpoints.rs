@@ -1,4 +1,4 @@
-//! The endpoints, one file each, and the reading and writing of JSON that they share.
+//! The endpoints, one file each, and the reading of JSON that they share.
 
 pub(crate) mod chat;
 pub(crate) mod count_tokens;
@@ -12,39 +12,13 @@ use std::error::Error;
 
 use bytes::Bytes;
 use bytesize::ByteSize;
-use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Request, Response};
-use serde::Serialize;
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
+use http::{HeaderMap, Request};
 
 use crate::body::upload::{Incoming, Upload};
-use crate::body::{Body, whole};
 use crate::config::bytes;
 use crate::refusal::Refusal;
 use crate::state::ServerState;
-
-/// Returns a response of status 200 with `value` as JSON.
-pub(crate) fn json(value: &impl Serialize) -> Result<Response<Body>, Refusal> {
-    let body = serde_json::to_vec(value).map_err(unserializable)?;
-    Ok(json_bytes(body.into()))
-}
-
-/// The refusal for a reply that cannot be serialized.
-pub(crate) fn unserializable(error: serde_json::Error) -> Refusal {
-    Refusal::internal(format!("failed to serialize the reply: {error}"))
-}
-
-/// Returns a response of status 200 with these bytes, which are JSON.
-pub(crate) fn json_bytes(body: Bytes) -> Response<Body> {
-    json_reply(whole(body))
-}
-
-/// Returns a response of status 200 with this body, which is JSON.
-pub(crate) fn json_reply(body: Body) -> Response<Body> {
-    let mut response = Response::new(body);
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
-}
 
 /// Reads the body of a request, which must be JSON.
 async fn json_body<B>(request: Request<B>, limit: ByteSize, state: &ServerState) -> Result<Upload, Refusal>

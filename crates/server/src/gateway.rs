@@ -16,8 +16,6 @@ use http::header::{AUTHORIZATION, CACHE_CONTROL, CONNECTION};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 
 use crate::body::Body;
-use crate::body::buffered::is_short;
-use crate::body::delivered::delivered;
 use crate::clock;
 use crate::connection_state::ConnectionState;
 use crate::endpoints::{count_tokens, images, models, text};
@@ -25,6 +23,7 @@ use crate::head;
 use crate::outcome::Outcome;
 use crate::record::Record;
 use crate::refusal::{Refusal, Style};
+use crate::reply::ReplyBody;
 use crate::routing::{Endpoint, style};
 use crate::state::{Caller, ServerState};
 
@@ -66,39 +65,27 @@ where
 {
     let mut record = Record::new(Arc::clone(&state.metrics), Arc::clone(connection), id.to_owned());
     record.client_id = client_id(request.headers());
-    // A streaming endpoint moves the record into its body.
-    let mut record = Some(record);
-    let response = match or_abort(state, request, &mut record).await {
-        Ok(response) => with_record(state, response, &mut record),
-        Err(refusal) => {
-            note_refusal(record.as_mut(), &refusal);
-            refusal.into_response(style, id)
+    match or_abort(state, request, &mut record).await {
+        Ok(response) => {
+            record.status = response.status().as_u16();
+            let deadline = state.deadline(&record);
+            response.map(|reply| reply.into_body(record, deadline, state))
         }
-    };
-    if let Some(record) = &mut record {
-        record.status = response.status().as_u16();
-        record.end(Outcome::Completed);
+        Err(refusal) => {
+            note_refusal(&mut record, &refusal);
+            let response = refusal.into_response(style, id);
+            record.status = response.status().as_u16();
+            response
+        }
     }
-    response
-}
-
-/// Moves the record into the body of a long reply, so that it ends with the last byte. A short reply is written at once.
-fn with_record(state: &ServerState, response: Response<Body>, record: &mut Option<Record>) -> Response<Body> {
-    if is_short(response.body()) {
-        return response;
-    }
-    let Some(mut record) = record.take() else { return response };
-    record.status = response.status().as_u16();
-    let deadline = record.started() + state.limits.request_timeout;
-    response.map(|body| delivered(body, record, deadline, state.lifecycle.abort_signal()))
 }
 
 /// Dispatches a request to its endpoint, and aborts it when the shutdown deadline passes.
 async fn or_abort<B>(
     state: &Arc<ServerState>,
     request: Request<B>,
-    record: &mut Option<Record>,
-) -> Result<Response<Body>, Refusal>
+    record: &mut Record,
+) -> Result<Response<ReplyBody>, Refusal>
 where
     B: http_body::Body<Data = Bytes, Error: Error> + Send,
 {
@@ -106,9 +93,7 @@ where
         biased;
         answer = dispatch(state, request, record) => answer,
         () = state.lifecycle.abort_signal().wait() => {
-            if let Some(record) = record {
-                record.end(Outcome::Shutdown);
-            }
+            record.end(Outcome::Shutdown);
             Err(Refusal::shutting_down())
         }
     }
@@ -118,25 +103,22 @@ where
 async fn dispatch<B>(
     state: &Arc<ServerState>,
     request: Request<B>,
-    record: &mut Option<Record>,
-) -> Result<Response<Body>, Refusal>
+    record: &mut Record,
+) -> Result<Response<ReplyBody>, Refusal>
 where
     B: http_body::Body<Data = Bytes, Error: Error> + Send,
 {
     head::check(&request, &state.limits)?;
     let endpoint = Endpoint::of(request.method(), request.uri().path())?;
-    if let Some(record) = record {
-        record.route = endpoint.name();
-    }
+    record.route = endpoint.name();
     let policy = state.policies.current();
     let key = admit(&policy.keys, &endpoint, request.headers())?;
-    if let Some(record) = record {
-        record.key = Some(key.name.clone());
-    }
+    record.key = Some(key.name.clone());
     if let Some(scope) = endpoint.scope().filter(|scope| !key.scopes.contains(*scope)) {
         return Err(Refusal::capability(scope.as_str()));
     }
-    let caller = Caller { state, policy: &policy, key, record };
+    let deadline = state.deadline(record);
+    let caller = Caller { state, policy: &policy, key, record, deadline };
     match endpoint {
         Endpoint::Responses => text::answer::<translate::inbound::Responses, B>(caller, request).await,
         Endpoint::Chat => text::answer::<translate::inbound::Chat, B>(caller, request).await,
@@ -177,8 +159,7 @@ fn refuse_key(denied: Denied) -> Refusal {
     }
 }
 
-fn note_refusal(record: Option<&mut Record>, refusal: &Refusal) {
-    let Some(record) = record else { return };
+fn note_refusal(record: &mut Record, refusal: &Refusal) {
     if refusal.is_client_gone {
         return record.end(Outcome::ClientGone);
     }

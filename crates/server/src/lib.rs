@@ -31,6 +31,7 @@ mod outgoing;
 mod policy;
 mod record;
 mod refusal;
+mod reply;
 mod routing;
 mod serve;
 mod start;

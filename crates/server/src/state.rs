@@ -15,6 +15,7 @@ use crate::limit::Limiter;
 use crate::metrics::Metrics;
 use crate::policy::{Policies, Policy};
 use crate::record::Record;
+use crate::targets::SelectedTarget;
 
 /// The state that all requests share.
 pub(crate) struct ServerState {
@@ -39,10 +40,25 @@ pub(crate) struct Caller<'a> {
     pub(crate) state: &'a Arc<ServerState>,
     pub(crate) policy: &'a Arc<Policy>,
     pub(crate) key: &'a Entry,
-    pub(crate) record: &'a mut Option<Record>,
+    /// The record of the request, which is attached to the response.
+    pub(crate) record: &'a mut Record,
+    /// The time by which the request has to be answered.
+    pub(crate) deadline: Instant,
+}
+
+impl Caller<'_> {
+    /// Returns the targets of a model in the order in which this request tries them.
+    pub(crate) fn targets(&self, model: &str) -> Vec<SelectedTarget> {
+        self.policy.routes.select(model)
+    }
 }
 
 impl ServerState {
+    /// Returns the time by which a request has to be answered.
+    pub(crate) fn deadline(&self, record: &Record) -> Instant {
+        record.started() + self.limits.request_timeout
+    }
+
     /// Renders every metric in the Prometheus text format.
     pub(crate) fn render_metrics(&self) -> String {
         self.metrics.render(self.limiter.taken(), self.started.elapsed())

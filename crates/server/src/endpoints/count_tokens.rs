@@ -11,24 +11,23 @@ use translate::inbound::Messages;
 use upstream::{Answer, Outgoing};
 use wire::{ApiError, ErrorKind, Splice};
 
+use super::json_body;
 use super::text::TextEndpoint;
-use super::{json, json_body, json_bytes};
 use crate::attempt::TargetFailure;
-use crate::body::Body;
 use crate::body::upload::Share;
 use crate::refusal::Refusal;
+use crate::reply::{ReplyBody, json, json_bytes};
 use crate::state::{Caller, ServerState};
 use crate::targets::{Backend, Handling, SelectedTarget, UpstreamTarget};
 use crate::{attempt, image_urls, outgoing};
 
 /// Counts the tokens of a prompt on the targets that would answer it, so that the count matches the usage of the
 /// answer.
-pub(crate) async fn answer<B>(caller: Caller<'_>, request: http::Request<B>) -> Result<Response<Body>, Refusal>
+pub(crate) async fn answer<B>(caller: Caller<'_>, request: http::Request<B>) -> Result<Response<ReplyBody>, Refusal>
 where
     B: http_body::Body<Data = Bytes, Error: Error>,
 {
-    let deadline = Instant::now() + caller.state.limits.request_timeout;
-    let Caller { state, policy, key, record } = caller;
+    let Caller { state, policy, key, record, deadline } = caller;
     let headers = outgoing::forwarded(request.headers(), Messages::FORWARDED);
     let upload = json_body(request, state.limits.json_body, state).await?;
     let valid = Request::read(&upload.bytes).and_then(Request::validate_for_count).map_err(refusal)?;
@@ -37,10 +36,8 @@ where
         return Err(Refusal::model(&model));
     }
     image_urls::check_all(state, |visit| valid.addresses(visit))?;
-    if let Some(record) = record {
-        record.model = Some(model.clone());
-        record.permit = Some(state.limiter.take(&key.name).ok_or_else(ApiError::concurrency_limit)?);
-    }
+    record.model = Some(model.clone());
+    record.permit = Some(state.limiter.take(&key.name).ok_or_else(ApiError::concurrency_limit)?);
     let mut last = None;
     for target in policy.routes.select(&model) {
         match &target.backend {
@@ -78,7 +75,7 @@ async fn embedded(
     key: &str,
     state: &ServerState,
     share: &Share,
-) -> Result<Response<Body>, TargetFailure> {
+) -> Result<Response<ReplyBody>, TargetFailure> {
     let engine = state.text_engine.as_ref().ok_or_else(|| TargetFailure::fall_back(Refusal::no_engine()))?;
     let mut inbound = Messages::count(valid).map_err(TargetFailure::fall_back)?;
     image_urls::inline(&mut inbound.request, key, state, share).await.map_err(TargetFailure::fatal)?;

@@ -34,6 +34,13 @@ pub(super) struct ParsedRequest {
     pub(super) share: Share,
 }
 
+impl ParsedRequest {
+    /// Returns the number of requested images, which validation has limited to a small number.
+    pub(super) fn count(&self) -> u32 {
+        u32::try_from(self.generation.count()).unwrap_or(1)
+    }
+}
+
 /// The input images of an edit.
 pub(super) struct EditInputs {
     /// The images, in order.
