@@ -12,31 +12,31 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep;
 
-use crate::gateway::Gateway;
 use crate::metrics::Metrics;
+use crate::state::ServerState;
 
 /// Passes every accepted connection, with its permit, to `admit` until the gateway is draining.
 pub(crate) async fn accept_loop(
     listener: TcpListener,
-    gateway: Arc<Gateway>,
+    state: Arc<ServerState>,
     permits: Arc<Semaphore>,
     admit: impl Fn(TcpStream, OwnedSemaphorePermit),
 ) {
     let accepting = async {
         loop {
             // At the connection limit nothing more is accepted: new connections wait in the backlog.
-            let Some(permit) = acquire_permit(&permits, &gateway.metrics).await else { return };
+            let Some(permit) = acquire_permit(&permits, &state.metrics).await else { return };
             let Some(socket) = next(&listener).await else { continue };
             admit(socket, permit);
         }
     };
     let closing = async {
-        gateway.lifecycle.closing().await;
+        state.lifecycle.closing().await;
         if let Err(error) = drop_new_syns(&listener) {
             tracing::debug!(%error, "cannot drop new SYNs before the listener is closed");
             return;
         }
-        gateway.lifecycle.draining().await;
+        state.lifecycle.draining().await;
     };
     tokio::select! {
         biased;

@@ -4,20 +4,20 @@ use http::header::{ALLOW, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 
 use crate::body::{Body, whole};
-use crate::gateway::Gateway;
+use crate::state::ServerState;
 
 /// Answers one admin request.
-pub(crate) fn answer<B>(gateway: &Gateway, request: &Request<B>) -> Response<Body> {
+pub(crate) fn answer<B>(state: &ServerState, request: &Request<B>) -> Response<Body> {
     let text = HeaderValue::from_static("text/plain; charset=utf-8");
     let (status, content_type, body) = match (request.method(), request.uri().path()) {
         (&Method::GET | &Method::HEAD, "/livez") => (StatusCode::OK, text, "ok\n".to_owned()),
-        (&Method::GET | &Method::HEAD, "/readyz") if gateway.lifecycle.is_stopping() => {
+        (&Method::GET | &Method::HEAD, "/readyz") if state.lifecycle.is_stopping() => {
             (StatusCode::SERVICE_UNAVAILABLE, text, "stopping\n".to_owned())
         }
         (&Method::GET | &Method::HEAD, "/readyz") => (StatusCode::OK, text, "ok\n".to_owned()),
         (&Method::GET | &Method::HEAD, "/metrics") => {
             let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-            (StatusCode::OK, HeaderValue::from_static(content_type), gateway.render_metrics())
+            (StatusCode::OK, HeaderValue::from_static(content_type), state.render_metrics())
         }
         (_, "/livez" | "/readyz" | "/metrics") => (StatusCode::METHOD_NOT_ALLOWED, text, "use GET\n".to_owned()),
         _ => (StatusCode::NOT_FOUND, text, "there are /livez, /readyz and /metrics\n".to_owned()),

@@ -2,39 +2,25 @@
 
 use std::future::Future;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
-use bytes::Bytes;
 use engine::EngineError;
 use tokio::time::{Instant, timeout_at};
-use translate::relay::End;
 use upstream::Upstream;
-use upstream::relay::Relay;
 use wire::ErrorKind;
 
-use crate::body::format::Manner;
-use crate::body::plain::{self, Steps};
-use crate::gateway::Gateway;
 use crate::outcome::Outcome;
 use crate::refusal::Refusal;
-use crate::targets::{Backend, SelectedTarget, UpstreamTarget};
+use crate::state::{Caller, ServerState};
+use crate::targets::{Backend, SelectedTarget};
 
-/// A request that can be sent to the embedded engine or to an upstream. It owns all its data, so that attempts can
-/// continue within the body of the response.
+/// A request that can be sent to any of its targets. It owns all its data, so that attempts can continue within the body
+/// of the response.
 pub(crate) trait Dispatch: Send + 'static {
-    /// The format of the response.
-    type Manner: Manner;
+    /// An answer that has started.
+    type Answer: Send;
 
-    /// Sends the request to the embedded engine.
-    fn embedded(&mut self, turn: Turn) -> impl Future<Output = StartResult<Self::Manner>> + Send;
-
-    /// Sends the request to an upstream, which knows the model by the name in `target`.
-    fn upstream(
-        &mut self,
-        server: &UpstreamTarget,
-        target: &SelectedTarget,
-        turn: Turn,
-    ) -> impl Future<Output = StartResult<Self::Manner>> + Send;
+    /// Sends the request to a target, and waits until it has started to answer.
+    fn send(&mut self, target: &SelectedTarget, turn: Turn) -> impl Future<Output = StartResult<Self::Answer>> + Send;
 }
 
 /// The position of a target among the targets of a request.
@@ -47,28 +33,21 @@ pub(crate) struct Turn {
 }
 
 /// An answer that has started, or the reason why this target failed.
-pub(crate) type StartResult<M> = Result<Started<M>, TargetFailure>;
+pub(crate) type StartResult<A> = Result<Started<A>, TargetFailure>;
 
 /// An answer that has started.
-pub(crate) struct Started<M: Manner> {
+pub(crate) struct Started<A> {
     /// The fields of the request that were dropped.
     pub(crate) dropped: Vec<String>,
-    /// The source of the answer.
-    pub(crate) answer: Coming<M>,
-    /// The longest time without an event before the answer times out.
-    pub(crate) idle_timeout: Option<Duration>,
+    /// The answer.
+    pub(crate) answer: A,
 }
 
-/// The source of an answer.
-pub(crate) enum Coming<M: Manner> {
-    /// Neutral events of an engine.
-    Neutral(Steps<M::Event>, M::Traits),
-    /// A stream of an upstream of the client's own protocol.
-    Relay(Box<Relay<M::Relay>>),
-    /// A stream of such an upstream that is already complete.
-    Told(Bytes, End),
-    /// A complete, unary reply of such an upstream.
-    Whole(M::Whole),
+impl<A> Started<A> {
+    /// The answer to a request of which no field was dropped.
+    pub(crate) fn undropped(answer: A) -> Self {
+        Self { dropped: Vec::new(), answer }
+    }
 }
 
 /// The failure of one target.
@@ -83,7 +62,7 @@ impl TargetFailure {
     /// The failure of an engine or upstream. The next target is tried, unless the request itself is at fault.
     pub(crate) fn of(error: EngineError) -> Self {
         let is_client_error = Outcome::of_failure(&error) == Outcome::Refused;
-        Self { refusal: Box::new(plain::refuse(&error)), may_fall_back: !is_client_error }
+        Self { refusal: Box::new(error.into()), may_fall_back: !is_client_error }
     }
 
     /// Removes the upstream's API key from all texts, because some upstreams repeat it in their errors.
@@ -107,18 +86,27 @@ impl TargetFailure {
     }
 }
 
-/// Sends the request to the targets in order until one starts to answer or `deadline` passes. Sets `served_by` to the
-/// name of the target that answers.
+/// Sends the request to the targets in order until one starts to answer or the deadline passes, and notes
+/// in the record which target answers.
 ///
 /// # Errors
 /// The failure of the last target that was tried. No further target is tried if the request itself is at fault.
-pub(crate) async fn first_successful_target<A: Dispatch>(
+pub(crate) fn first_successful_target<A: Dispatch>(
+    dispatch: A,
+    targets: Vec<SelectedTarget>,
+    caller: &Caller<'_>,
+) -> impl Future<Output = Result<Started<A::Answer>, Refusal>> + Send + use<A> {
+    let (state, served_by) = (Arc::clone(caller.state), Arc::clone(&caller.record.served_by));
+    try_targets(dispatch, targets, state, served_by, caller.deadline)
+}
+
+async fn try_targets<A: Dispatch>(
     mut dispatch: A,
     targets: Vec<SelectedTarget>,
-    gateway: Arc<Gateway>,
+    state: Arc<ServerState>,
     served_by: Arc<OnceLock<String>>,
     deadline: Instant,
-) -> Result<Started<A::Manner>, Refusal> {
+) -> Result<Started<A::Answer>, Refusal> {
     let mut last_failure = None;
     let count = targets.len();
     for (index, target) in targets.into_iter().enumerate() {
@@ -131,7 +119,7 @@ pub(crate) async fn first_successful_target<A: Dispatch>(
                 return Ok(started);
             }
             Err(failure) => {
-                report_failure(&gateway, &target, &failure.refusal);
+                report_failure(&state, &target, &failure.refusal);
                 if !failure.may_fall_back {
                     return Err(*failure.refusal);
                 }
@@ -142,23 +130,20 @@ pub(crate) async fn first_successful_target<A: Dispatch>(
     Err(last_failure.unwrap_or_else(Refusal::no_engine))
 }
 
-async fn send<A: Dispatch>(dispatch: &mut A, target: &SelectedTarget, turn: Turn) -> StartResult<A::Manner> {
+async fn send<A: Dispatch>(dispatch: &mut A, target: &SelectedTarget, turn: Turn) -> StartResult<A::Answer> {
+    let result = dispatch.send(target, turn).await;
     match &target.backend {
-        // Boxed because its future is large, with the state for fetching images in it, and would enlarge every request.
-        Backend::Embedded => Box::pin(dispatch.embedded(turn)).await,
-        Backend::Upstream(server) => {
-            let result = dispatch.upstream(server, target, turn).await;
-            result.map_err(|failure| failure.without_key(&server.upstream))
-        }
+        Backend::Embedded => result,
+        Backend::Upstream(server) => result.map_err(|failure| failure.without_key(&server.upstream)),
     }
 }
 
 /// Logs and counts the failure of an upstream, unless the client's request was at fault.
-pub(crate) fn report_failure(gateway: &Gateway, target: &SelectedTarget, refusal: &Refusal) {
+pub(crate) fn report_failure(state: &ServerState, target: &SelectedTarget, refusal: &Refusal) {
     let is_client_error = Outcome::of_refusal(&refusal.error) == Outcome::Refused;
     if matches!(target.backend, Backend::Upstream(_)) && !is_client_error {
         let (upstream, code) = (target.label(), refusal.error.code);
-        gateway.metrics.upstream_failed(upstream, code);
+        state.metrics.upstream_failed(upstream, code);
         let cause = refusal.cause.as_deref();
         // An invalid response, or a rejected API key: an error that does not pass by itself.
         if refusal.error.kind == ErrorKind::Upstream {

@@ -4,21 +4,22 @@ pub(crate) mod buffered;
 pub(crate) mod delivered;
 pub(crate) mod events;
 pub(crate) mod form;
-pub(crate) mod format;
 pub(crate) mod pieces;
-pub(crate) mod plain;
 pub(crate) mod upload;
-pub(crate) mod voice;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue};
 use http_body_util::combinators::UnsyncBoxBody;
 
-pub(crate) use self::buffered::whole;
+use self::buffered::Buffered;
 use crate::outcome::Outcome;
 
 /// The body of any response.
 pub(crate) type Body = UnsyncBoxBody<Bytes, Aborted>;
+
+/// Returns a body of these bytes.
+pub(crate) fn whole(bytes: Bytes) -> Body {
+    Buffered::from(bytes).into_body()
+}
 
 /// The error of an aborted body. It closes the connection before the body is complete, which is the only way to report
 /// a failure once a plain response has started.
@@ -43,13 +44,3 @@ impl std::fmt::Display for Aborted {
 }
 
 impl std::error::Error for Aborted {}
-
-/// Lists the request fields that the engine cannot be given in the `x-sluicegate-dropped` header.
-pub(crate) fn name_dropped(headers: &mut HeaderMap, dropped: &[String]) {
-    if dropped.is_empty() {
-        return;
-    }
-    if let Ok(value) = HeaderValue::from_str(&dropped.join(", ")) {
-        headers.insert(HeaderName::from_static("x-sluicegate-dropped"), value);
-    }
-}

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use auth::Entry;
+use bytesize::ByteSize;
 use catalog::{Catalog, Model};
 use jiff::SignedDuration;
 use serde::de::Error as _;
@@ -181,6 +182,11 @@ impl std::error::Error for ConfigError {}
 fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
     let read = SignedDuration::deserialize(from)?;
     Duration::try_from(read).map_err(|_| D::Error::custom("a duration cannot be negative"))
+}
+
+/// Converts a configured size to a number of bytes in memory.
+pub(crate) fn bytes(size: ByteSize) -> usize {
+    usize::try_from(size.as_u64()).unwrap_or(usize::MAX)
 }
 
 /// The client address of a gateway without a file.

@@ -9,16 +9,16 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use upstream::Network;
 
 use crate::config::{Config, ConfigError};
-use crate::gateway::Gateway;
 use crate::lifecycle::Phase;
 use crate::policy::Policy;
 use crate::serve::{drive, http_connection};
 use crate::start::{Engines, assemble};
+use crate::state::ServerState;
 
 /// A gateway embedded in another process.
 #[derive(Clone)]
 pub struct EmbeddedGateway {
-    gateway: Arc<Gateway>,
+    state: Arc<ServerState>,
 }
 
 impl EmbeddedGateway {
@@ -29,34 +29,34 @@ impl EmbeddedGateway {
     pub fn new(config: &str, network: Network) -> Result<Self, ConfigError> {
         let config = Config::parse(config)?;
         let (policy, _) = Policy::read(&config, true, network)?;
-        Ok(Self { gateway: Arc::new(assemble(config, policy, Engines::default(), &[])) })
+        Ok(Self { state: Arc::new(assemble(config, policy, Engines::default(), &[])) })
     }
 
     /// Serves one client connection to its end.
     pub async fn serve<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(&self, socket: S) {
         let connection = Arc::default();
-        drive(&self.gateway, &connection, http_connection(&self.gateway, socket, &connection, |_| {})).await;
+        drive(&self.state, &connection, http_connection(&self.state, socket, &connection, |_| {})).await;
     }
 
     /// Begins a graceful shutdown: each response closes its connection.
     pub fn leave(&self) {
-        self.gateway.lifecycle.enter(Phase::LameDuck);
+        self.state.lifecycle.enter(Phase::LameDuck);
     }
 
     /// Aborts all streams that are still open, as at the deadline of a drain.
     pub fn cut(&self) {
-        self.gateway.lifecycle.enter(Phase::Aborting);
+        self.state.lifecycle.enter(Phase::Aborting);
     }
 
     /// The number of requests in flight.
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        self.gateway.limiter.taken()
+        self.state.limiter.taken()
     }
 
     /// Renders every metric in the Prometheus text format.
     #[must_use]
     pub fn metrics(&self) -> String {
-        self.gateway.render_metrics()
+        self.state.render_metrics()
     }
 }

@@ -1,4 +1,4 @@
-//! The endpoints, one file each, and the reading and writing of JSON that they share.
+//! The endpoints, one file each, and the reading of JSON that they share.
 
 pub(crate) mod chat;
 pub(crate) mod count_tokens;
@@ -12,40 +12,16 @@ use std::error::Error;
 
 use bytes::Bytes;
 use bytesize::ByteSize;
-use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Request, Response};
-use serde::Serialize;
-use wire::ApiError;
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
+use http::{HeaderMap, Request};
 
 use crate::body::upload::{Incoming, Upload};
-use crate::body::{Body, whole};
-use crate::gateway::Gateway;
+use crate::config::bytes;
 use crate::refusal::Refusal;
-
-/// Returns a response of status 200 with `value` as JSON.
-pub(crate) fn json(value: &impl Serialize) -> Result<Response<Body>, Refusal> {
-    let body = serde_json::to_vec(value).map_err(|error| Refusal {
-        cause: Some(format!("failed to serialize the reply: {error}")),
-        ..ApiError::server_error().into()
-    })?;
-    Ok(json_bytes(body.into()))
-}
-
-/// Returns a response of status 200 with these bytes, which are JSON.
-pub(crate) fn json_bytes(body: Bytes) -> Response<Body> {
-    json_reply(whole(body))
-}
-
-/// Returns a response of status 200 with this body, which is JSON.
-pub(crate) fn json_reply(body: Body) -> Response<Body> {
-    let mut response = Response::new(body);
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
-}
+use crate::state::ServerState;
 
 /// Reads the body of a request, which must be JSON.
-async fn json_body<B>(request: Request<B>, limit: ByteSize, gateway: &Gateway) -> Result<Upload, Refusal>
+async fn json_body<B>(request: Request<B>, limit: ByteSize, state: &ServerState) -> Result<Upload, Refusal>
 where
     B: http_body::Body<Data = Bytes, Error: Error>,
 {
@@ -55,7 +31,7 @@ where
     if !is_json(&media_type) {
         return Err(Refusal::media_type("application/json", &media_type));
     }
-    Incoming::new(request.into_body(), limit, &gateway.limits, &gateway.budget).collect().await
+    Incoming::new(request.into_body(), limit, &state.limits, &state.budget).collect().await
 }
 
 /// Refuses a body whose `Content-Length` is over the limit, before any of it is read.
@@ -78,11 +54,6 @@ fn media_type(headers: &HeaderMap) -> Result<String, Refusal> {
 
 fn is_json(media_type: &str) -> bool {
     media_type == "application/json" || media_type.ends_with("+json")
-}
-
-/// Converts a configured size to a number of bytes in memory.
-pub(crate) fn bytes(size: ByteSize) -> usize {
-    usize::try_from(size.as_u64()).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]

@@ -12,203 +12,135 @@ use std::task::Poll;
 
 use auth::{Credentials, Denied, Entry, KeyRing};
 use bytes::Bytes;
-use engine::{ImageEngine, TextEngine};
-use fetch::Fetcher;
 use http::header::{AUTHORIZATION, CACHE_CONTROL, CONNECTION};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
-use tokio::sync::Semaphore;
-use tokio::time::Instant;
 
-use crate::body::buffered::is_short;
-use crate::body::delivered::delivered;
-use crate::body::upload::Budget;
-use crate::body::{Body, whole};
+use crate::body::Body;
 use crate::clock;
-use crate::config::Limits;
 use crate::connection_state::ConnectionState;
 use crate::endpoints::{count_tokens, images, models, text};
 use crate::head;
-use crate::lifecycle::Lifecycle;
-use crate::limit::Limiter;
-use crate::metrics::Metrics;
 use crate::outcome::Outcome;
-use crate::policy::{Policies, Policy};
 use crate::record::Record;
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, Style};
+use crate::reply::ReplyBody;
 use crate::routing::{Endpoint, style};
+use crate::state::{Caller, ServerState};
 
-/// The shared state of all requests.
-pub(crate) struct Gateway {
-    pub(crate) policies: Arc<Policies>,
-    pub(crate) limits: Limits,
-    pub(crate) limiter: Limiter,
-    pub(crate) budget: Budget,
-    pub(crate) text_engine: Option<Arc<dyn TextEngine>>,
-    pub(crate) image_engine: Option<Arc<dyn ImageEngine>>,
-    pub(crate) fetcher: Fetcher,
-    /// Permits for fetching images, in total and per key.
-    pub(crate) fetches: Limiter,
-    /// Permits for parsing large bodies, which takes many times their size in memory.
-    pub(crate) reading: Arc<Semaphore>,
-    pub(crate) metrics: Arc<Metrics>,
-    pub(crate) lifecycle: Lifecycle,
-    pub(crate) started: Instant,
+/// Answers one request received on `connection`. A panic is answered with a 500: the process and the connection survive
+/// it.
+pub(crate) async fn answer<B>(
+    state: &Arc<ServerState>,
+    request: Request<B>,
+    connection: &Arc<ConnectionState>,
+) -> Response<Body>
+where
+    B: http_body::Body<Data = Bytes, Error: Error> + Send,
+{
+    let style = style(request.uri().path(), request.headers());
+    let id = wire::id("req", clock::random_bits());
+    let mut answer = pin!(respond(state, request, connection, style, &id));
+    let guarded = poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| answer.as_mut().poll(cx))) {
+        Ok(poll) => poll.map(Some),
+        Err(_) => Poll::Ready(None),
+    });
+    let mut response = guarded.await.unwrap_or_else(|| {
+        state.metrics.panicked();
+        Refusal::from(wire::ApiError::server_error()).into_response(style, &id)
+    });
+    add_common_headers(response.headers_mut(), &id, state.lifecycle.is_stopping());
+    response
 }
 
-/// An authenticated caller, and the state for serving it.
-pub(crate) struct Caller<'a> {
-    pub(crate) gateway: &'a Arc<Gateway>,
-    pub(crate) policy: &'a Arc<Policy>,
-    pub(crate) key: &'a Entry,
-    pub(crate) record: &'a mut Option<Record>,
-}
-
-impl Gateway {
-    /// Answers one request received on `connection`. Every error is a response too.
-    async fn answer<B>(
-        self: &Arc<Self>,
-        request: Request<B>,
-        connection: &Arc<ConnectionState>,
-        id: &str,
-    ) -> Response<Body>
-    where
-        B: http_body::Body<Data = Bytes, Error: Error> + Send,
-    {
-        let style = style(request.uri().path(), request.headers());
-        let mut record = Record::new(Arc::clone(&self.metrics), Arc::clone(connection), id.to_owned());
-        record.client_id = client_id(request.headers());
-        // A streaming endpoint moves the record into its body.
-        let mut record = Some(record);
-        let mut response = match self.or_abort(request, &mut record).await {
-            Ok(response) => self.with_record(response, &mut record),
-            Err(refusal) => {
-                let (status, headers, body) = refusal.render(style, id);
-                note_refusal(record.as_mut(), &refusal);
-                let mut response = Response::new(whole(body));
-                *response.status_mut() = status;
-                *response.headers_mut() = headers;
-                response
-            }
-        };
-        if let Some(record) = &mut record {
+/// Answers one request, and records it. Every error is a response too.
+async fn respond<B>(
+    state: &Arc<ServerState>,
+    request: Request<B>,
+    connection: &Arc<ConnectionState>,
+    style: Style,
+    id: &str,
+) -> Response<Body>
+where
+    B: http_body::Body<Data = Bytes, Error: Error> + Send,
+{
+    let mut record = Record::new(Arc::clone(&state.metrics), Arc::clone(connection), id.to_owned());
+    record.client_id = client_id(request.headers());
+    match or_abort(state, request, &mut record).await {
+        Ok(response) => {
             record.status = response.status().as_u16();
-            record.end(Outcome::Completed);
+            let deadline = state.deadline(&record);
+            response.map(|reply| reply.into_body(record, deadline, state))
         }
-        self.add_common_headers(response.headers_mut(), id);
-        response
-    }
-
-    /// Moves the record into the body of a long reply, so that it ends with the last byte. A short reply is written at
-    /// once.
-    fn with_record(&self, response: Response<Body>, record: &mut Option<Record>) -> Response<Body> {
-        if is_short(response.body()) {
-            return response;
-        }
-        let Some(mut record) = record.take() else { return response };
-        record.status = response.status().as_u16();
-        let deadline = record.started() + self.limits.request_timeout;
-        response.map(|body| delivered(body, record, deadline, self.lifecycle.abort_signal()))
-    }
-
-    /// Like [`Gateway::answer`], but turns a panic into a 500: the process and the connection survive it.
-    pub(crate) async fn answer_guarded<B>(
-        self: &Arc<Self>,
-        request: Request<B>,
-        connection: &Arc<ConnectionState>,
-    ) -> Response<Body>
-    where
-        B: http_body::Body<Data = Bytes, Error: Error> + Send,
-    {
-        let style = style(request.uri().path(), request.headers());
-        let id = wire::id("req", clock::random_bits());
-        let mut answer = pin!(self.answer(request, connection, &id));
-        let guarded = poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| answer.as_mut().poll(cx))) {
-            Ok(poll) => poll.map(Some),
-            Err(_) => Poll::Ready(None),
-        });
-        if let Some(response) = guarded.await {
-            return response;
-        }
-        self.metrics.panicked();
-        let (status, headers, body) = Refusal::from(wire::ApiError::server_error()).render(style, &id);
-        let mut response = Response::new(whole(body));
-        *response.status_mut() = status;
-        *response.headers_mut() = headers;
-        self.add_common_headers(response.headers_mut(), &id);
-        response
-    }
-
-    /// Renders every metric in the Prometheus text format.
-    pub(crate) fn render_metrics(&self) -> String {
-        self.metrics.render(self.limiter.taken(), self.started.elapsed())
-    }
-
-    /// Like [`Gateway::route`], but aborts the request when the shutdown deadline passes.
-    async fn or_abort<B>(
-        self: &Arc<Self>,
-        request: Request<B>,
-        record: &mut Option<Record>,
-    ) -> Result<Response<Body>, Refusal>
-    where
-        B: http_body::Body<Data = Bytes, Error: Error> + Send,
-    {
-        tokio::select! {
-            biased;
-            answer = self.route(request, record) => answer,
-            () = self.lifecycle.abort_signal().wait() => {
-                if let Some(record) = record {
-                    record.end(Outcome::Shutdown);
-                }
-                Err(Refusal::shutting_down())
-            }
+        Err(refusal) => {
+            note_refusal(&mut record, &refusal);
+            let response = refusal.into_response(style, id);
+            record.status = response.status().as_u16();
+            response
         }
     }
+}
 
-    async fn route<B>(
-        self: &Arc<Self>,
-        request: Request<B>,
-        record: &mut Option<Record>,
-    ) -> Result<Response<Body>, Refusal>
-    where
-        B: http_body::Body<Data = Bytes, Error: Error> + Send,
-    {
-        head::check(&request, &self.limits)?;
-        let endpoint = Endpoint::of(request.method(), request.uri().path())?;
-        if let Some(record) = record {
-            record.route = endpoint.name();
-        }
-        let policy = self.policies.current();
-        let key = admit(&policy.keys, &endpoint, request.headers())?;
-        if let Some(record) = record {
-            record.key = Some(key.name.clone());
-        }
-        if let Some(scope) = endpoint.scope().filter(|scope| !key.scopes.contains(*scope)) {
-            return Err(Refusal::capability(scope.as_str()));
-        }
-        let caller = Caller { gateway: self, policy: &policy, key, record };
-        match endpoint {
-            Endpoint::Responses => text::answer::<translate::inbound::Responses, B>(caller, request).await,
-            Endpoint::Chat => text::answer::<translate::inbound::Chat, B>(caller, request).await,
-            Endpoint::Messages => text::answer::<translate::inbound::Messages, B>(caller, request).await,
-            Endpoint::CountTokens => Box::pin(count_tokens::answer(caller, request)).await,
-            // Boxed because their futures are large and would enlarge every request.
-            Endpoint::ImageGenerations => Box::pin(images::generate(caller, request)).await,
-            Endpoint::ImageEdits => Box::pin(images::edit(caller, request)).await,
-            Endpoint::Models => models::list(&caller, request.uri().query().unwrap_or_default()),
-            Endpoint::Model(id) => models::retrieve(&caller, &id),
+/// Dispatches a request to its endpoint, and aborts it when the shutdown deadline passes.
+async fn or_abort<B>(
+    state: &Arc<ServerState>,
+    request: Request<B>,
+    record: &mut Record,
+) -> Result<Response<ReplyBody>, Refusal>
+where
+    B: http_body::Body<Data = Bytes, Error: Error> + Send,
+{
+    tokio::select! {
+        biased;
+        answer = dispatch(state, request, record) => answer,
+        () = state.lifecycle.abort_signal().wait() => {
+            record.end(Outcome::Shutdown);
+            Err(Refusal::shutting_down())
         }
     }
+}
 
-    fn add_common_headers(&self, headers: &mut HeaderMap, id: &str) {
-        if let Ok(id) = HeaderValue::from_str(id) {
-            headers.insert(HeaderName::from_static("x-request-id"), id.clone());
-            headers.insert(HeaderName::from_static("request-id"), id);
-        }
-        headers.insert(HeaderName::from_static("x-content-type-options"), HeaderValue::from_static("nosniff"));
-        headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-        if self.lifecycle.is_stopping() {
-            headers.insert(CONNECTION, HeaderValue::from_static("close"));
-        }
+/// Authenticates a request and passes it to its endpoint.
+async fn dispatch<B>(
+    state: &Arc<ServerState>,
+    request: Request<B>,
+    record: &mut Record,
+) -> Result<Response<ReplyBody>, Refusal>
+where
+    B: http_body::Body<Data = Bytes, Error: Error> + Send,
+{
+    head::check(&request, &state.limits)?;
+    let endpoint = Endpoint::of(request.method(), request.uri().path())?;
+    record.route = endpoint.name();
+    let policy = state.policies.current();
+    let key = admit(&policy.keys, &endpoint, request.headers())?;
+    record.key = Some(key.name.clone());
+    if let Some(scope) = endpoint.scope().filter(|scope| !key.scopes.contains(*scope)) {
+        return Err(Refusal::capability(scope.as_str()));
+    }
+    let deadline = state.deadline(record);
+    let caller = Caller { state, policy: &policy, key, record, deadline };
+    match endpoint {
+        Endpoint::Responses => text::answer::<translate::inbound::Responses, B>(caller, request).await,
+        Endpoint::Chat => text::answer::<translate::inbound::Chat, B>(caller, request).await,
+        Endpoint::Messages => text::answer::<translate::inbound::Messages, B>(caller, request).await,
+        Endpoint::CountTokens => Box::pin(count_tokens::answer(caller, request)).await,
+        // Boxed because their futures are large and would enlarge every request.
+        Endpoint::ImageGenerations => Box::pin(images::generate(caller, request)).await,
+        Endpoint::ImageEdits => Box::pin(images::edit(caller, request)).await,
+        Endpoint::Models => models::list(&caller, request.uri().query().unwrap_or_default()),
+        Endpoint::Model(id) => models::retrieve(&caller, &id),
+    }
+}
+
+fn add_common_headers(headers: &mut HeaderMap, id: &str, is_stopping: bool) {
+    if let Ok(id) = HeaderValue::from_str(id) {
+        headers.insert(HeaderName::from_static("x-request-id"), id.clone());
+        headers.insert(HeaderName::from_static("request-id"), id);
+    }
+    headers.insert(HeaderName::from_static("x-content-type-options"), HeaderValue::from_static("nosniff"));
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    if is_stopping {
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
     }
 }
 
@@ -227,8 +159,7 @@ fn refuse_key(denied: Denied) -> Refusal {
     }
 }
 
-fn note_refusal(record: Option<&mut Record>, refusal: &Refusal) {
-    let Some(record) = record else { return };
+fn note_refusal(record: &mut Record, refusal: &Refusal) {
     if refusal.is_client_gone {
         return record.end(Outcome::ClientGone);
     }
@@ -258,6 +189,7 @@ mod tests {
 
     use super::*;
     use crate::config::Config;
+    use crate::policy::Policy;
     use crate::start::{Engines, assemble};
 
     const OPENAI: &str = include_str!("../../../tests/black_box/fixtures/errors-openai-style.json");
@@ -287,7 +219,7 @@ mod tests {
     async fn c07_a_panic_before_the_answer_is_a_500() {
         let config = Config::default();
         let (policy, generated) = Policy::read(&config, false, upstream::Network::default()).unwrap();
-        let gateway = Arc::new(assemble(config, policy, Engines::default(), &[]));
+        let state = Arc::new(assemble(config, policy, Engines::default(), &[]));
         let bearer = |index: usize| format!("Bearer {}", generated[index].key.expose());
         for (path, key, table, when) in [
             ("/v1/responses", bearer(0), OPENAI, "internal error before the first byte"),
@@ -295,7 +227,7 @@ mod tests {
         ] {
             let request = Request::post(path).header("host", "gateway").header(AUTHORIZATION, key);
             let request = request.header("content-type", "application/json").body(Injected).unwrap();
-            let (head, body) = gateway.answer_guarded(request, &Arc::default()).await.into_parts();
+            let (head, body) = answer(&state, request, &Arc::default()).await.into_parts();
             let body: Value = serde_json::from_slice(&body.collect().await.unwrap().to_bytes()).unwrap();
             let expected = row(table, when, head.headers["x-request-id"].to_str().unwrap());
             assert_eq!((json!(head.status.as_u16()), &body), (expected["status"].clone(), &expected["body"]));
@@ -305,9 +237,9 @@ mod tests {
         }
 
         let models = Request::get("/v1/models").header("host", "gateway").header(AUTHORIZATION, bearer(0));
-        let models = gateway.answer_guarded(models.body(Injected).unwrap(), &Arc::default()).await;
+        let models = answer(&state, models.body(Injected).unwrap(), &Arc::default()).await;
         assert_eq!(models.status(), 200);
-        let metrics = gateway.render_metrics();
+        let metrics = state.render_metrics();
         for line in [
             "sluicegate_panics_total 2",
             "sluicegate_in_flight 0",

@@ -11,19 +11,19 @@ use fetch::{FetchError, Picture};
 use wire::{ApiError, ErrorKind, Path};
 
 use crate::body::upload::Share;
-use crate::endpoints::bytes;
-use crate::gateway::Gateway;
+use crate::config::bytes;
 use crate::refusal::Refusal;
+use crate::state::ServerState;
 
 /// Refuses a URL that must not be fetched. Only the URL itself is checked: an upstream that resolves its host name has
 /// to check the resulting addresses.
 ///
 /// # Errors
 /// Returns 400 for the field at `path`.
-pub(crate) fn check(path: &Path<'_>, url: &str, gateway: &Gateway) -> Result<(), Refusal> {
+pub(crate) fn check(path: &Path<'_>, url: &str, state: &ServerState) -> Result<(), Refusal> {
     let Err(why) = Target::parse(url) else { return Ok(()) };
     let error = FetchError::from(why);
-    gateway.metrics.fetched(error.reason());
+    state.metrics.fetched(error.reason());
     Err(refuse(error, url, Some(&path.to_string())))
 }
 
@@ -32,13 +32,13 @@ pub(crate) fn check(path: &Path<'_>, url: &str, gateway: &Gateway) -> Result<(),
 /// # Errors
 /// Returns the error of [`check`] for the first URL that is refused.
 pub(crate) fn check_all(
-    gateway: &Gateway,
+    state: &ServerState,
     visit_all: impl FnOnce(&mut dyn FnMut(&Path<'_>, &str)),
 ) -> Result<(), Refusal> {
     let mut checked = Ok(());
     visit_all(&mut |path, url| {
         if checked.is_ok() {
-            checked = check(path, url, gateway);
+            checked = check(path, url, state);
         }
     });
     checked
@@ -55,16 +55,16 @@ pub(crate) async fn fetch_image(
     url: &str,
     param: Option<&str>,
     key: &str,
-    gateway: &Gateway,
+    state: &ServerState,
     share: &Share,
 ) -> Result<Picture, Refusal> {
-    let _permit = gateway.fetches.take(key).ok_or_else(ApiError::concurrency_limit)?;
+    let _permit = state.fetches.take(key).ok_or_else(ApiError::concurrency_limit)?;
     // The size is unknown before the fetch, so the maximum is reserved.
-    let most = bytes(gateway.limits.picture);
-    share.grow(most, &gateway.budget)?;
-    let fetched = gateway.fetcher.fetch(url).await;
+    let most = bytes(state.limits.picture);
+    share.grow(most, &state.budget)?;
+    let fetched = state.fetcher.fetch(url).await;
     share.shrink(most.saturating_sub(fetched.as_ref().map_or(0, |picture| picture.bytes.len())));
-    gateway.metrics.fetched(fetched.as_ref().err().map_or("fetched", |error| error.reason()));
+    state.metrics.fetched(fetched.as_ref().err().map_or("fetched", |error| error.reason()));
     fetched.map_err(|error| refuse(error, url, param))
 }
 
@@ -75,7 +75,7 @@ pub(crate) async fn fetch_image(
 pub(crate) async fn inline(
     request: &mut TextRequest,
     key: &str,
-    gateway: &Gateway,
+    state: &ServerState,
     share: &Share,
 ) -> Result<(), Refusal> {
     if url_sources(request).nth(MAX_URLS).is_some() {
@@ -84,10 +84,10 @@ pub(crate) async fn inline(
     }
     for source in url_sources(request) {
         let ImageSource::Url(url) = source else { continue };
-        let picture = fetch_image(url, None, key, gateway, share).await?;
+        let picture = fetch_image(url, None, key, state, share).await?;
         let media_type = picture.head.format.media_type().to_owned();
         let data = STANDARD.encode(&picture.bytes);
-        share.grow(data.len() - picture.bytes.len(), &gateway.budget)?;
+        share.grow(data.len() - picture.bytes.len(), &state.budget)?;
         *source = ImageSource::Inline { media_type, data };
     }
     Ok(())

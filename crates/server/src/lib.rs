@@ -4,6 +4,7 @@
 
 mod accept;
 mod admin;
+mod answer;
 mod attempt;
 mod body;
 mod check;
@@ -30,9 +31,11 @@ mod outgoing;
 mod policy;
 mod record;
 mod refusal;
+mod reply;
 mod routing;
 mod serve;
 mod start;
+mod state;
 mod targets;
 #[cfg(test)]
 mod test_gateway;

@@ -1,6 +1,7 @@
 //! Helpers for requests to upstreams.
 
 use bytes::Bytes;
+use http::HeaderMap;
 use tokio::time::Instant;
 use translate::outbound::Protocol;
 use upstream::{Answer, Outgoing};
@@ -23,6 +24,17 @@ pub(crate) async fn send(
     let incoming = server.upstream.send_with_retry(outgoing, deadline, first).await;
     let incoming = incoming.map_err(|failure| TargetFailure::of(failure.error))?;
     Answer::read(incoming, &server.upstream, MAX_REPLY).await.map_err(TargetFailure::of)
+}
+
+/// Returns the headers of a client with these `names`, which are the ones that are forwarded.
+pub(crate) fn forwarded(headers: &HeaderMap, names: &[&'static str]) -> HeaderMap {
+    let mut all = HeaderMap::new();
+    for name in names {
+        for value in headers.get_all(*name) {
+            all.append(*name, value.clone());
+        }
+    }
+    all
 }
 
 /// The path of a text protocol, relative to the base URL.

@@ -1,11 +1,11 @@
 //! The errors that are sent before an answer has started, in the shape of the client's protocol.
 
-use bytes::Bytes;
 use engine::EngineError;
 use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use wire::{ApiError, ErrorKind};
 
+use crate::body::{Body, whole};
 use crate::clock;
 
 /// The protocol family whose error format is used.
@@ -63,7 +63,25 @@ impl From<ApiError> for Refusal {
     }
 }
 
+/// The failure of an engine or upstream, before an answer has started.
+impl From<EngineError> for Refusal {
+    fn from(error: EngineError) -> Self {
+        Self { cause: cause(&error), ..translate::api_error(&error).into() }
+    }
+}
+
+/// Returns the cause of an engine's failure for the log. An unsupported request has none: its text may quote the
+/// client.
+pub(crate) fn cause(error: &EngineError) -> Option<String> {
+    (!matches!(error, EngineError::Unsupported { .. })).then(|| error.to_string())
+}
+
 impl Refusal {
+    /// The request failed within the gateway, for this reason, which only the log gets.
+    pub(crate) fn internal(cause: impl Into<String>) -> Self {
+        Self { cause: Some(cause.into()), ..ApiError::server_error().into() }
+    }
+
     /// The path does not exist.
     pub(crate) fn not_found(method: &http::Method, path: &str) -> Self {
         let path = wire::truncate_for_error(path);
@@ -180,8 +198,8 @@ impl Refusal {
         ApiError::new(ErrorKind::Unavailable, "service_unavailable", sentence).with_retry_after(30).into()
     }
 
-    /// Returns the status, the headers besides the common ones, and the body.
-    pub(crate) fn render(&self, style: Style, request_id: &str) -> (StatusCode, HeaderMap, Bytes) {
+    /// Returns the response, with all headers but the common ones.
+    pub(crate) fn into_response(self, style: Style, request_id: &str) -> Response<Body> {
         let kind = self.error.kind;
         let (status, body) = match style {
             Style::OpenAi => (kind.status(), serde_json::to_vec(&self.error.body())),
@@ -191,7 +209,10 @@ impl Refusal {
         };
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         // Both bodies consist of strings, which can always be serialized.
-        (status, self.headers(), body.unwrap_or_default().into())
+        let mut response = Response::new(whole(body.unwrap_or_default().into()));
+        *response.status_mut() = status;
+        *response.headers_mut() = self.headers();
+        response
     }
 
     fn headers(&self) -> HeaderMap {

@@ -26,8 +26,9 @@ use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use upstream::CoalescingWaker;
 
 use crate::connection_state::{ConnectionState, TrackedBody};
-use crate::gateway::Gateway;
+use crate::gateway;
 use crate::lifecycle::Phase;
+use crate::state::ServerState;
 use crate::timeout_io::TimeoutIo;
 use crate::{accept, admin};
 
@@ -43,40 +44,40 @@ pub(crate) enum Stop {
 
 /// Serves until `stop` resolves, then shuts down.
 pub(crate) async fn serve(
-    gateway: Arc<Gateway>,
+    state: Arc<ServerState>,
     listeners: Vec<TcpListener>,
     admin: Option<TcpListener>,
     stop: impl Future<Output = Stop>,
 ) {
-    let connections = Arc::new(Semaphore::new(gateway.limits.connections));
+    let connections = Arc::new(Semaphore::new(state.limits.connections));
     let graceful = Arc::new(GracefulShutdown::new());
     let accepting: Vec<_> = listeners
         .into_iter()
         .map(|listener| {
-            let (gateway, graceful) = (Arc::clone(&gateway), Arc::clone(&graceful));
+            let (state, graceful) = (Arc::clone(&state), Arc::clone(&graceful));
             tokio::spawn(accept::accept_loop(
                 listener,
-                Arc::clone(&gateway),
+                Arc::clone(&state),
                 Arc::clone(&connections),
                 move |socket, permit| {
-                    admit(socket, permit, &gateway, &graceful);
+                    admit(socket, permit, &state, &graceful);
                 },
             ))
         })
         .collect();
-    let admin = admin.map(|listener| tokio::spawn(accept_admin(listener, Arc::clone(&gateway))));
+    let admin = admin.map(|listener| tokio::spawn(accept_admin(listener, Arc::clone(&state))));
 
     let kind = stop.await;
-    gateway.lifecycle.enter(Phase::LameDuck);
+    state.lifecycle.enter(Phase::LameDuck);
     if kind == Stop::Graceful {
-        sleep(gateway.limits.lame_duck).await;
+        sleep(state.limits.lame_duck).await;
     }
-    let deadline = Instant::now() + gateway.limits.drain;
+    let deadline = Instant::now() + state.limits.drain;
     if kind == Stop::Graceful {
-        gateway.lifecycle.enter(Phase::Closing);
+        state.lifecycle.enter(Phase::Closing);
         sleep_until(deadline.min(Instant::now() + ARRIVAL_TIME)).await;
     }
-    gateway.lifecycle.enter(Phase::Draining);
+    state.lifecycle.enter(Phase::Draining);
     for task in accepting {
         // The task closes the listener and drops its reference to `graceful`.
         let _ = task.await;
@@ -84,30 +85,30 @@ pub(crate) async fn serve(
     // Connections that were accepted last get time for their first read: one without any bytes is closed as idle.
     sleep_until(deadline.min(Instant::now() + FIRST_READ_TIME)).await;
     if let Some(graceful) = Arc::into_inner(graceful) {
-        drain(&gateway, graceful, deadline).await;
+        drain(&state, graceful, deadline).await;
     }
     if let Some(admin) = admin {
         admin.abort();
     }
 }
 
-async fn drain(gateway: &Gateway, graceful: GracefulShutdown, deadline: Instant) {
+async fn drain(state: &ServerState, graceful: GracefulShutdown, deadline: Instant) {
     let mut closed = pin!(graceful.shutdown());
     if timeout_at(deadline, &mut closed).await.is_err() {
-        gateway.lifecycle.enter(Phase::Aborting);
+        state.lifecycle.enter(Phase::Aborting);
         // The failure events are written immediately; this is the time to send them.
         let _ = timeout(ABORT_FLUSH_TIMEOUT, closed).await;
     }
 }
 
 /// Spawns a task that serves the connection.
-fn admit(socket: TcpStream, permit: OwnedSemaphorePermit, gateway: &Arc<Gateway>, graceful: &GracefulShutdown) {
+fn admit(socket: TcpStream, permit: OwnedSemaphorePermit, state: &Arc<ServerState>, graceful: &GracefulShutdown) {
     let _ = socket.set_nodelay(true);
-    let (gateway, connection) = (Arc::clone(gateway), Arc::<ConnectionState>::default());
+    let (state, connection) = (Arc::clone(state), Arc::<ConnectionState>::default());
     // Boxed, because each wrapping future would reserve its size again.
-    let served = Box::pin(graceful.watch(http_connection(&gateway, socket, &connection, reset)));
+    let served = Box::pin(graceful.watch(http_connection(&state, socket, &connection, reset)));
     tokio::spawn(async move {
-        drive(&gateway, &connection, served).await;
+        drive(&state, &connection, served).await;
         drop(permit);
     });
 }
@@ -119,38 +120,38 @@ fn reset(socket: &TcpStream) {
 
 /// Drives a connection to its end and counts it.
 pub(crate) async fn drive(
-    gateway: &Gateway,
+    state: &ServerState,
     connection: &ConnectionState,
     served: impl Future<Output = hyper::Result<()>> + Unpin,
 ) {
-    gateway.metrics.connection_opened();
+    state.metrics.connection_opened();
     let served = coalesce_wakes(served).await;
     let reason = connection.close_reason(&served);
     if let Err(error) = served {
         tracing::debug!(%error, "connection ended");
     }
-    gateway.metrics.connection_closed(reason);
+    state.metrics.connection_closed(reason);
 }
 
 /// Creates the future that serves a client connection over HTTP/1, with its limits. `reset` is applied to the socket of
 /// a client that does not read in time.
 pub(crate) fn http_connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
-    gateway: &Arc<Gateway>,
+    state: &Arc<ServerState>,
     socket: S,
     connection: &Arc<ConnectionState>,
     reset: fn(&S),
 ) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> + Send + 'static {
-    let limits = &gateway.limits;
+    let limits = &state.limits;
     let (head, buffer) = (limits.head_timeout, limits.head_bytes());
     let socket = TimeoutIo::new(socket, Arc::clone(connection), limits.first_byte, limits.write_stall, reset);
-    let (gateway, connection) = (Arc::clone(gateway), Arc::clone(connection));
+    let (state, connection) = (Arc::clone(state), Arc::clone(connection));
     let service = service_fn(move |request: Request<Incoming>| {
-        let gateway = Arc::clone(&gateway);
+        let state = Arc::clone(&state);
         let connection = Arc::clone(&connection);
         let request = request.map(|body| TrackedBody::new(body, Arc::clone(&connection)));
         // Boxed, so that its memory is freed with the response: otherwise the connection would reserve it for its
         // lifetime.
-        Box::pin(async move { Ok::<_, Infallible>(gateway.answer_guarded(request, &connection).await) })
+        Box::pin(async move { Ok::<_, Infallible>(gateway::answer(&state, request, &connection).await) })
     });
     http1::Builder::new()
         .timer(TokioTimer::new())
@@ -166,12 +167,12 @@ async fn coalesce_wakes<F: Future + Unpin>(mut work: F) -> F::Output {
     poll_fn(|cx| waker.poll(cx, |cx| Pin::new(&mut work).poll(cx))).await
 }
 
-async fn accept_admin(listener: TcpListener, gateway: Arc<Gateway>) {
+async fn accept_admin(listener: TcpListener, state: Arc<ServerState>) {
     loop {
         let Some(socket) = accept::next(&listener).await else { continue };
-        let gateway = Arc::clone(&gateway);
+        let state = Arc::clone(&state);
         let service = service_fn(move |request| {
-            let response = admin::answer(&gateway, &request);
+            let response = admin::answer(&state, &request);
             async move { Ok::<_, Infallible>(response) }
         });
         let served = http1::Builder::new().timer(TokioTimer::new()).serve_connection(TokioIo::new(socket), service);

@@ -20,13 +20,13 @@ use upstream::Network;
 use crate::body::upload::Budget;
 use crate::config::{Config, ConfigError, Limits};
 use crate::fd_limit;
-use crate::gateway::Gateway;
 use crate::keys::GeneratedKey;
 use crate::lifecycle::Lifecycle;
 use crate::limit::Limiter;
 use crate::metrics::Metrics;
 use crate::policy::{self, Embedded, Policies, Policy};
 use crate::serve::{Stop, serve};
+use crate::state::ServerState;
 
 /// Starts, serves until a signal arrives, and shuts down.
 pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(), ConfigError> {
@@ -42,15 +42,15 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
     let images = if policy.needs_embedded(true) { start_image_engine(&config) } else { None };
     let engines = Engines { text, images };
     let addresses: Vec<_> = listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
-    let gateway = assemble(config, policy, engines, &addresses);
+    let state = assemble(config, policy, engines, &addresses);
     print_banner(&addresses, admin.as_ref().and_then(|admin| admin.local_addr().ok()), &generated);
-    let gateway = Arc::new(gateway);
+    let state = Arc::new(state);
     let reload = reload.map(|(path, hangup)| {
-        let (policies, metrics) = (Arc::clone(&gateway.policies), Arc::clone(&gateway.metrics));
-        let engines = Embedded { text: gateway.text_engine.is_some(), images: gateway.image_engine.is_some() };
+        let (policies, metrics) = (Arc::clone(&state.policies), Arc::clone(&state.metrics));
+        let engines = Embedded { text: state.text_engine.is_some(), images: state.image_engine.is_some() };
         tokio::spawn(policy::watch_file(path, hangup, policies, engines, metrics))
     });
-    serve(gateway, listeners, admin, stop).await;
+    serve(state, listeners, admin, stop).await;
     if let Some(reload) = reload {
         reload.abort();
     }
@@ -73,9 +73,9 @@ impl Engines {
 }
 
 /// Creates a gateway from its configuration. `addresses` are those of its listeners.
-pub(crate) fn assemble(config: Config, policy: Policy, engines: Engines, addresses: &[SocketAddr]) -> Gateway {
+pub(crate) fn assemble(config: Config, policy: Policy, engines: Engines, addresses: &[SocketAddr]) -> ServerState {
     let Config { limits, fetch, .. } = config;
-    Gateway {
+    ServerState {
         limiter: Limiter::new(limits.concurrency, limits.concurrency_per_key),
         budget: Budget::new(limits.body_memory.as_u64()),
         policies: Arc::new(Policies::new(policy)),

@@ -16,13 +16,14 @@ use http_body_util::{BodyExt, Full};
 use serde_json::Value;
 
 use crate::config::Config;
-use crate::gateway::Gateway;
+use crate::gateway;
 use crate::policy::Policy;
 use crate::start::{Engines, assemble};
+use crate::state::ServerState;
 
 /// A gateway with the models `text` and `pictures`, served by scripted engines.
 pub(crate) struct TestGateway {
-    pub(crate) gateway: Arc<Gateway>,
+    pub(crate) state: Arc<ServerState>,
     engine: Arc<Engine>,
 }
 
@@ -52,15 +53,15 @@ impl TestGateway {
     }
 
     /// Like `new`, but applies `change` to the gateway first.
-    pub(crate) fn changed(engine: Engine, config: &str, change: impl FnOnce(&mut Gateway, &Config)) -> Self {
+    pub(crate) fn changed(engine: Engine, config: &str, change: impl FnOnce(&mut ServerState, &Config)) -> Self {
         let config = Config::parse(&[config, &keys(), MODELS].concat()).unwrap();
         let (policy, _) = Policy::read(&config, true, upstream::Network::default()).unwrap();
-        let mut gateway = assemble(config.clone(), policy, Engines::default(), &[]);
+        let mut state = assemble(config.clone(), policy, Engines::default(), &[]);
         let engine = Arc::new(engine);
-        gateway.text_engine = Some(Arc::<Engine>::clone(&engine));
-        gateway.image_engine = Some(Arc::<Engine>::clone(&engine));
-        change(&mut gateway, &config);
-        Self { gateway: Arc::new(gateway), engine }
+        state.text_engine = Some(Arc::<Engine>::clone(&engine));
+        state.image_engine = Some(Arc::<Engine>::clone(&engine));
+        change(&mut state, &config);
+        Self { state: Arc::new(state), engine }
     }
 
     /// Sends a request the way a connection would, and reads the complete response.
@@ -71,9 +72,9 @@ impl TestGateway {
             .header(CONTENT_TYPE, "application/json")
             .body(Full::new(Bytes::from(body.to_string())))
             .unwrap();
-        let gateway = Arc::clone(&self.gateway);
+        let state = Arc::clone(&self.state);
         async move {
-            let response = gateway.answer_guarded(request, &Arc::default()).await;
+            let response = gateway::answer(&state, request, &Arc::default()).await;
             let status = response.status().as_u16();
             let body = response.into_body().collect().await.unwrap().to_bytes();
             Reply { status, body: String::from_utf8(body.into()).unwrap() }
@@ -82,13 +83,13 @@ impl TestGateway {
 
     /// The value of a metric, given its name with labels.
     pub(crate) fn metric(&self, name: &str) -> Option<f64> {
-        let text = self.gateway.render_metrics();
+        let text = self.state.render_metrics();
         text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
     }
 
     /// The number of taken permits, and of answers that are not dropped yet.
     pub(crate) fn in_flight(&self) -> (usize, usize) {
-        (self.gateway.limiter.taken(), self.engine.open.load(Ordering::Relaxed))
+        (self.state.limiter.taken(), self.engine.open.load(Ordering::Relaxed))
     }
 }
 

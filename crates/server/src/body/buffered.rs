@@ -11,21 +11,39 @@ use http_body_util::BodyExt;
 
 use super::Body;
 
-/// Returns a body of these bytes.
-pub(crate) fn whole(bytes: Bytes) -> Body {
-    Buffered { first: bytes, more: VecDeque::new() }.map_err(|never| match never {}).boxed_unsync()
-}
-
-/// Returns a body of these bytes, in order, without joining them.
-pub(crate) fn in_pieces(pieces: Vec<Bytes>) -> Body {
-    Buffered { first: Bytes::new(), more: pieces.into() }.map_err(|never| match never {}).boxed_unsync()
-}
-
 /// A buffered body. Its frames are small, so that the bytes that the client has not read yet are still held here and
 /// not in the socket's buffers.
-struct Buffered {
+pub(crate) struct Buffered {
     first: Bytes,
     more: VecDeque<Bytes>,
+}
+
+impl From<Bytes> for Buffered {
+    fn from(bytes: Bytes) -> Self {
+        Self { first: bytes, more: VecDeque::new() }
+    }
+}
+
+/// A body of these bytes, in order, without joining them.
+impl From<Vec<Bytes>> for Buffered {
+    fn from(pieces: Vec<Bytes>) -> Self {
+        Self { first: Bytes::new(), more: pieces.into() }
+    }
+}
+
+impl Buffered {
+    /// Returns true if the body fits into a single frame.
+    pub(crate) fn is_short(&self) -> bool {
+        self.len() <= MAX_FRAME
+    }
+
+    pub(crate) fn into_body(self) -> Body {
+        self.map_err(|never| match never {}).boxed_unsync()
+    }
+
+    fn len(&self) -> usize {
+        self.first.len() + self.more.iter().map(Bytes::len).sum::<usize>()
+    }
 }
 
 impl HttpBody for Buffered {
@@ -46,14 +64,8 @@ impl HttpBody for Buffered {
     }
 
     fn size_hint(&self) -> SizeHint {
-        let length = self.first.len() + self.more.iter().map(Bytes::len).sum::<usize>();
-        SizeHint::with_exact(length as u64)
+        SizeHint::with_exact(self.len() as u64)
     }
-}
-
-/// Returns true if the body fits into a single frame.
-pub(crate) fn is_short(body: &Body) -> bool {
-    body.size_hint().upper().is_some_and(|length| length <= MAX_FRAME as u64)
 }
 
 /// The largest frame of a body, in bytes.
@@ -65,7 +77,8 @@ mod tests {
 
     #[test]
     fn a_short_reply_is_taken_at_once() {
-        assert!(is_short(&whole(vec![0; MAX_FRAME].into())) && !is_short(&whole(vec![0; MAX_FRAME + 1].into())));
-        assert!(whole(Bytes::new()).is_end_stream() && in_pieces(vec![Bytes::new()]).is_end_stream());
+        let of = |length| Buffered::from(Bytes::from(vec![0; length]));
+        assert!(of(MAX_FRAME).is_short() && !of(MAX_FRAME + 1).is_short());
+        assert!(of(0).is_end_stream() && Buffered::from(vec![Bytes::new()]).is_end_stream());
     }
 }

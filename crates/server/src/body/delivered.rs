@@ -93,7 +93,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::body::buffered::{MAX_FRAME, in_pieces, is_short, whole};
+    use crate::body::buffered::{Buffered, MAX_FRAME};
+    use crate::body::whole;
     use crate::lifecycle::{Lifecycle, Phase};
     use crate::limit::Limiter;
     use crate::metrics::Metrics;
@@ -115,9 +116,9 @@ mod tests {
             record.permit = limiter.take("key");
             record.stream = true;
             record.end(Outcome::Incomplete);
-            let body = in_pieces(vec![vec![1; MAX_FRAME + 1].into(), Bytes::new(), vec![2; 9].into()]);
-            assert!(!is_short(&body));
-            let body = delivered(body, record, Instant::now() + SPAN, lifecycle.abort_signal());
+            let body = Buffered::from(vec![Bytes::from(vec![1; MAX_FRAME + 1]), Bytes::new(), vec![2; 9].into()]);
+            assert!(!body.is_short());
+            let body = delivered(body.into_body(), record, Instant::now() + SPAN, lifecycle.abort_signal());
             Self { limiter, lifecycle, metrics, body }
         }
 

@@ -1,7 +1,18 @@
-//! A response body that streams events.
+//! A response body that streams the events of an answer.
 //!
-//! It pulls the engine only as fast as the client reads. It owns the record and the permit, so both end with it: when
-//! the last event has been sent, or when the client disconnects and hyper drops the body. Whatever happens to the
+//! ```text
+//!             a target has started            the last event
+//!   pending ───────────────────────► streaming ─────────────► ended, with the outcome of the answer
+//!      │                                 │
+//!      │ no target answers,              │ the source fails, idle timeout,
+//!      │ deadline, shutdown, panic       │ deadline, shutdown, panic
+//!      └──────────────┬──────────────────┘
+//!                     ▼
+//!               failure event ──► ended, with the outcome of the failure
+//! ```
+//!
+//! It pulls the answer only as fast as the client reads. It owns the record and the permit, so both end with it: when
+//! the last byte has been taken, or when the client disconnects and hyper drops the body. Whatever happens to the
 //! engine, the client gets exactly one terminal event.
 
 use std::future::Future;
@@ -11,104 +22,24 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use engine::EngineError;
-use futures_util::Stream;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderName, HeaderValue, Response};
 use http_body::{Body, Frame};
-use http_body_util::BodyExt;
 use pin_project_lite::pin_project;
 use tokio::time::{Instant, Sleep, sleep_until};
 use wire::ApiError;
 
+use super::Aborted;
 use super::buffered::MAX_FRAME;
-use super::{Aborted, plain};
+use crate::answer::engine_events::timed_out;
+use crate::answer::{AnswerStream, Progress, StreamFailure};
 use crate::lifecycle::AbortSignal;
 use crate::outcome::{Ending, Outcome};
 use crate::record::Record;
-use crate::refusal::Refusal;
-
-/// Encodes the events of an engine, or the bytes of an upstream, as the bytes of a stream.
-pub(crate) trait Telling {
-    /// An event, or a chunk of bytes.
-    type Step;
-    /// The source of the steps, which are pulled one at a time.
-    type Source: Stream<Item = Result<Self::Step, Fault>> + Send + Unpin;
-
-    /// Writes a step.
-    ///
-    /// # Errors
-    /// Returns a fault, which is not written yet, if the step is a failure.
-    fn step(&mut self, step: Self::Step, out: &mut Vec<u8>) -> Result<Told, Fault>;
-
-    /// Handles the end of a source whose steps did not include the last one.
-    ///
-    /// # Errors
-    /// Returns a fault if the stream is not complete.
-    fn end(&mut self, _: &mut Vec<u8>) -> Result<Ending, Fault> {
-        Err(EngineError::Internal("stream ended without a terminal event".to_owned()).into())
-    }
-
-    /// Writes the failure that ends the stream.
-    fn fail(&mut self, error: &ApiError, out: &mut Vec<u8>);
-
-    /// Writes a keep-alive.
-    fn keep_alive(&self, out: &mut Vec<u8>);
-
-    /// Returns the idle timeout: the longest time between two steps of the source. `None` means no limit.
-    fn patience(&self) -> Option<Duration> {
-        None
-    }
-
-    /// Releases a source whose last step has been written.
-    fn settle(source: Self::Source) {
-        drop(source);
-    }
-}
-
-/// The effect of a step on the stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
-    /// The opening of an answer, without content.
-    Opening,
-    /// Content of the answer.
-    More,
-    /// Nothing visible to the client.
-    Nothing,
-    /// The end of the answer.
-    End(Ending),
-}
-
-/// A failure of an answer that has started.
-#[derive(Debug)]
-pub(crate) struct Fault {
-    /// The error for the client.
-    pub(crate) error: ApiError,
-    /// The cause, for the log alone.
-    pub(crate) cause: Option<String>,
-    /// The outcome to record.
-    pub(crate) outcome: Outcome,
-}
-
-impl From<EngineError> for Fault {
-    fn from(error: EngineError) -> Self {
-        let outcome = Outcome::of_failure(&error);
-        Self { error: translate::api_error(&error), cause: plain::cause(&error), outcome }
-    }
-}
-
-impl From<Refusal> for Fault {
-    fn from(refusal: Refusal) -> Self {
-        let outcome = Outcome::of_refusal(&refusal.error);
-        Self { error: refusal.error, cause: refusal.cause, outcome }
-    }
-}
 
 pin_project! {
     /// The body of a streamed answer in the client's protocol.
-    pub(crate) struct Events<T: Telling> {
-        source: Option<T::Source>,
-        answer: T,
+    pub(crate) struct Events {
+        // `None` once the last event or the failure is written.
+        stream: Option<Box<dyn AnswerStream>>,
         buffer: Vec<u8>,
         // Encoded bytes that are not handed out yet, and how the answer ends after them.
         rest: Bytes,
@@ -133,32 +64,29 @@ pin_project! {
     }
 }
 
-/// The time limits of a stream.
-#[derive(Clone, Debug)]
-pub(crate) struct Timing {
-    /// The interval after which a silent stream gets a keep-alive.
-    pub(crate) keep_alive: Duration,
-    /// The time at which the stream fails with a timeout.
-    pub(crate) deadline: Instant,
-}
-
-impl<T: Telling> Events<T> {
-    /// Creates the body of an answer whose steps come from `source`.
-    pub(crate) fn new(source: T::Source, answer: T, timing: &Timing, abort: AbortSignal, record: Record) -> Self {
+impl Events {
+    /// Creates the body of an answer, which fails with a timeout at `deadline`. A silent stream gets a keep-alive after
+    /// each interval of this length.
+    pub(crate) fn new(
+        stream: Box<dyn AnswerStream>,
+        keep_alive: Duration,
+        deadline: Instant,
+        abort: AbortSignal,
+        record: Record,
+    ) -> Self {
         let now = Instant::now();
-        let first = answer.patience().map_or(timing.keep_alive, |idle_timeout| idle_timeout.min(timing.keep_alive));
+        let first = stream.idle_timeout().map_or(keep_alive, |idle_timeout| idle_timeout.min(keep_alive));
         Self {
-            source: Some(source),
-            answer,
+            stream: Some(stream),
             buffer: Vec::new(),
             rest: Bytes::new(),
             ending: None,
-            keep_alive: timing.keep_alive,
+            keep_alive,
             last_write: now,
             last_event: now,
             was_taken: false,
             timer: sleep_until(now + first),
-            deadline: sleep_until(timing.deadline),
+            deadline: sleep_until(deadline),
             abort: Box::pin(abort.wait()),
             work: 0,
             record,
@@ -166,7 +94,7 @@ impl<T: Telling> Events<T> {
     }
 }
 
-impl<T: Telling> Body for Events<T> {
+impl Body for Events {
     type Data = Bytes;
     type Error = Aborted;
 
@@ -183,7 +111,7 @@ impl<T: Telling> Body for Events<T> {
             if let Some(ending) = this.ending.take() {
                 this.record.finish(ending);
             }
-            if this.source.is_none() {
+            if this.stream.is_none() {
                 this.record.permit.take();
                 return Poll::Ready(None);
             }
@@ -202,14 +130,14 @@ impl<T: Telling> Body for Events<T> {
     }
 }
 
-impl<T: Telling> Events<T> {
+impl Events {
     /// Returns the next frame of a long event. A slow client may still be reading it at the deadline or at the end of a
     /// shutdown; a failure event cannot be written inside of another event, so the body is aborted then.
     fn next_frame_in_time(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Result<Frame<Bytes>, Aborted> {
         let Some(outcome) = self.as_mut().expired(cx) else { return Ok(self.next_frame()) };
         let aborted = Aborted::new(outcome, "timeout or shutdown before an event was sent completely");
         let this = self.project();
-        this.source.take();
+        this.stream.take();
         this.rest.clear();
         this.ending.take();
         this.record.cause = Some(aborted.cause.clone());
@@ -249,44 +177,47 @@ impl<T: Telling> Events<T> {
         polled.unwrap_or_else(|_| {
             self.as_mut().project().record.panicked();
             let cause = Some("panic in the response stream".to_owned());
-            self.fail(Fault { error: ApiError::server_error(), cause, outcome: Outcome::Internal });
+            self.fail(StreamFailure { error: ApiError::server_error(), cause, outcome: Outcome::Internal });
             Poll::Ready(())
         })
     }
 
-    /// Waits for the abort, the deadline, the timer or the next step, and writes the effect to the buffer.
+    /// Waits for the abort, the deadline, the timer or the next event, and writes the effect to the buffer.
     fn poll_next_step(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         if let Some(outcome) = self.as_mut().expired(cx) {
-            self.fail(Fault { error: ApiError::server_error(), cause: None, outcome });
+            self.fail(StreamFailure { error: ApiError::server_error(), cause: None, outcome });
             return Poll::Ready(());
         }
         let mut this = self.as_mut().project();
-        let Some(source) = this.source else { return Poll::Ready(()) };
+        let Some(stream) = this.stream else { return Poll::Ready(()) };
         if std::mem::take(this.was_taken) {
             let now = Instant::now();
             *this.last_event += now - *this.last_write;
             *this.last_write = now;
         }
         if this.timer.as_mut().poll(cx).is_ready() {
-            // The timer comes before the source, so that the idle timeout also ends a source that is always ready with
+            // The timer comes before the stream, so that the idle timeout also ends a source that is always ready with
             // bytes and never with an event.
             self.on_timer();
-        } else {
-            let step = ready!(Pin::new(source).poll_next(cx));
-            self.step(step);
+            return Poll::Ready(());
+        }
+        match ready!(stream.poll_write(cx, this.buffer)) {
+            Ok(progress) => self.note(progress),
+            Err(failure) => self.fail(failure),
         }
         Poll::Ready(())
     }
 
-    /// Fails the stream if the source has exceeded its idle timeout, and writes a keep-alive if one is due.
+    /// Fails the stream if its source has exceeded the idle timeout, and writes a keep-alive if one is due.
     fn on_timer(mut self: Pin<&mut Self>) {
         let this = self.as_mut().project();
         let now = Instant::now();
-        if this.answer.patience().is_some_and(|idle_timeout| *this.last_event + idle_timeout <= now) {
-            return self.fail(EngineError::Timeout("idle timeout: no event".to_owned()).into());
+        let Some(stream) = this.stream else { return };
+        if stream.idle_timeout().is_some_and(|idle_timeout| *this.last_event + idle_timeout <= now) {
+            return self.fail(timed_out().into());
         }
         if *this.last_write + *this.keep_alive <= now {
-            this.answer.keep_alive(this.buffer);
+            stream.keep_alive(this.buffer);
             *this.last_write = now;
         }
         self.reset_timer();
@@ -296,66 +227,44 @@ impl<T: Telling> Events<T> {
     fn reset_timer(self: Pin<&mut Self>) {
         let mut this = self.project();
         let keep_alive = *this.last_write + *this.keep_alive;
-        let idle = this.answer.patience().map(|idle_timeout| *this.last_event + idle_timeout);
+        let idle_timeout = this.stream.as_ref().and_then(|stream| stream.idle_timeout());
+        let idle = idle_timeout.map(|idle_timeout| *this.last_event + idle_timeout);
         this.timer.as_mut().reset(idle.map_or(keep_alive, |at| at.min(keep_alive)));
     }
 
-    fn step(mut self: Pin<&mut Self>, step: Option<Result<T::Step, Fault>>) {
-        let this = self.as_mut().project();
-        let idle_timeout = this.answer.patience();
-        let written = match step {
-            Some(step) => step.and_then(|step| this.answer.step(step, this.buffer)),
-            None => this.answer.end(this.buffer).map(Told::End),
-        };
-        let has_changed = this.answer.patience() != idle_timeout;
-        match written {
-            Ok(written) => self.as_mut().note(written),
-            Err(fault) => self.as_mut().fail(fault),
-        }
-        if has_changed {
-            self.reset_timer();
-        }
-    }
-
-    fn note(self: Pin<&mut Self>, written: Told) {
-        if written == Told::Nothing {
+    /// Notes what was written, and when.
+    fn note(mut self: Pin<&mut Self>, progress: Progress) {
+        if matches!(progress, Progress::Skipped) {
             return;
         }
-        let this = self.project();
+        let this = self.as_mut().project();
         let now = Instant::now();
-        (*this.last_write, *this.last_event) = (now, now);
-        if written != Told::Opening {
+        *this.last_event = now;
+        if let Progress::Started(stream) = progress {
+            *this.stream = Some(stream);
+            return self.reset_timer();
+        }
+        *this.last_write = now;
+        if !matches!(progress, Progress::Opened) {
             this.record.first_event.get_or_insert(now);
         }
-        if let Told::End(ending) = written {
+        if let Progress::Ended(ending) = progress {
             *this.ending = Some(ending);
-            if let Some(source) = this.source.take() {
-                T::settle(source);
+            if let Some(stream) = this.stream.take() {
+                stream.finish();
             }
         }
     }
 
-    fn fail(self: Pin<&mut Self>, fault: Fault) {
+    fn fail(self: Pin<&mut Self>, failure: StreamFailure) {
         let this = self.project();
-        this.source.take();
-        this.record.code = Some(fault.error.code);
-        this.record.cause = fault.cause;
-        this.record.end(fault.outcome);
-        this.answer.fail(&fault.error, this.buffer);
+        this.record.code = Some(failure.error.code);
+        this.record.cause = failure.cause;
+        this.record.end(failure.outcome);
+        if let Some(mut stream) = this.stream.take() {
+            stream.fail(&failure.error, this.buffer);
+        }
     }
-}
-
-/// Returns a `text/event-stream` response with this body.
-pub(crate) fn response<B>(events: B) -> Response<super::Body>
-where
-    B: Body<Data = Bytes, Error = Aborted> + Send + 'static,
-{
-    let mut response = Response::new(events.boxed_unsync());
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
-    response
 }
 
 /// The work after which the task yields: a thread forwards this many bytes in some tens of microseconds.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use serde::Deserialize;
 
-use super::duration;
+use super::{bytes, duration};
 
 wire::read_objects!(Fetch);
 
@@ -62,7 +62,7 @@ impl Fetch {
             }
             Mode::Global => ::fetch::Mode::Global,
         };
-        let max_bytes = usize::try_from(picture.as_u64()).unwrap_or(usize::MAX);
+        let max_bytes = bytes(picture);
         ::fetch::Options {
             mode,
             timeout: self.timeout,

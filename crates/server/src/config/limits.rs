@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use serde::Deserialize;
 
-use super::duration;
+use super::{bytes, duration};
 
 wire::read_objects!(Limits);
 
@@ -99,7 +99,7 @@ impl Default for Limits {
 impl Limits {
     /// The size of a head in bytes, raised to hyper's minimum.
     pub(crate) fn head_bytes(&self) -> usize {
-        usize::try_from(self.head.as_u64()).unwrap_or(usize::MAX).max(MIN_HEAD)
+        bytes(self.head).max(MIN_HEAD)
     }
 
     /// Returns their problems, one per line.

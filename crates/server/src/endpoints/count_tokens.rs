@@ -11,41 +11,38 @@ use translate::inbound::Messages;
 use upstream::{Answer, Outgoing};
 use wire::{ApiError, ErrorKind, Splice};
 
-use super::text::forwarded;
-use super::{json, json_body, json_bytes};
+use super::json_body;
+use super::text::TextEndpoint;
 use crate::attempt::TargetFailure;
 use crate::body::upload::Share;
-use crate::body::{Body, plain};
-use crate::gateway::{Caller, Gateway};
 use crate::refusal::Refusal;
+use crate::reply::{ReplyBody, json, json_bytes};
+use crate::state::{Caller, ServerState};
 use crate::targets::{Backend, Handling, SelectedTarget, UpstreamTarget};
 use crate::{attempt, image_urls, outgoing};
 
 /// Counts the tokens of a prompt on the targets that would answer it, so that the count matches the usage of the
 /// answer.
-pub(crate) async fn answer<B>(caller: Caller<'_>, request: http::Request<B>) -> Result<Response<Body>, Refusal>
+pub(crate) async fn answer<B>(caller: Caller<'_>, request: http::Request<B>) -> Result<Response<ReplyBody>, Refusal>
 where
     B: http_body::Body<Data = Bytes, Error: Error>,
 {
-    let deadline = Instant::now() + caller.gateway.limits.request_timeout;
-    let Caller { gateway, policy, key, record } = caller;
-    let headers = forwarded::<Messages>(request.headers());
-    let upload = json_body(request, gateway.limits.json_body, gateway).await?;
+    let Caller { state, policy, key, record, deadline } = caller;
+    let headers = outgoing::forwarded(request.headers(), Messages::FORWARDED);
+    let upload = json_body(request, state.limits.json_body, state).await?;
     let valid = Request::read(&upload.bytes).and_then(Request::validate_for_count).map_err(refusal)?;
     let model = policy.catalog.serves(&valid.model, Protocol::Messages)?.id.clone();
     if !key.may_use(&model) {
         return Err(Refusal::model(&model));
     }
-    image_urls::check_all(gateway, |visit| valid.addresses(visit))?;
-    if let Some(record) = record {
-        record.model = Some(model.clone());
-        record.permit = Some(gateway.limiter.take(&key.name).ok_or_else(ApiError::concurrency_limit)?);
-    }
+    image_urls::check_all(state, |visit| valid.addresses(visit))?;
+    record.model = Some(model.clone());
+    record.permit = Some(state.limiter.take(&key.name).ok_or_else(ApiError::concurrency_limit)?);
     let mut last = None;
     for target in policy.routes.select(&model) {
         match &target.backend {
             Backend::Embedded => {
-                let counted = embedded(valid.clone(), &key.name, gateway, upload.share());
+                let counted = embedded(valid.clone(), &key.name, state, upload.share());
                 match timeout_at(deadline, counted).await.map_err(|_| Refusal::timeout())? {
                     Ok(reply) => return Ok(reply),
                     Err(TargetFailure { refusal, may_fall_back: true }) => last = Some(*refusal),
@@ -59,7 +56,7 @@ where
                     Ok(body) => return Ok(json_bytes(body)),
                     Err(failure) => failure.without_key(&server.upstream),
                 };
-                attempt::report_failure(gateway, &target, &failure.refusal);
+                attempt::report_failure(state, &target, &failure.refusal);
                 match failure {
                     TargetFailure { refusal, may_fall_back: true } => last = Some(*refusal),
                     TargetFailure { refusal, .. } => return Err(*refusal),
@@ -76,14 +73,14 @@ where
 async fn embedded(
     valid: ValidCount,
     key: &str,
-    gateway: &Gateway,
+    state: &ServerState,
     share: &Share,
-) -> Result<Response<Body>, TargetFailure> {
-    let engine = gateway.text_engine.as_ref().ok_or_else(|| TargetFailure::fall_back(Refusal::no_engine()))?;
+) -> Result<Response<ReplyBody>, TargetFailure> {
+    let engine = state.text_engine.as_ref().ok_or_else(|| TargetFailure::fall_back(Refusal::no_engine()))?;
     let mut inbound = Messages::count(valid).map_err(TargetFailure::fall_back)?;
-    image_urls::inline(&mut inbound.request, key, gateway, share).await.map_err(TargetFailure::fatal)?;
+    image_urls::inline(&mut inbound.request, key, state, share).await.map_err(TargetFailure::fatal)?;
     let counted = engine.count_tokens(inbound.request).await;
-    let input_tokens = counted.map_err(|error| TargetFailure::fall_back(plain::refuse(&error)))?;
+    let input_tokens = counted.map_err(TargetFailure::fall_back)?;
     json(&TokenCount { input_tokens, ..TokenCount::default() }).map_err(TargetFailure::fatal)
 }
 

@@ -6,20 +6,19 @@ use catalog::{Model, Page};
 use http::Response;
 use wire::{ApiError, Code, ErrorKind};
 
-use super::json;
-use crate::body::Body;
-use crate::gateway::Caller;
 use crate::refusal::Refusal;
+use crate::reply::{ReplyBody, json};
+use crate::state::Caller;
 
 /// Lists the models that the key may use.
-pub(crate) fn list(caller: &Caller<'_>, query: &str) -> Result<Response<Body>, Refusal> {
+pub(crate) fn list(caller: &Caller<'_>, query: &str) -> Result<Response<ReplyBody>, Refusal> {
     let page = page(query)?;
     let list = caller.policy.catalog.list(&page, |model| may_see(caller, model));
     json(&list.map_err(ApiError::from)?)
 }
 
 /// Returns one model that the key may use.
-pub(crate) fn retrieve(caller: &Caller<'_>, id: &str) -> Result<Response<Body>, Refusal> {
+pub(crate) fn retrieve(caller: &Caller<'_>, id: &str) -> Result<Response<ReplyBody>, Refusal> {
     json(&caller.policy.catalog.retrieve(id, |model| may_see(caller, model))?)
 }
 

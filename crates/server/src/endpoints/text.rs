@@ -1,36 +1,32 @@
 //! The handler that the three text endpoints share; they differ in how a request is read and validated.
 
 mod dispatch;
+pub(crate) mod streaming;
 mod unary;
 
 use std::error::Error;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use catalog::{Model, Protocol};
 use engine::TextEvent;
 use http::{HeaderMap, Request, Response};
 use http_body::Frame;
-use http_body_util::StreamBody;
-use tokio::time::Instant;
+use http_body_util::{BodyExt, StreamBody};
 use translate::inbound::{Answer, ClientProtocol, Reply, Stamp};
-use translate::relay::{End, RelayProtocol};
+use translate::relay::RelayProtocol;
 use wire::{ApiError, Path, Splice};
 
 use self::dispatch::TextDispatch;
 use super::json_body;
-use crate::attempt;
-use crate::body::Body;
-use crate::body::events;
-use crate::body::format::Manner;
 use crate::body::upload::Upload;
-use crate::body::voice;
 use crate::clock;
-use crate::gateway::Caller;
 use crate::image_urls;
 use crate::outcome::{Ending, Outcome};
+use crate::outgoing;
 use crate::record::Record;
 use crate::refusal::Refusal;
+use crate::reply::{self, ReplyBody};
+use crate::state::Caller;
 use crate::targets::UpstreamTarget;
 
 /// A text endpoint: the reading, validating and relaying of its requests.
@@ -80,20 +76,18 @@ pub(crate) struct ParsedRequest<D: TextEndpoint> {
     reasons_by_default: bool,
     headers: HeaderMap,
     streams: bool,
-    deadline: Instant,
 }
 
 /// Answers a request: reads and validates it, takes a permit, tries the targets in order, and streams or folds the
 /// answer.
-pub(crate) async fn answer<D, B>(caller: Caller<'_>, request: Request<B>) -> Result<Response<Body>, Refusal>
+pub(crate) async fn answer<D, B>(caller: Caller<'_>, request: Request<B>) -> Result<Response<ReplyBody>, Refusal>
 where
     D: TextEndpoint,
     B: http_body::Body<Data = Bytes, Error: Error>,
 {
-    let deadline = Instant::now() + caller.gateway.limits.request_timeout;
-    let Caller { gateway, policy, key, record } = caller;
-    let headers = forwarded::<D>(request.headers());
-    let upload = json_body(request, gateway.limits.json_body, gateway).await?;
+    let Caller { state, policy, key, .. } = caller;
+    let headers = outgoing::forwarded(request.headers(), D::FORWARDED);
+    let upload = json_body(request, state.limits.json_body, state).await?;
     let unchecked = D::read(&upload.bytes)?;
     let (id, streams) = D::model_and_stream(&unchecked);
     let (id, model) = (id.to_owned(), policy.catalog.find(id));
@@ -102,31 +96,24 @@ where
     if !key.may_use(&id) {
         return Err(Refusal::model(&id));
     }
-    image_urls::check_all(gateway, |visit| D::image_urls(&valid, visit))?;
-    if let Some(record) = record {
-        (record.model, record.stream) = (Some(id.clone()), streams);
-    }
+    image_urls::check_all(state, |visit| D::image_urls(&valid, visit))?;
+    (caller.record.model, caller.record.stream) = (Some(id.clone()), streams);
     let stamp = Stamp { bits: clock::random_bits(), created_at: clock::unix_seconds() };
-    let Some(permit) = gateway.limiter.take(&key.name) else {
-        return over_the_limit::<D>(streams, &valid, &stamp, record);
+    let Some(permit) = state.limiter.take(&key.name) else {
+        return over_the_limit::<D>(streams, &valid, &stamp, caller.record);
     };
-    if let Some(record) = record {
-        record.permit = Some(permit);
-    }
-    if !streams {
+    caller.record.permit = Some(permit);
+    let dispatch = |valid| {
+        let parsed = ParsedRequest { valid: Some(valid), upload, model: id, reasons_by_default, headers, streams };
+        TextDispatch::new(parsed, &caller)
+    };
+    if streams {
+        let encoder = Answer::<D>::new(&valid, &stamp);
+        streaming::answer(dispatch(valid), encoder, &caller).await
+    } else {
         let reply = Reply::<D>::new(&valid, &stamp);
-        let parsed =
-            ParsedRequest { valid: Some(valid), upload, model: id, reasons_by_default, headers, streams, deadline };
-        return unary::answer::<D>(parsed, reply, gateway, policy, &key.name, record.as_mut()).await;
+        unary::answer(dispatch(valid), reply, caller).await
     }
-    let answer = Answer::<D>::new(&valid, &stamp);
-    let parsed =
-        ParsedRequest { valid: Some(valid), upload, model: id, reasons_by_default, headers, streams, deadline };
-    let served = record.as_ref().map(|record| Arc::clone(&record.served_by)).unwrap_or_default();
-    let targets = policy.routes.select(&parsed.model);
-    let text = TextDispatch::new(parsed, gateway, &key.name);
-    let attempt = Box::pin(attempt::first_successful_target(text, targets, Arc::clone(gateway), served, deadline));
-    voice::stream::<D>(attempt, answer, gateway, record, deadline).await
 }
 
 /// Answers a request over the concurrency limit, with a failure event or a 429.
@@ -134,64 +121,19 @@ fn over_the_limit<D: TextEndpoint>(
     streams: bool,
     valid: &D::Request,
     stamp: &Stamp,
-    record: &mut Option<Record>,
-) -> Result<Response<Body>, Refusal> {
+    record: &mut Record,
+) -> Result<Response<ReplyBody>, Refusal> {
     let error = ApiError::concurrency_limit();
     if !(streams && D::LIMIT_IN_STREAM) {
         return Err(error.into());
     }
-    if let Some(record) = record {
-        record.code = Some(error.code);
-        record.end(Outcome::Shed);
-    }
+    record.code = Some(error.code);
+    record.end(Outcome::Shed);
     let mut bytes = Vec::new();
     Answer::<D>::new(valid, stamp).fail(&error, &mut bytes);
     // Like every stream, the response has no length.
     let frames = futures_util::stream::iter([Ok(Frame::data(Bytes::from(bytes)))]);
-    Ok(events::response(StreamBody::new(frames)))
-}
-
-/// Returns the headers of a client that are forwarded to an upstream of the same protocol.
-pub(crate) fn forwarded<D: TextEndpoint>(headers: &HeaderMap) -> HeaderMap {
-    let mut all = HeaderMap::new();
-    for name in D::FORWARDED {
-        for value in headers.get_all(*name) {
-            all.append(*name, value.clone());
-        }
-    }
-    all
-}
-
-impl<D: TextEndpoint> Manner for D {
-    type Event = TextEvent;
-    type Traits = ();
-    type Waiting = Answer<D>;
-    type Teller = Answer<D>;
-    type Relay = <D as TextEndpoint>::Relay;
-    type Whole = (Bytes, End);
-
-    fn open(mut answer: Answer<D>, (): (), out: &mut Vec<u8>) -> Answer<D> {
-        answer.open(out);
-        answer
-    }
-
-    fn tell(answer: &mut Answer<D>, event: TextEvent, out: &mut Vec<u8>) -> Option<Ending> {
-        let ending = ending(&event);
-        answer.event(event, clock::unix_seconds(), out);
-        ending
-    }
-
-    fn fail(answer: &mut Answer<D>, error: &ApiError, out: &mut Vec<u8>) {
-        answer.fail(error, out);
-    }
-
-    fn fail_waiting(answer: &mut Answer<D>, error: &ApiError, out: &mut Vec<u8>) {
-        answer.fail(error, out);
-    }
-
-    fn keep_alive(answer: &Answer<D>, out: &mut Vec<u8>) {
-        answer.keep_alive(out);
-    }
+    Ok(reply::event_stream(ReplyBody::Forwarded(StreamBody::new(frames).boxed_unsync())))
 }
 
 fn ending(event: &TextEvent) -> Option<Ending> {

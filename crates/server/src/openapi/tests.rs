@@ -83,7 +83,8 @@ fn a_refusal_has_the_headers_that_are_described() {
         (Refusal::overloaded(), "Text503"),
         (Refusal::no_engine(), "Text503"),
     ] {
-        let (status, headers, _) = refusal.render(crate::refusal::Style::OpenAi, "req_1");
+        let response = refusal.into_response(crate::refusal::Style::OpenAi, "req_1");
+        let (status, headers) = (response.status(), response.headers());
         assert!(name.ends_with(status.as_str()));
         let described = document["components"]["responses"][name]["headers"].as_object().unwrap();
         let special = described.keys().filter(|name| !name.ends_with("request-id"));

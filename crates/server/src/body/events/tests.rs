@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::sync::Arc;
 
-use engine::{Stop, TextEvent, TextStream};
+use engine::{EngineError, Stop, TextEvent, TextStream};
 use futures_util::stream::{self, StreamExt};
 use http_body_util::BodyExt;
 use tokio::sync::oneshot;
@@ -11,9 +11,8 @@ use tokio::time::timeout;
 use translate::inbound::{Answer, Messages, Responses, Stamp};
 
 use super::*;
-use crate::attempt::{Coming, Started};
-use crate::body::voice::{Source, Voice};
 use crate::endpoints::text::TextEndpoint;
+use crate::endpoints::text::streaming::TranslatedText;
 use crate::lifecycle::{Lifecycle, Phase};
 use crate::limit::Limiter;
 use crate::metrics::Metrics;
@@ -36,31 +35,28 @@ impl Harness {
         Self { idle_timeout: IDLE_TIMEOUT, limiter: Limiter::new(1, 1), lifecycle: Lifecycle::new() }
     }
 
-    fn events<D: TextEndpoint>(&self, request: &D::Request, source: TextStream) -> Events<Voice<D>> {
-        let stamp = Stamp { bits: 1, created_at: 0 };
-        let patience = Some(self.idle_timeout);
-        let started = Started { dropped: Vec::new(), answer: Coming::Neutral(source, ()), idle_timeout: patience };
-        let source = Source::Started(Box::new(started));
-        self.stream(source, Voice::Waiting(Answer::new(request, &stamp)))
+    fn events<D: TextEndpoint>(&self, request: &D::Request, source: TextStream) -> Events {
+        let encoder = Answer::<D>::new(request, &Stamp { bits: 1, created_at: 0 });
+        self.stream(TranslatedText::new(encoder, source, Some(self.idle_timeout)))
     }
 
-    fn stream<T: Telling>(&self, source: T::Source, answer: T) -> Events<T> {
-        let timing = Timing { keep_alive: KEEP_ALIVE, deadline: Instant::now() + DEADLINE };
+    fn stream(&self, stream: impl AnswerStream + 'static) -> Events {
         let mut record = Record::new(Arc::new(Metrics::new()), Arc::default(), "req_1".to_owned());
         record.permit = Some(self.limiter.take("key").expect("a permit is free"));
-        Events::new(source, answer, &timing, self.lifecycle.abort_signal(), record)
+        let deadline = Instant::now() + DEADLINE;
+        Events::new(Box::new(stream), KEEP_ALIVE, deadline, self.lifecycle.abort_signal(), record)
     }
 
-    fn responses(&self, source: TextStream) -> Events<Voice<Responses>> {
+    fn responses(&self, source: TextStream) -> Events {
         let body = br#"{"model":"m","input":[{"role":"user","content":"Hi."}]}"#;
         let request = responses::Request::read(body).expect("a request");
-        self.events(&request.validate(&responses::Rules::default()).expect("a valid one"), source)
+        self.events::<Responses>(&request.validate(&responses::Rules::default()).expect("a valid one"), source)
     }
 
-    fn messages(&self, source: TextStream) -> Events<Voice<Messages>> {
+    fn messages(&self, source: TextStream) -> Events {
         let body = br#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"Hi."}]}"#;
         let request = messages::Request::read(body).expect("a request");
-        self.events(&request.validate(&messages::Rules::default()).expect("a valid one"), source)
+        self.events::<Messages>(&request.validate(&messages::Rules::default()).expect("a valid one"), source)
     }
 }
 
@@ -82,7 +78,7 @@ fn text(text: &str) -> Result<TextEvent, EngineError> {
 }
 
 /// Reads the rest of a stream; returns it with the recorded outcome.
-async fn rest<D: TextEndpoint>(events: &mut Pin<Box<Events<Voice<D>>>>) -> (String, Option<Outcome>) {
+async fn rest(events: &mut Pin<Box<Events>>) -> (String, Option<Outcome>) {
     let mut all = String::new();
     while let Some(frame) = events.frame().await {
         let data = frame.expect("streams do not fail").into_data().expect("data");
@@ -145,7 +141,7 @@ async fn u19_a_slow_client_is_not_taken_for_a_silent_upstream() {
 #[tokio::test(start_paused = true)]
 async fn s10_what_is_no_event_keeps_nobody_waiting() {
     let harness = Harness::new();
-    let mut events = Box::pin(harness.stream(stream::repeat_with(|| Ok(())).boxed(), NoEvents));
+    let mut events = Box::pin(harness.stream(NoEvents));
     let started = Instant::now();
     let failed = loop {
         let polled = poll_fn(|cx| Poll::Ready(events.as_mut().poll_frame(cx))).await;
@@ -158,19 +154,16 @@ async fn s10_what_is_no_event_keeps_nobody_waiting() {
     assert_eq!(events.as_mut().project().record.outcome, Some(Outcome::Timeout));
 }
 
-/// A writer whose steps write nothing.
+/// A stream that is always ready and never writes.
 struct NoEvents;
 
 impl NoEvents {
     const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 }
 
-impl Telling for NoEvents {
-    type Step = ();
-    type Source = stream::BoxStream<'static, Result<(), Fault>>;
-
-    fn step(&mut self, (): (), _: &mut Vec<u8>) -> Result<Told, Fault> {
-        Ok(Told::Nothing)
+impl AnswerStream for NoEvents {
+    fn poll_write(&mut self, _: &mut Context<'_>, _: &mut Vec<u8>) -> Poll<Result<Progress, StreamFailure>> {
+        Poll::Ready(Ok(Progress::Skipped))
     }
 
     fn fail(&mut self, _: &ApiError, out: &mut Vec<u8>) {
@@ -181,7 +174,7 @@ impl Telling for NoEvents {
         out.extend_from_slice(b"alive");
     }
 
-    fn patience(&self) -> Option<Duration> {
+    fn idle_timeout(&self) -> Option<Duration> {
         Some(Self::IDLE_TIMEOUT)
     }
 }
@@ -271,20 +264,17 @@ async fn o07_a_stream_that_never_pauses_takes_turns() {
     }
 }
 
-/// A writer that writes one long event, which is the last.
+/// A stream of one long event, which is the last.
 struct LongEvent;
 
 impl LongEvent {
     const BYTES: usize = 3 * MAX_FRAME;
 }
 
-impl Telling for LongEvent {
-    type Step = ();
-    type Source = stream::BoxStream<'static, Result<(), Fault>>;
-
-    fn step(&mut self, (): (), out: &mut Vec<u8>) -> Result<Told, Fault> {
+impl AnswerStream for LongEvent {
+    fn poll_write(&mut self, _: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Result<Progress, StreamFailure>> {
         out.resize(Self::BYTES, b'p');
-        Ok(Told::End(Ending { outcome: Outcome::Completed, usage: None }))
+        Poll::Ready(Ok(Progress::Ended(Ending { outcome: Outcome::Completed, usage: None })))
     }
 
     fn fail(&mut self, _: &ApiError, _: &mut Vec<u8>) {}
@@ -296,8 +286,8 @@ impl Telling for LongEvent {
 /// aborted at its deadline or at the end of a shutdown, and a disconnect is recorded as `client_gone`.
 #[tokio::test(start_paused = true)]
 async fn c06_a_long_event_ends_with_its_last_piece() {
-    let outcome = |events: &mut Pin<Box<Events<LongEvent>>>| events.as_mut().project().record.outcome;
-    let begin = |harness: &Harness| Box::pin(harness.stream(stream::iter([Ok(())]).boxed(), LongEvent));
+    let outcome = |events: &mut Pin<Box<Events>>| events.as_mut().project().record.outcome;
+    let begin = |harness: &Harness| Box::pin(harness.stream(LongEvent));
 
     let harness = Harness::new();
     let mut events = begin(&harness);

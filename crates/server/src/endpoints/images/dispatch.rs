@@ -3,57 +3,44 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use engine::{EngineError, ImageEdit, ImageGeneration};
+use engine::{EngineError, ImageEdit, ImageGeneration, ImageStream};
 use http::{HeaderMap, HeaderValue};
 use images::{Edit, Mask, Operation, Reference, Source};
+use tokio::time::Instant;
 use translate::inbound::{Pictures, image_request};
-use translate::relay::{self, Images};
-use upstream::relay::Relay;
-use upstream::{Answer, Outgoing, Payload};
+use upstream::{Outgoing, Payload};
 use wire::{ApiError, Splice};
 
-use super::encode::Drawing;
 use super::read::{EditInputs, ParsedRequest};
-use crate::attempt::{Coming, Dispatch, StartResult, Started, TargetFailure, Turn};
-use crate::body::plain;
+use crate::attempt::{TargetFailure, Turn};
 use crate::config::upstream::EditForm;
-use crate::gateway::Gateway;
 use crate::refusal::Refusal;
+use crate::state::{Caller, ServerState};
 use crate::targets::{SelectedTarget, UpstreamTarget};
 use crate::{clock, image_urls, outgoing};
 
 /// An image request and the state of its attempts.
 pub(super) struct ImageDispatch {
-    parsed: ParsedRequest,
-    gateway: Arc<Gateway>,
+    /// The request.
+    pub(super) parsed: ParsedRequest,
+    state: Arc<ServerState>,
     /// The name of the key.
     key: String,
-    deadline: tokio::time::Instant,
+    /// The time by which the request has to be answered.
+    pub(super) deadline: Instant,
 }
 
 impl ImageDispatch {
     /// Creates the dispatch of a request that was not sent to any target yet.
-    pub(super) fn new(
-        parsed: ParsedRequest,
-        gateway: &Arc<Gateway>,
-        key: &str,
-        deadline: tokio::time::Instant,
-    ) -> Self {
-        Self { parsed, gateway: Arc::clone(gateway), key: key.to_owned(), deadline }
+    pub(super) fn new(parsed: ParsedRequest, caller: &Caller<'_>) -> Self {
+        let (state, key) = (Arc::clone(caller.state), caller.key.name.clone());
+        Self { parsed, state, key, deadline: caller.deadline }
     }
 
-    /// Returns the number of requested images, which validation has limited to a small number.
-    fn count(&self) -> u32 {
-        u32::try_from(self.parsed.generation.count()).unwrap_or(1)
-    }
-}
-
-impl Dispatch for ImageDispatch {
-    type Manner = Drawing;
-
-    async fn embedded(&mut self, turn: Turn) -> StartResult<Drawing> {
-        let gateway = Arc::clone(&self.gateway);
-        let Some(engine) = &gateway.image_engine else { return Err(TargetFailure::fall_back(Refusal::no_engine())) };
+    /// Sends the request to the embedded engine; returns its events, and their encoder.
+    pub(super) async fn embedded(&mut self, turn: Turn) -> Result<(ImageStream, Pictures), TargetFailure> {
+        let state = Arc::clone(&self.state);
+        let Some(engine) = &state.image_engine else { return Err(TargetFailure::fall_back(Refusal::no_engine())) };
         // The engine keeps the images for long, so the document is freed at once if no other target may need it.
         if turn.last {
             self.parsed.json = None;
@@ -61,10 +48,7 @@ impl Dispatch for ImageDispatch {
         let edit = match &self.parsed.inputs {
             // Checked before any image is fetched.
             Some(inputs) if inputs.references.len() > engine.most_references() => {
-                return Err(TargetFailure::fall_back(plain::refuse(&too_many(
-                    inputs.references.len(),
-                    engine.most_references(),
-                ))));
+                return Err(TargetFailure::fall_back(too_many(inputs.references.len(), engine.most_references())));
             }
             Some(inputs) => Some(self.edit(inputs).await.map_err(TargetFailure::fatal)?),
             None => None,
@@ -72,29 +56,23 @@ impl Dispatch for ImageDispatch {
         let request = image_request(&self.parsed.generation, &self.parsed.model, edit);
         let count = request.count;
         let ImageGeneration { traits, events } = engine.start(request).await.map_err(engine_failure)?;
-        let pictures = Pictures::new(self.parsed.operation, &traits, count, clock::random_bits());
-        Ok(Started { dropped: Vec::new(), answer: Coming::Neutral(events, pictures), idle_timeout: None })
+        Ok((events, Pictures::new(self.parsed.operation, &traits, count, clock::random_bits())))
     }
 
-    async fn upstream(&mut self, server: &UpstreamTarget, target: &SelectedTarget, turn: Turn) -> StartResult<Drawing> {
+    /// Returns the request to an upstream.
+    pub(super) async fn outgoing(
+        &self,
+        server: &UpstreamTarget,
+        target: &SelectedTarget,
+    ) -> Result<Outgoing, TargetFailure> {
         let model = target.model.as_ref().unwrap_or(&self.parsed.model);
         let (content_type, body) = self.body(server, model).await?;
-        let streams = self.parsed.generation.streams();
         let path = match self.parsed.operation {
             Operation::Generation => "/images/generations",
             Operation::Edit => "/images/edits",
         };
-        let outgoing = Outgoing { path, content_type, headers: HeaderMap::new(), body, accept_stream: streams };
-        let idle_timeout = server.config.event_idle;
-        let answer = if streams {
-            let answer = outgoing::send(server, &outgoing, self.deadline, turn.first).await?;
-            self.stream(answer, idle_timeout).await?
-        } else {
-            let incoming = server.upstream.send_with_retry(&outgoing, self.deadline, turn.first).await;
-            let incoming = incoming.map_err(|failure| TargetFailure::of(failure.error))?;
-            Coming::Whole(upstream::ImageReply::read(incoming, &server.upstream).await.map_err(TargetFailure::of)?)
-        };
-        Ok(Started { dropped: Vec::new(), answer, idle_timeout: Some(idle_timeout) })
+        let accept_stream = self.parsed.generation.streams();
+        Ok(Outgoing { path, content_type, headers: HeaderMap::new(), body, accept_stream })
     }
 }
 
@@ -112,9 +90,7 @@ impl ImageDispatch {
                 Source::Inline { bytes, .. } => bytes.clone(),
                 Source::Url(url) => {
                     let param = format!("images[{i}].image_url");
-                    image_urls::fetch_image(url, Some(&param), &self.key, &self.gateway, &self.parsed.share)
-                        .await?
-                        .bytes
+                    image_urls::fetch_image(url, Some(&param), &self.key, &self.state, &self.parsed.share).await?.bytes
                 }
             });
         }
@@ -140,10 +116,8 @@ impl ImageDispatch {
         let mask = inputs.mask.clone().map(|bytes| Mask::from(Source::of(bytes)));
         let images = inputs.references.iter().cloned().map(Reference::from).collect();
         let edit = Edit { images: Some(images), image: None, mask, generation };
-        let body = serde_json::to_vec(&edit).map_err(|error| Refusal {
-            cause: Some(format!("failed to serialize the edit: {error}")),
-            ..ApiError::server_error().into()
-        })?;
+        let body = serde_json::to_vec(&edit)
+            .map_err(|error| Refusal::internal(format!("failed to serialize the edit: {error}")))?;
         Ok((JSON, Bytes::from(body).into()))
     }
 
@@ -157,32 +131,12 @@ impl ImageDispatch {
         let content_type = HeaderValue::try_from(format!("multipart/form-data; boundary={boundary}"));
         Ok((content_type.unwrap_or(JSON), pieces.into()))
     }
-
-    /// Relays a streamed answer, and converts a unary one into a stream.
-    async fn stream(
-        &self,
-        answer: Answer,
-        idle_timeout: std::time::Duration,
-    ) -> Result<Coming<Drawing>, TargetFailure> {
-        let (operation, count) = (self.parsed.operation, self.count());
-        match answer {
-            Answer::Events(first, body) => {
-                let relay =
-                    Relay::begin(first, body, Images::new(operation, count), &self.parsed.model, idle_timeout).await;
-                Ok(Coming::Relay(Box::new(relay.map_err(TargetFailure::of)?)))
-            }
-            Answer::Json(body) => {
-                let (events, end) = relay::reply_as_stream(&body, operation, count).map_err(TargetFailure::of)?;
-                Ok(Coming::Told(events.into(), end))
-            }
-        }
-    }
 }
 
 /// Returns the failure of the engine. A request that it does not support may succeed at another target.
 fn engine_failure(error: EngineError) -> TargetFailure {
     match error {
-        EngineError::Unsupported { .. } => TargetFailure::fall_back(plain::refuse(&error)),
+        EngineError::Unsupported { .. } => TargetFailure::fall_back(error),
         error => TargetFailure::of(error),
     }
 }

@@ -12,11 +12,11 @@ use wire::{ApiError, ErrorKind, Path};
 
 use crate::body::form;
 use crate::body::upload::{Incoming, Share};
-use crate::config::Limits;
-use crate::endpoints::{bytes, check_length, is_json, json_body, media_type};
-use crate::gateway::{Caller, Gateway};
+use crate::config::{Limits, bytes};
+use crate::endpoints::{check_length, is_json, json_body, media_type};
 use crate::image_urls;
 use crate::refusal::Refusal;
+use crate::state::{Caller, ServerState};
 
 /// A validated image request.
 pub(super) struct ParsedRequest {
@@ -32,6 +32,13 @@ pub(super) struct ParsedRequest {
     pub(super) json: Option<Bytes>,
     /// The share of the memory budget for bodies that all of this holds.
     pub(super) share: Share,
+}
+
+impl ParsedRequest {
+    /// Returns the number of requested images, which validation has limited to a small number.
+    pub(super) fn count(&self) -> u32 {
+        u32::try_from(self.generation.count()).unwrap_or(1)
+    }
 }
 
 /// The input images of an edit.
@@ -55,7 +62,7 @@ pub(super) async fn generation<B>(request: Request<B>, caller: &Caller<'_>) -> R
 where
     B: http_body::Body<Data = Bytes, Error: Error>,
 {
-    let upload = json_body(request, caller.gateway.limits.json_body, caller.gateway).await?;
+    let upload = json_body(request, caller.state.limits.json_body, caller.state).await?;
     let generation = Generation::read(&upload.bytes).map_err(ApiError::from)?;
     let model = model(&generation);
     let valid = generation.validate(&rules(&model, caller)).map_err(ApiError::from)?;
@@ -76,34 +83,34 @@ pub(super) async fn edit<B>(request: Request<B>, caller: &Caller<'_>) -> Result<
 where
     B: http_body::Body<Data = Bytes, Error: Error> + Send,
 {
-    let gateway = caller.gateway;
-    let limit = bytes(gateway.limits.edit_body);
+    let state = caller.state;
+    let limit = bytes(state.limits.edit_body);
     check_length(request.headers(), limit)?;
     let media_type = media_type(request.headers())?;
     let content_type = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).map(str::to_owned);
-    let incoming = Incoming::new(request.into_body(), limit, &gateway.limits, &gateway.budget);
+    let incoming = Incoming::new(request.into_body(), limit, &state.limits, &state.budget);
     let share = incoming.share();
     let mut json = None;
     let edit = if is_json(&media_type) {
         let body = incoming.collect().await?.bytes;
         json = Some(body.clone());
-        from_json(body, share.clone(), gateway).await?
+        from_json(body, share.clone(), state).await?
     } else if media_type == FORM {
         let boundary = form::boundary(&content_type.unwrap_or_default())?;
-        form::read(boundary, incoming, &gateway.limits).await?
+        form::read(boundary, incoming, &state.limits).await?
     } else {
         return Err(Refusal::media_type("application/json or multipart/form-data", &media_type));
     };
-    check_pictures(&edit, &gateway.limits)?;
+    check_pictures(&edit, &state.limits)?;
     let single = edit.image.clone();
     let model = model(&edit.generation);
     let valid = edit.validate(&rules(&model, caller)).map_err(ApiError::from)?;
     let (generation, references, mask) = valid.into_inner().into_sources();
     if let Some(Source::Url(url)) = single {
         // `image` is ignored if there is `images`, but an upstream that gets the document may fetch it.
-        image_urls::check(&Path::ROOT.key("image"), &url, gateway)?;
+        image_urls::check(&Path::ROOT.key("image"), &url, state)?;
     }
-    check_urls(&references, gateway)?;
+    check_urls(&references, state)?;
     let inputs = EditInputs { references, mask: mask.and_then(inline) };
     let json = json.filter(|_| caller.policy.routes.uses_upstream(&model));
     Ok(ParsedRequest { model, operation: Operation::Edit, generation, inputs: Some(inputs), json, share })
@@ -112,8 +119,8 @@ where
 /// Parses an edit on a blocking thread, because decoding megabytes of base64 would stall an async worker. The work goes
 /// on after a disconnect, and holds its share of the memory until it is done. The semaphore bounds how many bodies are
 /// parsed at once, because a parsed list of empty values takes many times more memory than its text.
-async fn from_json(body: Bytes, share: Share, gateway: &Gateway) -> Result<Edit, Refusal> {
-    let permit = Arc::clone(&gateway.reading).acquire_owned().await;
+async fn from_json(body: Bytes, share: Share, state: &ServerState) -> Result<Edit, Refusal> {
+    let permit = Arc::clone(&state.reading).acquire_owned().await;
     let read = move || {
         let _permit = permit;
         let read = Edit::read(&body).map_err(ApiError::from);
@@ -121,11 +128,7 @@ async fn from_json(body: Bytes, share: Share, gateway: &Gateway) -> Result<Edit,
         read
     };
     let read = tokio::task::spawn_blocking(read).await;
-    let cause = |error| Refusal {
-        cause: Some(format!("failed to run the JSON parser: {error}")),
-        ..ApiError::server_error().into()
-    };
-    Ok(read.map_err(cause)??)
+    Ok(read.map_err(|error| Refusal::internal(format!("failed to run the JSON parser: {error}")))??)
 }
 
 /// Refuses an edit if any of its images is too large, sent as JSON or as a form.
@@ -148,11 +151,11 @@ fn check_picture(source: &Source, param: &str, limit: usize) -> Result<(), Refus
 }
 
 /// Refuses URLs of input images that must not be fetched.
-fn check_urls(references: &[Source], gateway: &Gateway) -> Result<(), Refusal> {
+fn check_urls(references: &[Source], state: &ServerState) -> Result<(), Refusal> {
     let images = Path::ROOT.key("images");
     for (i, source) in references.iter().enumerate() {
         if let Source::Url(url) = source {
-            image_urls::check(&images.index(i).key("image_url"), url, gateway)?;
+            image_urls::check(&images.index(i).key("image_url"), url, state)?;
         }
     }
     Ok(())

@@ -13,10 +13,11 @@ use serde_json::{Value, json};
 use simulator::{Protocol, Simulator};
 
 use crate::config::Config;
-use crate::gateway::Gateway;
+use crate::gateway;
 use crate::keys::GeneratedKey;
 use crate::policy::Policy;
 use crate::start::{Engines, assemble};
+use crate::state::ServerState;
 
 /// An engine whose queue is always full.
 #[derive(Default)]
@@ -36,7 +37,7 @@ impl ImageEngine for Busy {
 /// A gateway whose model has the busy engine as its first target.
 struct Harness {
     engine: Arc<Busy>,
-    gateway: Arc<Gateway>,
+    state: Arc<ServerState>,
     keys: Vec<GeneratedKey>,
 }
 
@@ -45,10 +46,10 @@ impl Harness {
         let model = "id = \"m\"\nfamily = \"images\"\nprotocols = [\"images_generations\", \"images_edits\"]";
         let config = Config::parse(&format!("{upstreams}[[models]]\n{model}\ntargets = {targets}\n")).unwrap();
         let (policy, keys) = Policy::read(&config, false, upstream::Network::default()).unwrap();
-        let mut gateway = assemble(config, policy, Engines::default(), &[]);
+        let mut state = assemble(config, policy, Engines::default(), &[]);
         let engine = Arc::new(Busy::default());
-        gateway.image_engine = Some(Arc::<Busy>::clone(&engine));
-        Self { engine, gateway: Arc::new(gateway), keys }
+        state.image_engine = Some(Arc::<Busy>::clone(&engine));
+        Self { engine, state: Arc::new(state), keys }
     }
 
     async fn post(&self, path: &str, body: &Value) -> (u16, Value) {
@@ -59,7 +60,7 @@ impl Harness {
             .header(CONTENT_TYPE, "application/json")
             .body(Full::new(Bytes::from(body.to_string())))
             .unwrap();
-        let response = self.gateway.answer_guarded(request, &Arc::default()).await;
+        let response = gateway::answer(&self.state, request, &Arc::default()).await;
         let status = response.status().as_u16();
         let body = response.into_body().collect().await.unwrap().to_bytes();
         (status, serde_json::from_slice(&body).unwrap())
@@ -94,7 +95,7 @@ async fn f11_more_pictures_than_the_engine_takes_are_not_fetched() {
     assert_eq!((refused.0, &refused.1["error"]["param"]), (400, &json!("images")), "{}", refused.1);
     assert!(refused.1["error"]["message"].as_str().unwrap().contains("at most 2"), "{}", refused.1);
     assert_eq!(harness.engine.0.load(Ordering::Relaxed), 0);
-    assert!(!harness.gateway.render_metrics().contains("sluicegate_fetches_total{"));
+    assert!(!harness.state.render_metrics().contains("sluicegate_fetches_total{"));
 }
 
 /// A red square.

@@ -1,106 +1,108 @@
 //! Answers an image request that is not streamed.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
+use engine::ImageStream;
 use http::Response;
 use http_body_util::BodyExt;
 use images::Fold;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout_at;
+use translate::inbound::Pictures;
 use upstream::{ImageReply, StreamingReply};
-use wire::ApiError;
 
 use super::dispatch::ImageDispatch;
-use super::encode::Teller;
+use super::encode::ImageEncoder;
 use super::read::ParsedRequest;
-use crate::attempt::{self, Coming, Started};
-use crate::body::buffered::in_pieces;
-use crate::body::delivered::delivered;
-use crate::body::{Aborted, Body, plain};
-use crate::endpoints::{json_bytes, json_reply};
-use crate::gateway::{Caller, Gateway};
+use crate::answer::engine_events::fold_recorded;
+use crate::attempt::{self, Dispatch, StartResult, Started, TargetFailure, Turn};
+use crate::body::Aborted;
 use crate::outcome::Outcome;
 use crate::record::Record;
 use crate::refusal::Refusal;
+use crate::reply::{ReplyBody, json_bytes, json_reply, unserializable};
+use crate::state::Caller;
+use crate::targets::{Backend, SelectedTarget};
+
+/// An image request that is not streamed.
+struct UnaryDispatch(ImageDispatch);
+
+/// The answer to a request that is not streamed.
+enum UnaryAnswer {
+    /// The events of the engine, and their encoder.
+    Translated(ImageStream, Pictures),
+    /// The reply of an upstream.
+    Relayed(ImageReply),
+}
+
+impl Dispatch for UnaryDispatch {
+    type Answer = UnaryAnswer;
+
+    async fn send(&mut self, target: &SelectedTarget, turn: Turn) -> StartResult<UnaryAnswer> {
+        let answer = match &target.backend {
+            Backend::Embedded => {
+                let (events, pictures) = Box::pin(self.0.embedded(turn)).await?;
+                UnaryAnswer::Translated(events, pictures)
+            }
+            Backend::Upstream(server) => {
+                let outgoing = self.0.outgoing(server, target).await?;
+                let incoming = server.upstream.send_with_retry(&outgoing, self.0.deadline, turn.first).await;
+                let incoming = incoming.map_err(|failure| TargetFailure::of(failure.error))?;
+                let reply = ImageReply::read(incoming, &server.upstream).await;
+                UnaryAnswer::Relayed(reply.map_err(TargetFailure::of)?)
+            }
+        };
+        Ok(Started::undropped(answer))
+    }
+}
 
 /// Returns the reply of an upstream, or folds the events of the engine into one.
-pub(super) async fn answer(
-    caller: Caller<'_>,
-    parsed: ParsedRequest,
-    deadline: Instant,
-) -> Result<Response<Body>, Refusal> {
-    let Caller { gateway, policy, key, record } = caller;
-    let (operation, count) = (parsed.operation, u32::try_from(parsed.generation.count()).unwrap_or(1));
-    let served = record.as_ref().map(|record| Arc::clone(&record.served_by)).unwrap_or_default();
-    let targets = policy.routes.select(&parsed.model);
-    let dispatch = ImageDispatch::new(parsed, gateway, &key.name, deadline);
-    let Started { answer, .. } =
-        attempt::first_successful_target(dispatch, targets, Arc::clone(gateway), served, deadline).await?;
+pub(super) async fn answer(parsed: ParsedRequest, caller: Caller<'_>) -> Result<Response<ReplyBody>, Refusal> {
+    let targets = caller.targets(&parsed.model);
+    let fold = Fold::new(parsed.operation, Some(parsed.count()));
+    let dispatch = UnaryDispatch(ImageDispatch::new(parsed, &caller));
+    let Started { answer, .. } = attempt::first_successful_target(dispatch, targets, &caller).await?;
     match answer {
-        Coming::Neutral(steps, pictures) => {
-            let fold = Fold::new(operation, Some(count));
-            let reply = reply(steps, Teller::new(pictures), fold, record.as_mut());
-            timeout_at(deadline, reply).await.map_err(|_| Refusal::timeout())?
+        UnaryAnswer::Translated(events, pictures) => {
+            let reply = fold_reply(events, ImageEncoder::new(pictures), fold, caller.record);
+            timeout_at(caller.deadline, reply).await.map_err(|_| Refusal::timeout())?
         }
-        Coming::Whole(ImageReply::Whole(body, end)) => {
-            if let Some(record) = record {
-                record.finish(end.into());
-            }
+        UnaryAnswer::Relayed(ImageReply::Whole(body, end)) => {
+            caller.record.finish(end.into());
             Ok(json_bytes(body))
         }
-        Coming::Whole(ImageReply::StreamingReply(passing)) => Ok(forward(passing, gateway, record, deadline)),
-        // A request that is not streamed never gets a stream.
-        Coming::Relay(_) | Coming::Told(..) => Err(ApiError::server_error().into()),
+        UnaryAnswer::Relayed(ImageReply::StreamingReply(reply)) => Ok(forward(reply, caller.record)),
     }
 }
 
 /// Forwards a long reply of an upstream without buffering it.
-fn forward(
-    passing: StreamingReply,
-    gateway: &Gateway,
-    record: &mut Option<Record>,
-    deadline: Instant,
-) -> Response<Body> {
-    let usage = passing.usage();
-    let body = passing.map_err(|error| Aborted::new(Outcome::of_failure(&error), error.to_string())).boxed_unsync();
-    let mut response = json_reply(body);
-    if let Some(mut record) = record.take() {
-        record.status = response.status().as_u16();
-        record.relayed_usage = Some(usage);
-        response = response.map(|body| delivered(body, record, deadline, gateway.lifecycle.abort_signal()));
-    }
-    response
+fn forward(reply: StreamingReply, record: &mut Record) -> Response<ReplyBody> {
+    record.relayed_usage = Some(reply.usage());
+    let body = reply.map_err(|error| Aborted::new(Outcome::of_failure(&error), error.to_string()));
+    json_reply(ReplyBody::Forwarded(body.boxed_unsync()))
 }
 
 /// Folds the events of the engine into a reply.
-async fn reply(
-    steps: engine::ImageStream,
-    mut teller: Teller,
+async fn fold_reply(
+    events: ImageStream,
+    mut encoder: ImageEncoder,
     mut fold: Fold,
-    record: Option<&mut Record>,
-) -> Result<Response<Body>, Refusal> {
-    let take = |step| {
-        let (event, ending) = teller.take(&step);
-        drop(step);
+    record: &mut Record,
+) -> Result<Response<ReplyBody>, Refusal> {
+    let take = |event| {
+        let (encoded, ending) = encoder.encode(&event);
+        drop(event);
         // The fold accepts every event of our own encoder; if it refused one, the reply would be incomplete.
-        let kept = event.is_none_or(|event| fold.push(event).is_ok());
+        let kept = encoded.is_none_or(|event| fold.push(event).is_ok());
         ending.filter(|_| kept)
     };
-    plain::gather(steps, None, record, take).await?;
-    let reply =
-        fold.finish().map_err(|error| Refusal { cause: Some(error.to_string()), ..ApiError::server_error().into() })?;
-    framed(reply)
+    fold_recorded(events, None, record, take).await?;
+    framed(fold.finish().map_err(|error| Refusal::internal(error.to_string()))?)
 }
 
 /// Serializes the reply around its images, which are not copied again.
-fn framed(mut reply: images::Response) -> Result<Response<Body>, Refusal> {
+fn framed(mut reply: images::Response) -> Result<Response<ReplyBody>, Refusal> {
     let pictures: Vec<_> =
         reply.data.iter_mut().map(|image| Bytes::from(std::mem::take(&mut image.b64_json))).collect();
-    let cause = |error| Refusal {
-        cause: Some(format!("failed to serialize the reply: {error}")),
-        ..ApiError::server_error().into()
-    };
-    let frame = Bytes::from(serde_json::to_vec(&reply).map_err(cause)?);
+    let frame = Bytes::from(serde_json::to_vec(&reply).map_err(unserializable)?);
     let mut frames = Vec::new();
     let mut from = 0;
     for (at, picture) in image_offsets(&frame).zip(pictures) {
@@ -108,7 +110,7 @@ fn framed(mut reply: images::Response) -> Result<Response<Body>, Refusal> {
         from = at;
     }
     frames.push(frame.slice(from..));
-    Ok(json_reply(in_pieces(frames)))
+    Ok(json_reply(ReplyBody::Buffered(frames.into())))
 }
 
 /// Returns the offsets between the quotation marks of the empty images in a serialized reply.

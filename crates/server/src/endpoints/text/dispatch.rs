@@ -1,74 +1,84 @@
 //! Sends a text request to a target: the embedded engine or an upstream.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use engine::{EngineError, Generation};
+use engine::{EngineError, Generation, TextStream};
 use futures_util::TryStreamExt;
 use http::{HeaderMap, HeaderValue};
+use tokio::time::Instant;
 use translate::field_map;
 use translate::inbound::Inbound;
 use translate::outbound::{Protocol, encode};
-use upstream::relay::Relayed;
-use upstream::{Outgoing, Upstream, read_stream};
+use upstream::{Answer, Outgoing, Upstream, read_stream};
 use wire::{ApiError, Splice};
 
 use super::{ParsedRequest, TextEndpoint};
-use crate::attempt::{Coming, Dispatch, StartResult, Started, TargetFailure, Turn};
-use crate::body::plain;
-use crate::gateway::Gateway;
+use crate::attempt::{StartResult, Started, TargetFailure, Turn};
 use crate::image_urls;
 use crate::outgoing;
 use crate::refusal::Refusal;
-use crate::targets::{Handling, SelectedTarget, UpstreamTarget};
+use crate::state::{Caller, ServerState};
+use crate::targets::{Backend, Handling, SelectedTarget, UpstreamTarget};
 
 /// A text request and the state of its attempts.
 pub(super) struct TextDispatch<D: TextEndpoint> {
-    parsed: ParsedRequest<D>,
-    gateway: Arc<Gateway>,
+    /// The request.
+    pub(super) parsed: ParsedRequest<D>,
+    state: Arc<ServerState>,
     /// The name of the key.
     key: String,
+    deadline: Instant,
     /// The request in the neutral model, or the error of its conversion, once a target needed it.
     inbound: Option<Result<Inbound, ApiError>>,
 }
 
-impl<D: TextEndpoint> TextDispatch<D> {
-    /// Creates the dispatch of a request that was not sent to any target yet.
-    pub(super) fn new(parsed: ParsedRequest<D>, gateway: &Arc<Gateway>, key: &str) -> Self {
-        Self { parsed, gateway: Arc::clone(gateway), key: key.to_owned(), inbound: None }
-    }
+/// The answer of a target.
+pub(super) enum TextAnswer {
+    /// The events of a model, with their idle timeout.
+    Translated(TextStream, Option<Duration>),
+    /// The response of an upstream that uses the client's protocol, with the idle timeout of its events.
+    Relayed(Answer, Duration),
 }
 
-impl<D: TextEndpoint> Dispatch for TextDispatch<D> {
-    type Manner = D;
-
-    async fn embedded(&mut self, turn: Turn) -> StartResult<D> {
-        let gateway = Arc::clone(&self.gateway);
-        let Some(engine) = &gateway.text_engine else { return Err(TargetFailure::fall_back(Refusal::no_engine())) };
-        let mut inbound = self.inbound(turn).map_err(TargetFailure::fall_back)?;
-        inbound.request.reasoning.by_default = self.parsed.reasons_by_default;
-        let share = self.parsed.upload.share();
-        image_urls::inline(&mut inbound.request, &self.key, &gateway, share).await.map_err(TargetFailure::fatal)?;
-        let started = engine.start(inbound.request).await;
-        // A request that is too large for a small model may fit the next one.
-        let Generation { dropped, events } =
-            started.map_err(|error| TargetFailure::fall_back(plain::refuse(&error)))?;
-        inbound.dropped.extend(dropped);
-        Ok(Started { dropped: inbound.dropped, answer: Coming::Neutral(events, ()), idle_timeout: None })
+impl<D: TextEndpoint> TextDispatch<D> {
+    /// Creates the dispatch of a request that was not sent to any target yet.
+    pub(super) fn new(parsed: ParsedRequest<D>, caller: &Caller<'_>) -> Self {
+        let (state, key) = (Arc::clone(caller.state), caller.key.name.clone());
+        Self { parsed, state, key, deadline: caller.deadline, inbound: None }
     }
 
-    async fn upstream(&mut self, server: &UpstreamTarget, target: &SelectedTarget, turn: Turn) -> StartResult<D> {
+    /// Sends the request to a target, and returns its answer, of which nothing but the kind is known if it is relayed.
+    pub(super) async fn send(&mut self, target: &SelectedTarget, turn: Turn) -> StartResult<TextAnswer> {
+        let Backend::Upstream(server) = &target.backend else {
+            // Boxed because its future is large, with the state for fetching images in it, and would enlarge every
+            // request.
+            return Box::pin(self.embedded(turn)).await;
+        };
         let model = target.model.clone().unwrap_or_else(|| self.parsed.model.clone());
         match server.handling(D::PROTOCOL) {
             Handling::Relay => self.relay(server, &model, turn).await,
             Handling::Translate(protocol) => self.translate(server, protocol, model, turn).await,
         }
     }
-}
 
-impl<D: TextEndpoint> TextDispatch<D> {
-    /// Relays the request and the answer; only the model's name and a few fields change.
-    async fn relay(&self, server: &UpstreamTarget, model: &str, turn: Turn) -> StartResult<D> {
-        let ParsedRequest { upload, headers, streams, deadline, .. } = &self.parsed;
+    async fn embedded(&mut self, turn: Turn) -> StartResult<TextAnswer> {
+        let state = Arc::clone(&self.state);
+        let Some(engine) = &state.text_engine else { return Err(TargetFailure::fall_back(Refusal::no_engine())) };
+        let mut inbound = self.inbound(turn).map_err(TargetFailure::fall_back)?;
+        inbound.request.reasoning.by_default = self.parsed.reasons_by_default;
+        let share = self.parsed.upload.share();
+        image_urls::inline(&mut inbound.request, &self.key, &state, share).await.map_err(TargetFailure::fatal)?;
+        let started = engine.start(inbound.request).await;
+        // A request that is too large for a small model may fit the next one.
+        let Generation { dropped, events } = started.map_err(TargetFailure::fall_back)?;
+        inbound.dropped.extend(dropped);
+        Ok(Started { dropped: inbound.dropped, answer: TextAnswer::Translated(events, None) })
+    }
+
+    /// Relays the request; only the model's name and a few fields change.
+    async fn relay(&self, server: &UpstreamTarget, model: &str, turn: Turn) -> StartResult<TextAnswer> {
+        let ParsedRequest { upload, headers, streams, .. } = &self.parsed;
         let mut splice = Splice::new(&upload.bytes);
         outgoing::replace_model(&mut splice, &self.parsed.model, model);
         D::edit(server, &mut splice);
@@ -79,20 +89,9 @@ impl<D: TextEndpoint> TextDispatch<D> {
             body: outgoing::edited_chunks(&splice, &upload.bytes).into(),
             accept_stream: *streams,
         };
-        let answer = outgoing::send(server, &outgoing, *deadline, turn.first).await?.at_most(outgoing::MAX_STREAM);
-        let idle_timeout = server.config.event_idle;
-        let relayed = if *streams {
-            upstream::relay::stream(answer, D::Relay::default(), D::UPSTREAM_PROTOCOL, &self.parsed.model, idle_timeout)
-                .await
-        } else {
-            upstream::relay::whole(answer, D::UPSTREAM_PROTOCOL, &self.parsed.model, idle_timeout).await
-        };
-        let answer = match relayed.map_err(TargetFailure::of)? {
-            Relayed::Neutral(events) => Coming::Neutral(upstream::from_events(events), ()),
-            Relayed::Stream(relay) => Coming::Relay(relay),
-            Relayed::Whole(body, end) => Coming::Whole((body, end)),
-        };
-        Ok(Started { dropped: Vec::new(), answer, idle_timeout: Some(idle_timeout) })
+        let answer = outgoing::send(server, &outgoing, self.deadline, turn.first).await?;
+        let answer = TextAnswer::Relayed(answer.at_most(outgoing::MAX_STREAM), server.config.event_idle);
+        Ok(Started::undropped(answer))
     }
 
     /// Translates the request and the answer between the client's and the upstream's protocol.
@@ -102,7 +101,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
         protocol: Protocol,
         model: String,
         turn: Turn,
-    ) -> StartResult<D> {
+    ) -> StartResult<TextAnswer> {
         let mut dropped = self.dropped_fields(protocol).map_err(TargetFailure::fall_back)?;
         let mut inbound = self.inbound(turn).map_err(TargetFailure::fall_back)?;
         inbound.request.model = model;
@@ -116,7 +115,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
             sampling: server.config.sampling,
         };
         let encoded = encode::request(protocol, &inbound.request, &settings);
-        let encoded = encoded.map_err(|error| TargetFailure::fall_back(plain::refuse(&error)))?;
+        let encoded = encoded.map_err(TargetFailure::fall_back)?;
         outgoing::add_missing(&mut dropped, encoded.dropped.iter().map(ToString::to_string));
         let outgoing = Outgoing {
             path: outgoing::path(protocol),
@@ -125,8 +124,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
             body: bytes::Bytes::from(encoded.body).into(),
             accept_stream: self.parsed.streams,
         };
-        let answer =
-            outgoing::send(server, &outgoing, self.parsed.deadline, turn.first).await?.at_most(outgoing::MAX_STREAM);
+        let answer = outgoing::send(server, &outgoing, self.deadline, turn.first).await?.at_most(outgoing::MAX_STREAM);
         let idle_timeout = server.config.event_idle;
         let mut events = read_stream(answer, protocol, idle_timeout).await.map_err(TargetFailure::of)?;
         if let Some(envelope) = envelope {
@@ -138,15 +136,13 @@ impl<D: TextEndpoint> TextDispatch<D> {
             let upstream = server.upstream.clone();
             events = Box::pin(events.map_err(move |error| without_key(error, &upstream)));
         }
-        Ok(Started { dropped, answer: Coming::Neutral(events, ()), idle_timeout: Some(idle_timeout) })
+        Ok(Started { dropped, answer: TextAnswer::Translated(events, Some(idle_timeout)) })
     }
 
     /// Returns the names of the request's fields that the upstream's protocol cannot express.
     fn dropped_fields(&self, protocol: Protocol) -> Result<Vec<String>, Refusal> {
-        let document = serde_json::from_slice(&self.parsed.upload.bytes).map_err(|error| Refusal {
-            cause: Some(format!("failed to parse the request a second time: {error}")),
-            ..ApiError::server_error().into()
-        })?;
+        let document = serde_json::from_slice(&self.parsed.upload.bytes)
+            .map_err(|error| Refusal::internal(format!("failed to parse the request a second time: {error}")))?;
         Ok(field_map::dropped_fields(D::UPSTREAM_PROTOCOL, protocol, &document)?)
     }
 

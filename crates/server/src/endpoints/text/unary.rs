@@ -1,69 +1,106 @@
 //! Answers a text request that is not streamed.
 
-use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use engine::TextStream;
 use http::Response;
 use tokio::time::timeout_at;
 use translate::inbound::{ClientProtocol, Reply};
+use translate::relay::{self, End};
+use upstream::read_stream;
 use wire::ApiError;
 
-use super::dispatch::TextDispatch;
-use super::{ParsedRequest, TextEndpoint, ending};
-use crate::attempt::{self, Coming, Started};
-use crate::body::{Body, name_dropped, plain};
+use super::dispatch::{TextAnswer, TextDispatch};
+use super::{TextEndpoint, ending};
+use crate::answer::engine_events::{fold, fold_recorded};
+use crate::attempt::{self, Dispatch, StartResult, Started, TargetFailure, Turn};
 use crate::clock;
-use crate::endpoints::{json, json_bytes};
-use crate::gateway::Gateway;
-use crate::policy::Policy;
 use crate::record::Record;
 use crate::refusal::Refusal;
+use crate::reply::{ReplyBody, json, json_bytes, name_dropped};
+use crate::state::Caller;
+use crate::targets::SelectedTarget;
+
+/// A text request that is not streamed.
+struct UnaryDispatch<D: TextEndpoint>(TextDispatch<D>);
+
+/// The answer to a request that is not streamed.
+enum UnaryAnswer {
+    /// The events of a model, with their idle timeout.
+    Translated(TextStream, Option<Duration>),
+    /// The complete reply of an upstream that uses the client's protocol.
+    Relayed(Bytes, End),
+}
+
+impl<D: TextEndpoint> Dispatch for UnaryDispatch<D> {
+    type Answer = UnaryAnswer;
+
+    async fn send(&mut self, target: &SelectedTarget, turn: Turn) -> StartResult<UnaryAnswer> {
+        let Started { dropped, answer } = self.0.send(target, turn).await?;
+        let answer = match answer {
+            TextAnswer::Translated(events, idle_timeout) => UnaryAnswer::Translated(events, idle_timeout),
+            TextAnswer::Relayed(upstream::Answer::Json(body), _) => {
+                let (body, end) = relay::reply::<D::Relay>(&body, &self.0.parsed.model).map_err(TargetFailure::of)?;
+                UnaryAnswer::Relayed(body.into(), end)
+            }
+            TextAnswer::Relayed(stream, idle_timeout) => {
+                // Read to its end, because another target can be tried until then.
+                let events = read_stream(stream, D::UPSTREAM_PROTOCOL, idle_timeout).await;
+                let events = collect(events.map_err(TargetFailure::of)?, idle_timeout).await;
+                UnaryAnswer::Translated(events.map_err(TargetFailure::of)?, None)
+            }
+        };
+        Ok(Started { dropped, answer })
+    }
+}
 
 /// Returns the reply of a relayed upstream, or folds the events of a model into one.
 pub(super) async fn answer<D: TextEndpoint>(
-    parsed: ParsedRequest<D>,
+    dispatch: TextDispatch<D>,
     reply: Reply<D>,
-    gateway: &Arc<Gateway>,
-    policy: &Arc<Policy>,
-    key: &str,
-    record: Option<&mut Record>,
-) -> Result<Response<Body>, Refusal> {
-    let deadline = parsed.deadline;
-    let served = record.as_ref().map(|record| Arc::clone(&record.served_by)).unwrap_or_default();
-    let targets = policy.routes.select(&parsed.model);
-    let text = TextDispatch::new(parsed, gateway, key);
-    let started = attempt::first_successful_target(text, targets, Arc::clone(gateway), served, deadline).await?;
-    let Started { dropped, answer, idle_timeout } = started;
+    caller: Caller<'_>,
+) -> Result<Response<ReplyBody>, Refusal> {
+    let targets = caller.targets(&dispatch.parsed.model);
+    let attempt = attempt::first_successful_target(UnaryDispatch(dispatch), targets, &caller);
+    let Started { dropped, answer } = attempt.await?;
     let mut response = match answer {
-        Coming::Neutral(events, ()) => {
-            let reply = timeout_at(deadline, fold(events, idle_timeout, reply, record)).await;
+        UnaryAnswer::Translated(events, idle_timeout) => {
+            let reply = timeout_at(caller.deadline, fold_reply(events, idle_timeout, reply, caller.record)).await;
             json(&reply.map_err(|_| Refusal::timeout())??)?
         }
-        Coming::Whole((body, end)) => {
-            if let Some(record) = record {
-                record.finish(end.into());
-            }
+        UnaryAnswer::Relayed(body, end) => {
+            caller.record.finish(end.into());
             json_bytes(body)
         }
-        // A request that is not streamed never gets a stream.
-        Coming::Relay(_) | Coming::Told(..) => return Err(ApiError::server_error().into()),
     };
     name_dropped(response.headers_mut(), &dropped);
     Ok(response)
 }
 
-async fn fold<D: ClientProtocol>(
+/// Returns the events of an answer once all of them have been read.
+async fn collect(events: TextStream, idle_timeout: Duration) -> Result<TextStream, engine::EngineError> {
+    let mut collected = Vec::new();
+    let take = |event| {
+        let ending = ending(&event);
+        collected.push(event);
+        ending
+    };
+    fold(events, Some(idle_timeout), take).await?;
+    Ok(upstream::from_events(collected))
+}
+
+async fn fold_reply<D: ClientProtocol>(
     events: TextStream,
     idle_timeout: Option<Duration>,
     mut reply: Reply<D>,
-    record: Option<&mut Record>,
+    record: &mut Record,
 ) -> Result<D::Reply, Refusal> {
     let take = |event| {
         let ending = ending(&event);
         reply.event(event, clock::unix_seconds());
         ending
     };
-    plain::gather(events, idle_timeout, record, take).await?;
+    fold_recorded(events, idle_timeout, record, take).await?;
     reply.finish().ok_or_else(|| ApiError::server_error().into())
 }

@@ -1,0 +1,74 @@
+//! The neutral events of an engine or of a translated upstream.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use engine::EngineError;
+use futures_util::Stream;
+use tokio::time::timeout;
+
+use crate::outcome::{Ending, Outcome};
+use crate::record::Record;
+use crate::refusal::Refusal;
+
+/// The events of one answer, pulled one at a time.
+pub(crate) type EngineEvents<S> = Pin<Box<dyn Stream<Item = Result<S, EngineError>> + Send>>;
+
+/// Polls for the next event of an answer that has not ended.
+///
+/// # Errors
+/// Returns the failure of the engine, which includes a stream without a terminal event.
+pub(crate) fn poll_event<S>(events: &mut EngineEvents<S>, cx: &mut Context<'_>) -> Poll<Result<S, EngineError>> {
+    let unterminated = || Err(EngineError::Internal("stream ended without a terminal event".to_owned()));
+    Poll::Ready(ready!(events.as_mut().poll_next(cx)).unwrap_or_else(unterminated))
+}
+
+/// Passes each event to `take` until it returns how the answer ended. `idle_timeout` bounds the wait for each event.
+///
+/// # Errors
+/// Returns the failure of the engine, or a timeout.
+pub(crate) async fn fold<S>(
+    mut events: EngineEvents<S>,
+    idle_timeout: Option<Duration>,
+    mut take: impl FnMut(S) -> Option<Ending>,
+) -> Result<Ending, EngineError> {
+    loop {
+        let event = poll_fn(|cx| poll_event(&mut events, cx));
+        let event = match idle_timeout {
+            None => event.await,
+            Some(idle_timeout) => timeout(idle_timeout, event).await.unwrap_or_else(|_| Err(timed_out())),
+        };
+        if let Some(ending) = take(event?) {
+            return Ok(ending);
+        }
+    }
+}
+
+/// Folds the events of an answer that is not streamed, and records how it ended.
+///
+/// # Errors
+/// Returns the refusal for the error of [`fold`].
+pub(crate) async fn fold_recorded<S>(
+    events: EngineEvents<S>,
+    idle_timeout: Option<Duration>,
+    record: &mut Record,
+    take: impl FnMut(S) -> Option<Ending>,
+) -> Result<(), Refusal> {
+    match fold(events, idle_timeout, take).await {
+        Ok(ending) => {
+            record.finish(ending);
+            Ok(())
+        }
+        Err(error) => {
+            record.end(Outcome::of_failure(&error));
+            Err(error.into())
+        }
+    }
+}
+
+/// The failure of an engine that exceeds the idle timeout.
+pub(crate) fn timed_out() -> EngineError {
+    EngineError::Timeout("idle timeout: no event".to_owned())
+}

@@ -1,0 +1,125 @@
+//! Answers an image request with a stream.
+
+use std::task::{Context, Poll, ready};
+
+use engine::ImageStream;
+use http::Response;
+use images::Event;
+use translate::relay::{self, End, Images};
+use upstream::Answer;
+use upstream::relay::Relay;
+use wire::{ApiError, ErrorBody};
+
+use super::dispatch::ImageDispatch;
+use super::encode::ImageEncoder;
+use super::read::ParsedRequest;
+use crate::answer::engine_events::poll_event;
+use crate::answer::pending::{StartedStream, started};
+use crate::answer::relayed::RelayedAnswer;
+use crate::answer::{AnswerStream, Progress, StreamFailure};
+use crate::attempt::{self, Dispatch, StartResult, Started, TargetFailure, Turn};
+use crate::outgoing;
+use crate::refusal::Refusal;
+use crate::reply::{self, ReplyBody};
+use crate::state::Caller;
+use crate::targets::{Backend, SelectedTarget, UpstreamTarget};
+
+/// An image request that is answered with a stream.
+struct StreamingDispatch(ImageDispatch);
+
+impl Dispatch for StreamingDispatch {
+    type Answer = StartedStream<()>;
+
+    async fn send(&mut self, target: &SelectedTarget, turn: Turn) -> StartResult<Self::Answer> {
+        let answer = match &target.backend {
+            Backend::Embedded => {
+                let (events, pictures) = Box::pin(self.0.embedded(turn)).await?;
+                started(TranslatedImages { encoder: ImageEncoder::new(pictures), events })
+            }
+            Backend::Upstream(server) => self.relay(server, target, turn).await?,
+        };
+        Ok(Started::undropped(answer))
+    }
+}
+
+impl StreamingDispatch {
+    /// Relays a streamed answer, and converts a unary one into a stream.
+    async fn relay(
+        &self,
+        server: &UpstreamTarget,
+        target: &SelectedTarget,
+        turn: Turn,
+    ) -> Result<StartedStream<()>, TargetFailure> {
+        let outgoing = self.0.outgoing(server, target).await?;
+        let request = &self.0.parsed;
+        match outgoing::send(server, &outgoing, self.0.deadline, turn.first).await? {
+            Answer::Events(first, body) => {
+                let (guarded, idle_timeout) =
+                    (Images::new(request.operation, request.count()), server.config.event_idle);
+                let relay = Relay::begin(first, body, guarded, &request.model, idle_timeout).await;
+                Ok(started(RelayedAnswer::new(relay.map_err(TargetFailure::of)?, idle_timeout)))
+            }
+            Answer::Json(body) => {
+                let stream = relay::reply_as_stream(&body, request.operation, request.count());
+                let (events, end) = stream.map_err(TargetFailure::of)?;
+                Ok(started(CompleteImages { events, end }))
+            }
+        }
+    }
+}
+
+/// Streams the answer to a request.
+pub(super) async fn answer(parsed: ParsedRequest, caller: &Caller<'_>) -> Result<Response<ReplyBody>, Refusal> {
+    let targets = caller.targets(&parsed.model);
+    let dispatch = StreamingDispatch(ImageDispatch::new(parsed, caller));
+    let attempt = attempt::first_successful_target(dispatch, targets, caller);
+    reply::stream(Box::pin(attempt), (), |(), error, out| fail(error, out), caller).await
+}
+
+/// A streamed answer that is encoded from the events of an engine. It has no opening events.
+struct TranslatedImages {
+    encoder: ImageEncoder,
+    events: ImageStream,
+}
+
+impl AnswerStream for TranslatedImages {
+    fn poll_write(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Result<Progress, StreamFailure>> {
+        let event = ready!(poll_event(&mut self.events, cx))?;
+        let (encoded, ending) = self.encoder.encode(&event);
+        // The image is freed before it is serialized.
+        drop(event);
+        if let Some(encoded) = encoded {
+            encoded.write(out);
+        }
+        Poll::Ready(Ok(ending.map_or(Progress::Written, Progress::Ended)))
+    }
+
+    fn fail(&mut self, error: &ApiError, out: &mut Vec<u8>) {
+        if let Some(event) = self.encoder.fail(error) {
+            event.write(out);
+        }
+    }
+}
+
+/// The stream of a unary reply, which is complete before it is written.
+struct CompleteImages {
+    events: Vec<u8>,
+    end: End,
+}
+
+impl AnswerStream for CompleteImages {
+    fn poll_write(&mut self, _: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Result<Progress, StreamFailure>> {
+        out.append(&mut self.events);
+        Poll::Ready(Ok(Progress::Ended(self.end.into())))
+    }
+
+    fn fail(&mut self, error: &ApiError, out: &mut Vec<u8>) {
+        fail(error, out);
+    }
+}
+
+/// Writes the failure of an answer without events so far.
+fn fail(error: &ApiError, out: &mut Vec<u8>) {
+    let ErrorBody { error } = translate::in_stream(error).body();
+    Event::Error(ErrorBody { error }).write(out);
+}

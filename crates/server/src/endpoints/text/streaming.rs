@@ -1,0 +1,103 @@
+//! Answers a text request with a stream.
+
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use engine::TextStream;
+use http::Response;
+use translate::inbound::Answer;
+use translate::outbound;
+use upstream::relay::Relay;
+use wire::ApiError;
+
+use super::dispatch::{TextAnswer, TextDispatch};
+use super::{TextEndpoint, ending};
+use crate::answer::engine_events::poll_event;
+use crate::answer::pending::{StartedStream, started};
+use crate::answer::relayed::RelayedAnswer;
+use crate::answer::{AnswerStream, Progress, StreamFailure};
+use crate::attempt::{self, Dispatch, StartResult, Started, TargetFailure, Turn};
+use crate::clock;
+use crate::refusal::Refusal;
+use crate::reply::{self, ReplyBody};
+use crate::state::Caller;
+use crate::targets::SelectedTarget;
+
+/// A text request that is answered with a stream.
+struct StreamingDispatch<D: TextEndpoint>(TextDispatch<D>);
+
+impl<D: TextEndpoint> Dispatch for StreamingDispatch<D> {
+    type Answer = StartedStream<Answer<D>>;
+
+    async fn send(&mut self, target: &SelectedTarget, turn: Turn) -> StartResult<Self::Answer> {
+        let Started { dropped, answer } = self.0.send(target, turn).await?;
+        let answer = match answer {
+            TextAnswer::Translated(events, idle_timeout) => translated(events, idle_timeout),
+            TextAnswer::Relayed(upstream::Answer::Json(body), idle_timeout) => {
+                let events = outbound::reply(D::UPSTREAM_PROTOCOL, &body).map_err(TargetFailure::of)?;
+                translated(upstream::from_events(events), Some(idle_timeout))
+            }
+            TextAnswer::Relayed(upstream::Answer::Events(first, body), idle_timeout) => {
+                let relay = Relay::begin(first, body, D::Relay::default(), &self.0.parsed.model, idle_timeout).await;
+                started(RelayedAnswer::new(relay.map_err(TargetFailure::of)?, idle_timeout))
+            }
+        };
+        Ok(Started { dropped, answer })
+    }
+}
+
+/// Streams the answer to a request.
+pub(super) async fn answer<D: TextEndpoint>(
+    dispatch: TextDispatch<D>,
+    encoder: Answer<D>,
+    caller: &Caller<'_>,
+) -> Result<Response<ReplyBody>, Refusal> {
+    let targets = caller.targets(&dispatch.parsed.model);
+    let attempt = attempt::first_successful_target(StreamingDispatch(dispatch), targets, caller);
+    reply::stream(Box::pin(attempt), encoder, Answer::fail, caller).await
+}
+
+fn translated<D: TextEndpoint>(events: TextStream, idle_timeout: Option<Duration>) -> StartedStream<Answer<D>> {
+    Box::new(move |encoder| Box::new(TranslatedText::new(encoder, events, idle_timeout)))
+}
+
+/// A streamed answer that is encoded from the events of a model.
+pub(crate) struct TranslatedText<D: TextEndpoint> {
+    encoder: Answer<D>,
+    events: TextStream,
+    idle_timeout: Option<Duration>,
+    is_open: bool,
+}
+
+impl<D: TextEndpoint> TranslatedText<D> {
+    /// Creates the stream of an answer of which nothing is written yet.
+    pub(crate) fn new(encoder: Answer<D>, events: TextStream, idle_timeout: Option<Duration>) -> Self {
+        Self { encoder, events, idle_timeout, is_open: false }
+    }
+}
+
+impl<D: TextEndpoint> AnswerStream for TranslatedText<D> {
+    fn poll_write(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Result<Progress, StreamFailure>> {
+        if !self.is_open {
+            self.is_open = true;
+            self.encoder.open(out);
+            return Poll::Ready(Ok(Progress::Opened));
+        }
+        let event = ready!(poll_event(&mut self.events, cx))?;
+        let ending = ending(&event);
+        self.encoder.event(event, clock::unix_seconds(), out);
+        Poll::Ready(Ok(ending.map_or(Progress::Written, Progress::Ended)))
+    }
+
+    fn fail(&mut self, error: &ApiError, out: &mut Vec<u8>) {
+        self.encoder.fail(error, out);
+    }
+
+    fn keep_alive(&self, out: &mut Vec<u8>) {
+        self.encoder.keep_alive(out);
+    }
+
+    fn idle_timeout(&self) -> Option<Duration> {
+        self.idle_timeout
+    }
+}

@@ -1,0 +1,66 @@
+//! The state that all requests share.
+
+use std::sync::Arc;
+
+use auth::Entry;
+use engine::{ImageEngine, TextEngine};
+use fetch::Fetcher;
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+
+use crate::body::upload::Budget;
+use crate::config::Limits;
+use crate::lifecycle::Lifecycle;
+use crate::limit::Limiter;
+use crate::metrics::Metrics;
+use crate::policy::{Policies, Policy};
+use crate::record::Record;
+use crate::targets::SelectedTarget;
+
+/// The state that all requests share.
+pub(crate) struct ServerState {
+    pub(crate) policies: Arc<Policies>,
+    pub(crate) limits: Limits,
+    pub(crate) limiter: Limiter,
+    pub(crate) budget: Budget,
+    pub(crate) text_engine: Option<Arc<dyn TextEngine>>,
+    pub(crate) image_engine: Option<Arc<dyn ImageEngine>>,
+    pub(crate) fetcher: Fetcher,
+    /// Permits for fetching images, in total and per key.
+    pub(crate) fetches: Limiter,
+    /// Permits for parsing large bodies, which takes many times their size in memory.
+    pub(crate) reading: Arc<Semaphore>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) lifecycle: Lifecycle,
+    pub(crate) started: Instant,
+}
+
+/// An authenticated caller, and the state for serving it.
+pub(crate) struct Caller<'a> {
+    pub(crate) state: &'a Arc<ServerState>,
+    pub(crate) policy: &'a Arc<Policy>,
+    pub(crate) key: &'a Entry,
+    /// The record of the request, which is attached to the response.
+    pub(crate) record: &'a mut Record,
+    /// The time by which the request has to be answered.
+    pub(crate) deadline: Instant,
+}
+
+impl Caller<'_> {
+    /// Returns the targets of a model in the order in which this request tries them.
+    pub(crate) fn targets(&self, model: &str) -> Vec<SelectedTarget> {
+        self.policy.routes.select(model)
+    }
+}
+
+impl ServerState {
+    /// Returns the time by which a request has to be answered.
+    pub(crate) fn deadline(&self, record: &Record) -> Instant {
+        record.started() + self.limits.request_timeout
+    }
+
+    /// Renders every metric in the Prometheus text format.
+    pub(crate) fn render_metrics(&self) -> String {
+        self.metrics.render(self.limiter.taken(), self.started.elapsed())
+    }
+}
