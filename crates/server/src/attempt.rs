@@ -96,8 +96,8 @@ pub(crate) fn first_successful_target<A: Dispatch>(
     targets: Vec<SelectedTarget>,
     caller: &Caller<'_>,
 ) -> impl Future<Output = Result<Started<A::Answer>, Refusal>> + Send + use<A> {
-    let (state, served_by) = (Arc::clone(caller.state), Arc::clone(&caller.record.served_by));
-    try_targets(dispatch, targets, state, served_by, caller.deadline)
+    let served_by = Arc::clone(&caller.record.served_by);
+    try_targets(dispatch, targets, Arc::clone(caller.state), served_by, caller.deadline)
 }
 
 async fn try_targets<A: Dispatch>(

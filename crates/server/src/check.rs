@@ -59,22 +59,14 @@ fn write_target(out: &mut String, position: usize, model: &Model, target: &Targe
     let config = &server.config;
     let name = target.model.as_deref().unwrap_or(&model.id);
     writeln!(out, "  {position}. '{name}' at upstream {} ({}){weight}", config.name, config.describe())?;
-    let handlings = [(true, "relayed"), (false, "translated")];
-    for (relayed, word) in handlings {
-        let paths = paths(model, |protocol| (server.handling(protocol) == Handling::Relay) == relayed);
+    let translated = format!("translated to {}", config.protocol.as_str());
+    for (handling, is_relayed) in [("relayed", true), (translated.as_str(), false)] {
+        let paths = paths(model, |protocol| (server.handling(protocol) == Handling::Relay) == is_relayed);
         if !paths.is_empty() {
-            writeln!(
-                out,
-                "     {paths}: {word}{}",
-                if relayed { "" } else { " to " }.to_owned() + to(relayed, server)
-            )?;
+            writeln!(out, "     {paths}: {handling}")?;
         }
     }
     Ok(())
-}
-
-fn to(relayed: bool, server: &crate::targets::UpstreamTarget) -> &'static str {
-    if relayed { "" } else { server.config.protocol.as_str() }
 }
 
 /// The paths of the model's protocols that `choose` accepts.

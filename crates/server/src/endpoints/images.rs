@@ -56,7 +56,8 @@ async fn answer(caller: Caller<'_>, parsed: ParsedRequest) -> Result<Response<Re
         return Err(Refusal::model(&parsed.model));
     }
     let streams = parsed.generation.streams();
-    (caller.record.model, caller.record.stream) = (Some(parsed.model.clone()), streams);
+    caller.record.model = Some(parsed.model.clone());
+    caller.record.stream = streams;
     let permit = caller.state.limiter.take(&caller.key.name).ok_or_else(ApiError::concurrency_limit)?;
     caller.record.permit = Some(permit);
     if streams { streaming::answer(parsed, &caller).await } else { unary::answer(parsed, caller).await }

@@ -97,7 +97,8 @@ where
         return Err(Refusal::model(&id));
     }
     image_urls::check_all(state, |visit| D::image_urls(&valid, visit))?;
-    (caller.record.model, caller.record.stream) = (Some(id.clone()), streams);
+    caller.record.model = Some(id.clone());
+    caller.record.stream = streams;
     let stamp = Stamp { bits: clock::random_bits(), created_at: clock::unix_seconds() };
     let Some(permit) = state.limiter.take(&key.name) else {
         return over_the_limit::<D>(streams, &valid, &stamp, caller.record);

@@ -33,8 +33,7 @@ pub(super) struct ImageDispatch {
 impl ImageDispatch {
     /// Creates the dispatch of a request that was not sent to any target yet.
     pub(super) fn new(parsed: ParsedRequest, caller: &Caller<'_>) -> Self {
-        let (state, key) = (Arc::clone(caller.state), caller.key.name.clone());
-        Self { parsed, state, key, deadline: caller.deadline }
+        Self { parsed, state: Arc::clone(caller.state), key: caller.key.name.clone(), deadline: caller.deadline }
     }
 
     /// Sends the request to the embedded engine; returns its events, and their encoder.

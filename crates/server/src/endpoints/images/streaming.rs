@@ -54,9 +54,9 @@ impl StreamingDispatch {
         let request = &self.0.parsed;
         match outgoing::send(server, &outgoing, self.0.deadline, turn.first).await? {
             Answer::Events(first, body) => {
-                let (guarded, idle_timeout) =
-                    (Images::new(request.operation, request.count()), server.config.event_idle);
-                let relay = Relay::begin(first, body, guarded, &request.model, idle_timeout).await;
+                let protocol = Images::new(request.operation, request.count());
+                let idle_timeout = server.config.event_idle;
+                let relay = Relay::begin(first, body, protocol, &request.model, idle_timeout).await;
                 Ok(started(RelayedAnswer::new(relay.map_err(TargetFailure::of)?, idle_timeout)))
             }
             Answer::Json(body) => {

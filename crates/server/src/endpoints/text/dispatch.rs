@@ -44,8 +44,13 @@ pub(super) enum TextAnswer {
 impl<D: TextEndpoint> TextDispatch<D> {
     /// Creates the dispatch of a request that was not sent to any target yet.
     pub(super) fn new(parsed: ParsedRequest<D>, caller: &Caller<'_>) -> Self {
-        let (state, key) = (Arc::clone(caller.state), caller.key.name.clone());
-        Self { parsed, state, key, deadline: caller.deadline, inbound: None }
+        Self {
+            parsed,
+            state: Arc::clone(caller.state),
+            key: caller.key.name.clone(),
+            deadline: caller.deadline,
+            inbound: None,
+        }
     }
 
     /// Sends the request to a target, and returns its answer, of which nothing but the kind is known if it is relayed.
