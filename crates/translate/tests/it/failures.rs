@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use sluicegate_translate::outbound::failure;
 
-use crate::hearing::fixture;
+use crate::streams::fixture;
 
 fn classify(status: u16, body: &Value) -> EngineError {
     failure(status, body.to_string().as_bytes(), None)

@@ -4,7 +4,7 @@ use engine::{EngineError, Rejection, Stop, Usage};
 use serde_json::{Value, json};
 use sluicegate_translate::outbound::{Protocol, Reader, reply};
 
-use crate::hearing::{ModelOutput, data, fixture, parse_ok, parse_stream};
+use crate::streams::{ModelOutput, data, fixture, parse_ok, parse_stream};
 
 /// Parses a fixture as a stream.
 fn stream(name: &str) -> ModelOutput {

@@ -11,7 +11,7 @@ use sluicegate_translate::api_error;
 use sluicegate_translate::relay::{self, Chat, End, Guard, Images, Messages, RelayProtocol, Responses};
 use strategies::json_value;
 
-use crate::hearing::{data, fixture};
+use crate::streams::{data, fixture};
 
 /// Relays a stream that arrives in these pieces, including the event of its failure.
 fn relayed<S: RelayProtocol>(protocol: S, model: &str, pieces: &[&[u8]]) -> (Vec<u8>, Result<End, EngineError>) {
