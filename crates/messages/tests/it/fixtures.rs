@@ -76,7 +76,7 @@ fn a_stream_amounts_to_the_reply_that_was_not_streamed() {
 }
 
 #[test]
-fn our_encoder_says_the_same_bytes() {
+fn our_encoder_writes_the_same_bytes() {
     insta::glob!("fixtures/messages-stream-*.sse", |path| {
         let mut events = events(&std::fs::read_to_string(path).unwrap());
         let reencoded = reencoded(&events);

@@ -245,7 +245,7 @@ fn piece_of(event: Event) -> Option<String> {
 }
 
 #[test]
-fn arguments_are_told_as_they_come() {
+fn arguments_are_emitted_as_they_arrive() {
     let (mut encoder, mut out) = (encoder(), Vec::new());
     encoder.call("toolu_1", "f", &mut out);
     for piece in ["{\"ci", "ty\":", " \"Os", "lo\"}"] {
@@ -281,14 +281,14 @@ fn arguments_that_are_no_value_are_kept_as_they_were_written() {
 }
 
 #[test]
-fn a_stop_text_is_told_when_it_is_the_reason() {
+fn a_stop_sequence_is_reported_when_it_is_the_reason() {
     let (mut encoder, mut out) = (encoder(), Vec::new());
     encoder.finish(StopReason::StopSequence, Some("END".to_owned()), None, &mut out);
     assert_eq!(fold(&out).unwrap().stop_sequence.as_deref(), Some("END"));
 }
 
 #[test]
-fn thoughts_without_a_seal_are_told_with_an_empty_one() {
+fn reasoning_without_a_signature_is_written_with_an_empty_one() {
     let (mut encoder, mut out) = (encoder(), Vec::new());
     encoder.reasoning("Hm.", &mut out);
     encoder.text("Ha.", &mut out);

@@ -61,7 +61,7 @@ fn a_reference_to_an_item_is_refused_with_advice() {
 }
 
 #[test]
-fn what_a_request_lacks_is_told_in_the_words_of_the_service() {
+fn missing_parameters_are_reported_in_the_words_of_the_service() {
     let cases: Vec<Value> = serde_json::from_str(&fixture("errors-openai-style.json")).unwrap();
     for (when, body) in [
         ("Responses without model", r#"{"input":[{"role":"user","content":"Hi."}]}"#),
@@ -186,7 +186,7 @@ fn a_stream_amounts_to_the_response_that_was_not_streamed() {
 }
 
 #[test]
-fn a_failure_is_told_wherever_it_stands() {
+fn a_failure_is_reported_wherever_it_stands() {
     let failure = |name: &str| match fold(&events(&fixture(name))) {
         Err(StreamError::Failed(failure)) => failure,
         other => panic!("{other:?}"),
@@ -198,7 +198,7 @@ fn a_failure_is_told_wherever_it_stands() {
 }
 
 #[test]
-fn our_encoder_says_the_same_bytes() {
+fn our_encoder_writes_the_same_bytes() {
     insta::glob!("fixtures/responses-stream-*.sse", |path| {
         if path.ends_with("responses-stream-truncated-invalid.sse") {
             return;

@@ -286,7 +286,7 @@ proptest! {
     }
 
     #[test]
-    fn a_response_that_was_cut_has_all_that_was_said(steps in vec(step(), 0..10), traits in traits()) {
+    fn a_truncated_response_has_all_of_the_output(steps in vec(step(), 0..10), traits in traits()) {
         let (mut encoder, mut out) = (encoder(traits), Vec::new());
         encode(&steps, &mut encoder, &mut out);
         encoder.finish(Finish::Incomplete(IncompleteReason::MaxOutputTokens), None, 1_789_000_002, &mut out);
@@ -370,7 +370,7 @@ proptest! {
     }
 
     #[test]
-    fn a_seal_is_told_to_who_asked_for_it(include_encrypted in any::<bool>()) {
+    fn encrypted_content_is_sent_where_it_was_requested(include_encrypted in any::<bool>()) {
         let traits = RequestTraits { tools: false, padding: false, include_encrypted };
         let (mut encoder, mut out) = (encoder(traits), Vec::new());
         encode(&[Step::Reasoning("Hm.".into()), Step::Seal("c2Vj".into())], &mut encoder, &mut out);
