@@ -299,16 +299,11 @@ fn reasoning_without_a_signature_is_written_with_an_empty_one() {
 }
 
 fn requests() -> Vec<Value> {
-    fixtures("-request-")
+    strategies::documents(FIXTURES, "-request-")
 }
 
 fn replies() -> Vec<Value> {
-    fixtures("messages-response-")
+    strategies::documents(FIXTURES, "messages-response-")
 }
 
-fn fixtures(kind: &str) -> Vec<Value> {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/fixtures");
-    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let wanted = files.filter(|path| path.to_string_lossy().contains(kind));
-    wanted.map(|path| serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()).collect()
-}
+const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fixtures");

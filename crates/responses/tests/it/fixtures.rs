@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use sluicegate_responses::{
     Echo, Encoder, Event, Finish, FunctionCall, Head, OutputItem, Request, Response, ResponseError, Rules, StreamError,
 };
+use strategies::without_nulls;
 use wire::{ApiError, ErrorKind};
 
 use crate::{decode, events, fixture, fold, text};
@@ -35,19 +36,6 @@ fn with_types(mut request: Value) -> Value {
         item.as_object_mut().unwrap().entry("type").or_insert("message".into());
     }
     request
-}
-
-/// Removes null members: null is the same as absent.
-fn without_nulls(mut value: Value) -> Value {
-    match &mut value {
-        Value::Object(members) => {
-            members.retain(|_, member| !member.is_null());
-            members.values_mut().for_each(|member| *member = without_nulls(member.take()));
-        }
-        Value::Array(entries) => entries.iter_mut().for_each(|entry| *entry = without_nulls(entry.take())),
-        _ => {}
-    }
-    value
 }
 
 #[test]
@@ -194,7 +182,9 @@ fn a_failure_is_reported_wherever_it_stands() {
     let nested = failure("responses-upstream-error-event-nested.sse");
     assert_eq!((nested.code.as_str(), nested.message.as_str()), ("server_error", "The upstream failed."));
     let flat = failure("responses-upstream-error-event-flat.sse");
-    assert_eq!(flat, ResponseError { kind: String::new(), ..nested });
+    let mut expected = nested;
+    expected.kind.clear();
+    assert_eq!(flat, expected);
 }
 
 #[test]
@@ -227,14 +217,12 @@ fn reencoded(events: &[Event]) -> Vec<Event> {
 
 /// Returns a request that yields a response with these fields.
 fn request_for(response: &Response) -> Request {
-    Request {
-        instructions: None,
-        max_output_tokens: response.max_output_tokens,
-        reasoning: Some(response.reasoning.clone()),
-        tools: Some(response.tools.clone()),
-        tool_choice: Some(response.tool_choice.clone()),
-        ..Request::default()
-    }
+    let mut request = Request::default();
+    request.max_output_tokens = response.max_output_tokens;
+    request.reasoning = Some(response.reasoning.clone());
+    request.tools = Some(response.tools.clone());
+    request.tool_choice = Some(response.tool_choice.clone());
+    request
 }
 
 fn encode(event: &Event, encoder: &mut Encoder, out: &mut Vec<Event>) {

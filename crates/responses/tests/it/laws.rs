@@ -9,7 +9,7 @@ use sluicegate_responses::{
 };
 use wire::{ApiError, Shape};
 
-use crate::{decode, events, fold, text};
+use crate::{FIXTURES, decode, events, fold, text};
 
 /// One step of a model's output.
 #[derive(Clone, Debug)]
@@ -448,10 +448,7 @@ fn a_message_before_a_call_is_commentary_and_the_last_one_the_answer() {
 }
 
 fn fixtures(kind: &str) -> Vec<Value> {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/fixtures");
-    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let wanted = files.filter(|path| path.to_string_lossy().contains(kind));
-    let documents = wanted.map(|path| serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap());
+    let documents = strategies::documents(FIXTURES, kind).into_iter();
     // Some fixtures wrap the request together with the expected result.
-    documents.map(|document: Value| document.get("request").cloned().unwrap_or(document)).collect()
+    documents.map(|document| document.get("request").cloned().unwrap_or(document)).collect()
 }
