@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use sluicegate_messages::{ErrorBody, Event, Request, Rules, StreamFailure, error_type, refusal, status};
-use wire::{ApiError, ErrorKind, Object};
+use wire::{ApiError, ErrorKind};
 
 /// Each row of the error table names a kind of failure, from which its status and body follow: in the vendor's wording
 /// for failures that the vendor reports too, whatever ours is.
@@ -75,12 +75,12 @@ fn sorts_that_this_protocol_does_not_know_have_the_type_of_their_like() {
 
 #[test]
 fn only_the_concurrency_limit_shows_its_code() {
-    let limit = Event::Error(StreamFailure { error: (&ApiError::concurrency_limit()).into(), extra: Object::new() });
+    let limit = Event::Error(StreamFailure::new((&ApiError::concurrency_limit()).into()));
     assert_eq!(
         limit.data(),
         r#"{"type":"error","error":{"type":"rate_limit_error","message":"Too many parallel requests; reduce parallelism and retry.","details":{"error_code":"gateway_concurrency_limit"}}}"#
     );
-    let fault = Event::Error(StreamFailure { error: (&ApiError::server_error()).into(), extra: Object::new() });
+    let fault = Event::Error(StreamFailure::new((&ApiError::server_error()).into()));
     assert_eq!(fault.data(), r#"{"type":"error","error":{"type":"api_error","message":"Internal server error"}}"#);
 }
 

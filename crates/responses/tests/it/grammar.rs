@@ -411,11 +411,10 @@ fn a_stream_ends_in_one_of_four_ways() {
     assert_eq!(ended(completed(json!([]))), Ok(response("completed")));
     assert_eq!(ended(lifecycle("incomplete", "incomplete", json!([]))), Ok(response("incomplete")));
     let failure = |code: &str, message: &str| {
-        Err(StreamError::Failed(ResponseError {
-            code: code.into(),
-            message: message.into(),
-            ..ResponseError::default()
-        }))
+        let mut error = ResponseError::default();
+        error.code = code.into();
+        error.message = message.into();
+        Err(StreamError::Failed(error))
     };
     assert_eq!(ended(failed()), failure("server_error", "No."));
     assert_eq!(ended(lifecycle("failed", "failed", json!([]))), failure("", ""));

@@ -9,7 +9,7 @@ mod responses;
 
 use std::fmt;
 
-use engine::{Effort, EngineError, TextRequest, Tool, ToolChoice};
+use engine::{Effort, EngineError, ImageSource, TextRequest, Tool, ToolChoice};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use wire::{DataUrl, Json};
@@ -184,6 +184,14 @@ pub(crate) fn call_id(id: &str) -> String {
     }
     let half = Sha256::digest(id).into_iter().take(16);
     wire::id("call", half.fold(0, |bits, byte| bits << 8 | u128::from(byte)))
+}
+
+/// Returns the URL of an image; that of an inline image contains its data.
+fn image_url(source: &ImageSource) -> String {
+    match source {
+        ImageSource::Inline { media_type, data } => data_url(media_type, data),
+        ImageSource::Url(url) => url.clone(),
+    }
 }
 
 fn data_url(media_type: &str, data: &str) -> String {

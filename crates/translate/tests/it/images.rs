@@ -59,7 +59,7 @@ fn every_field_is_carried() {
     let plain = request(r#"{"prompt":"A boat","partial_images":3}"#);
     assert_eq!(plain.previews, 0, "previews need a stream");
     let edit = ImageEdit { references: vec![b"a".as_slice().into()], mask: None };
-    let generation = Generation { prompt: "A boat".to_owned(), ..Generation::default() };
+    let generation = Generation::new("A boat".to_owned());
     assert_eq!(image_request(&generation, "m", Some(edit.clone())).edit, Some(edit));
 }
 
