@@ -1,5 +1,7 @@
 //! Strategies for property tests: any JSON, and documents with something changed.
 
+#![allow(clippy::unwrap_used, reason = "test helpers panic at the point of failure")]
+
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop, prop_oneof};
 use serde_json::{Value, json};
@@ -33,6 +35,30 @@ pub fn changed(documents: Vec<Value>) -> impl Strategy<Value = Value> {
         }
         document
     })
+}
+
+/// The JSON documents in `folder` whose file names contain `part`, in the order of their names.
+pub fn documents(folder: &str, part: &str) -> Vec<Value> {
+    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| {
+        let name = path.file_name().unwrap().to_string_lossy();
+        name.contains(part) && name.ends_with(".json")
+    });
+    paths.sort();
+    paths.iter().map(|path| serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()).collect()
+}
+
+/// `value` without its null members, wherever they are.
+pub fn without_nulls(mut value: Value) -> Value {
+    match &mut value {
+        Value::Object(members) => {
+            members.retain(|_, member| !member.is_null());
+            members.values_mut().for_each(|member| *member = without_nulls(member.take()));
+        }
+        Value::Array(entries) => entries.iter_mut().for_each(|entry| *entry = without_nulls(entry.take())),
+        _ => {}
+    }
+    value
 }
 
 /// Words that have a meaning in the protocols, and some that have none.

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_hash_is_told_with_what_was_found() {
+    fn an_invalid_hash_is_reported_with_what_was_found() {
         let message = |text: &str| text.parse::<KeyHash>().unwrap_err().to_string();
         let digits = "0".repeat(64);
         let expected = "expected 'sha256:' and 64 hexadecimal digits, but";

@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn every_problem_is_told_at_once() {
+    fn every_problem_is_reported_at_once() {
         let entries = [
             entry("a", 1),
             entry("a", 2),

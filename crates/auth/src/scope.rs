@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_word_is_told_with_the_known_ones() {
+    fn an_unknown_word_is_reported_with_the_known_ones() {
         let message = |words: &str| words.parse::<Scopes>().unwrap_err().to_string();
         assert_eq!(message("text,image"), r#"unknown scope "image": expected one of 'text', 'messages', 'images'"#);
         assert_eq!(message(""), r#"unknown scope "": expected one of 'text', 'messages', 'images'"#);

@@ -75,7 +75,7 @@ impl Catalog {
     /// endpoints only. The message is worded for the protocol.
     pub fn serves(&self, id: &str, protocol: Protocol) -> Result<&Model, ApiError> {
         let model = self.find(id).ok_or_else(|| not_found(id, protocol))?;
-        if model.speaks(protocol) { Ok(model) } else { Err(not_supported(model, protocol)) }
+        if model.is_served_on(protocol) { Ok(model) } else { Err(not_supported(model, protocol)) }
     }
 }
 
@@ -120,7 +120,7 @@ fn check(model: &Model, position: usize, problems: &mut Vec<String>) {
     if model.protocols().next().is_none() {
         problems.push(format!("model '{id}': it needs at least one protocol"));
     }
-    for protocol in model.protocols().filter(|protocol| !family.may_speak(*protocol)) {
+    for protocol in model.protocols().filter(|protocol| !family.may_be_served_on(*protocol)) {
         let path = protocol.path();
         problems.push(format!("model '{id}': a model of the {} family cannot be served on {path}", family.as_str()));
     }

@@ -57,7 +57,7 @@ impl Model {
 
     /// Returns true if the model is served on the endpoint of `protocol`.
     #[must_use]
-    pub fn speaks(&self, protocol: Protocol) -> bool {
+    pub fn is_served_on(&self, protocol: Protocol) -> bool {
         self.protocols.contains(&protocol)
     }
 
@@ -112,11 +112,11 @@ impl Family {
         }
     }
 
-    /// Returns true if models of the family can be served on the endpoint of `protocol`.
+    /// Returns true if models of the family may be served on the endpoint of `protocol`.
     ///
     /// Operators may serve text models of both families on every text endpoint.
     #[must_use]
-    pub const fn may_speak(self, protocol: Protocol) -> bool {
+    pub const fn may_be_served_on(self, protocol: Protocol) -> bool {
         let images = matches!(protocol, Protocol::ImagesGenerations | Protocol::ImagesEdits);
         matches!(self, Self::Images) == images
     }

@@ -80,6 +80,7 @@ impl std::error::Error for EventError {}
 
 /// A chunk of a completion.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Chunk {
     /// The id of the completion, `chatcmpl-…`; the same in every chunk.
     pub id: String,
@@ -107,6 +108,7 @@ impl Chunk {
 
 /// The delta of one choice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ChunkChoice {
     /// Index of the choice, from 0.
     pub index: u32,
@@ -124,6 +126,7 @@ pub struct ChunkChoice {
 
 /// A delta: text to append, and fragments of calls.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Delta {
     /// The role, `assistant`; only in the first chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -147,6 +150,7 @@ pub struct Delta {
 
 /// A fragment of a call. The id, type and name are only in the first one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ToolCallDelta {
     /// Index of the call, from 0.
     pub index: u32,
@@ -167,6 +171,7 @@ pub struct ToolCallDelta {
 /// The name and a fragment of the arguments.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self")]
+#[non_exhaustive]
 pub struct FunctionDelta {
     /// The name of the function.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -6,10 +6,37 @@ use wire::{Json, Object, TextOr, Violations, WordOr};
 
 wire::objects!(FunctionCall, FunctionChoice, FunctionName, AllowedToolsChoice, AllowedTools, CustomChoice);
 
+wire::constructors! {
+    SystemMessage(content: TextOr<Part>; extra);
+    UserMessage(content: TextOr<Part>; extra);
+    ToolMessage(tool_call_id: String, content: TextOr<Part>; extra);
+    FunctionMessage(name: String; content, extra);
+    TextPart(text: String; extra);
+    ImagePart(image_url: ImageUrl; extra);
+    ImageUrl(url: String; detail, extra);
+    AudioPart(input_audio: Json; extra);
+    FilePart(file: FileSource; extra);
+    RefusalPart(refusal: String; extra);
+    FunctionToolCall(id: String, function: FunctionCall; extra);
+    FunctionCall(name: String, arguments: String;);
+    CustomToolCall(id: String, custom: Json; extra);
+    FunctionTool(function: ToolFunction; extra);
+    ToolFunction(name: String; description, parameters, strict, extra);
+    CustomTool(custom: Json; extra);
+    FunctionChoice(function: FunctionName;);
+    FunctionName(name: String;);
+    AllowedToolsChoice(allowed_tools: AllowedTools;);
+    AllowedTools(tools: Vec<ToolChoiceObject>; mode);
+    CustomChoice(custom: FunctionName;);
+    JsonSchemaFormat(json_schema: NamedSchema; extra);
+    NamedSchema(name: String; description, schema, strict, extra);
+}
+
 /// A request for a chat completion.
 ///
 /// Optional fields are `None` when absent or null; unrecognized fields are kept in `extra`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Request {
     /// The id of the model.
     pub model: String,
@@ -101,6 +128,12 @@ pub struct Request {
 }
 
 impl Request {
+    /// Creates a request from its required fields. All others are absent.
+    #[must_use]
+    pub fn new(model: String, messages: Vec<Message>) -> Self {
+        Self { model, messages, ..Self::default() }
+    }
+
     /// Parses a request body.
     ///
     /// # Errors
@@ -130,6 +163,7 @@ impl Request {
 
 /// Options of the stream.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct StreamOptions {
     /// True to end the stream with a usage chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -160,6 +194,7 @@ wire::tagged! {
 
 /// System instructions that precede the conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct SystemMessage {
     /// The instructions; text parts only.
     pub content: TextOr<Part>,
@@ -170,6 +205,7 @@ pub struct SystemMessage {
 
 /// A message of the user.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct UserMessage {
     /// Text, image, audio and file parts.
     pub content: TextOr<Part>,
@@ -180,6 +216,7 @@ pub struct UserMessage {
 
 /// A message of the model from an earlier turn: text and calls.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct AssistantMessage {
     /// The output text. Only null or absent if there are calls or a refusal.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -203,6 +240,7 @@ pub struct AssistantMessage {
 
 /// The result of a tool call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ToolMessage {
     /// The id of the call that this is the result of.
     pub tool_call_id: String,
@@ -215,6 +253,7 @@ pub struct ToolMessage {
 
 /// The predecessor of the tool message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct FunctionMessage {
     /// The name of the function that was called.
     pub name: String,
@@ -244,6 +283,7 @@ wire::tagged! {
 
 /// A text part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct TextPart {
     /// The text.
     pub text: String,
@@ -254,6 +294,7 @@ pub struct TextPart {
 
 /// An image.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ImagePart {
     /// The location of the image.
     pub image_url: ImageUrl,
@@ -265,6 +306,7 @@ pub struct ImagePart {
 /// The location of an image. A bare string is accepted for `{"url": …}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "ImageUrlForm")]
+#[non_exhaustive]
 pub struct ImageUrl {
     /// A data URL or a public https URL.
     pub url: String,
@@ -299,6 +341,7 @@ impl From<ImageUrlForm> for ImageUrl {
 
 /// An audio recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct AudioPart {
     /// The audio data and its format.
     pub input_audio: Json,
@@ -309,6 +352,7 @@ pub struct AudioPart {
 
 /// A document.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct FilePart {
     /// The document.
     pub file: FileSource,
@@ -319,6 +363,7 @@ pub struct FilePart {
 
 /// The content of a document.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct FileSource {
     /// The name of the file.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -336,6 +381,7 @@ pub struct FileSource {
 
 /// A refusal by the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct RefusalPart {
     /// The text of the refusal.
     pub refusal: String,
@@ -358,6 +404,7 @@ wire::tagged! {
 
 /// A call of a function.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct FunctionToolCall {
     /// The call id, by which the result refers to the call.
     pub id: String,
@@ -371,6 +418,7 @@ pub struct FunctionToolCall {
 /// The name and the arguments of a function.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self")]
+#[non_exhaustive]
 pub struct FunctionCall {
     /// The name of the function.
     pub name: String,
@@ -380,6 +428,7 @@ pub struct FunctionCall {
 
 /// A call of a custom tool, whose input is free text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct CustomToolCall {
     /// The call id, by which the result refers to the call.
     pub id: String,
@@ -403,6 +452,7 @@ wire::tagged! {
 
 /// A function that the model may call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct FunctionTool {
     /// The function.
     pub function: ToolFunction,
@@ -413,6 +463,7 @@ pub struct FunctionTool {
 
 /// The definition of a function.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ToolFunction {
     /// The name by which the model calls it.
     pub name: String,
@@ -432,6 +483,7 @@ pub struct ToolFunction {
 
 /// A custom tool, whose input is free text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct CustomTool {
     /// The name, description and format of the tool.
     pub custom: Json,
@@ -471,6 +523,7 @@ wire::tagged! {
 /// The function that the model must call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self")]
+#[non_exhaustive]
 pub struct FunctionChoice {
     /// The function.
     pub function: FunctionName,
@@ -479,6 +532,7 @@ pub struct FunctionChoice {
 /// A reference to a function by name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self")]
+#[non_exhaustive]
 pub struct FunctionName {
     /// The name.
     pub name: String,
@@ -487,6 +541,7 @@ pub struct FunctionName {
 /// The tools that the model may call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self")]
+#[non_exhaustive]
 pub struct AllowedToolsChoice {
     /// The tools, and whether the model must call one.
     pub allowed_tools: AllowedTools,
@@ -495,6 +550,7 @@ pub struct AllowedToolsChoice {
 /// The tools that the model may call, and whether it must call one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self")]
+#[non_exhaustive]
 pub struct AllowedTools {
     /// `auto` or `required`. `None` means `auto`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -506,6 +562,7 @@ pub struct AllowedTools {
 /// The custom tool that the model must call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self")]
+#[non_exhaustive]
 pub struct CustomChoice {
     /// The tool.
     pub custom: FunctionName,
@@ -526,6 +583,7 @@ wire::tagged! {
 
 /// A format without options.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct PlainFormat {
     /// Unrecognized fields, kept as received.
     #[serde(flatten)]
@@ -534,6 +592,7 @@ pub struct PlainFormat {
 
 /// JSON that conforms to a schema.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct JsonSchemaFormat {
     /// The schema.
     pub json_schema: NamedSchema,
@@ -544,6 +603,7 @@ pub struct JsonSchemaFormat {
 
 /// A named JSON Schema.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct NamedSchema {
     /// The name.
     pub name: String,

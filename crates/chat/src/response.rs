@@ -10,6 +10,7 @@ wire::objects!(Usage);
 
 /// A chat completion.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Completion {
     /// The id of the completion, `chatcmpl-…`.
     pub id: String,
@@ -36,6 +37,7 @@ impl Completion {
 
 /// One choice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Choice {
     /// Index of the choice, from 0.
     pub index: u32,
@@ -52,6 +54,7 @@ pub struct Choice {
 
 /// A message of the model: text and calls.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ChoiceMessage {
     /// The role, `assistant`.
     pub role: String,
@@ -87,6 +90,7 @@ wire::open_enum! {
 /// Token usage, without a breakdown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self")]
+#[non_exhaustive]
 pub struct Usage {
     /// Tokens of the prompt.
     pub prompt_tokens: u64,

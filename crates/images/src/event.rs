@@ -93,6 +93,7 @@ impl std::error::Error for EventError {}
 
 /// A preview of an image.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Preview {
     /// The file as base64.
     pub b64_json: String,
@@ -115,6 +116,7 @@ pub struct Preview {
 
 /// A completed image.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Completed {
     /// The file as base64.
     pub b64_json: String,

@@ -8,6 +8,7 @@ use crate::source::Source;
 
 /// A request for images from a prompt. Null is the same as absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Generation {
     /// The prompt, 1 to 32,000 characters.
     pub prompt: String,
@@ -54,6 +55,7 @@ pub struct Generation {
 
 /// A request for edited images: a [`Generation`] with reference images and a mask.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Edit {
     /// The reference images, 1 to 16.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,6 +73,7 @@ pub struct Edit {
 
 /// A reference image.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Reference {
     /// A data URL of a PNG, JPEG or WebP, or a public https URL.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,6 +96,12 @@ impl From<Source> for Reference {
 pub type Mask = Reference;
 
 impl Generation {
+    /// Creates a request from its required fields. All others are absent.
+    #[must_use]
+    pub fn new(prompt: String) -> Self {
+        Self { prompt, ..Self::default() }
+    }
+
     /// Parses a request body.
     ///
     /// # Errors

@@ -12,6 +12,7 @@ wire::read_objects!(Failed);
 
 /// The generated images.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Response {
     /// Creation time, in Unix seconds.
     pub created: i64,
@@ -35,6 +36,7 @@ pub struct Response {
 
 /// One image.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Image {
     /// The file as base64: standard alphabet, padded, without line breaks.
     pub b64_json: String,
@@ -56,6 +58,7 @@ impl Image {
 
 /// Token usage.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Usage {
     /// Tokens of the prompt and the reference images.
     pub input_tokens: u64,
@@ -76,6 +79,7 @@ pub struct Usage {
 
 /// Breakdown of a token count.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct TokensDetails {
     /// Tokens of images.
     #[serde(default)]

@@ -8,6 +8,7 @@ use wire::{ApiError, ErrorKind, Object, Problem, Violation, Violations};
 ///
 /// The HTTP status that belongs to it is [`status`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ErrorBody {
     /// The type, `error`.
     #[serde(rename = "type")]
@@ -40,6 +41,7 @@ impl ErrorBody {
 
 /// The error object, in a body and in a stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ErrorDetail {
     /// The error type.
     #[serde(rename = "type", default)]
@@ -57,6 +59,7 @@ pub struct ErrorDetail {
 
 /// Machine-readable details of an error.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ErrorDetails {
     /// Machine-readable error code.
     #[serde(skip_serializing_if = "Option::is_none")]

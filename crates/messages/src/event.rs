@@ -10,6 +10,10 @@ use wire::Object;
 
 use crate::{Block, ErrorDetail, Message, StopReason};
 
+wire::constructors! {
+    StreamFailure(error: ErrorDetail; extra);
+}
+
 wire::tagged! {
     /// One event of a stream.
     #[derive(Clone, Debug, PartialEq)]
@@ -76,6 +80,7 @@ impl std::error::Error for EventError {}
 
 /// The message has started; the first event of a stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct MessageStart {
     /// The message, still without content and stop reason.
     pub message: Message,
@@ -86,6 +91,7 @@ pub struct MessageStart {
 
 /// A content block has started.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct BlockStart {
     /// Index of the block in the message's `content`, from 0.
     pub index: u32,
@@ -98,6 +104,7 @@ pub struct BlockStart {
 
 /// A delta of the open block.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct BlockDelta {
     /// Index of the block in the message's `content`, from 0.
     pub index: u32,
@@ -125,6 +132,7 @@ wire::tagged! {
 
 /// Output text to append.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct TextDelta {
     /// The text to append.
     pub text: String,
@@ -135,6 +143,7 @@ pub struct TextDelta {
 
 /// A fragment of a call's input.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct InputJsonDelta {
     /// The fragment of JSON text to append.
     pub partial_json: String,
@@ -145,6 +154,7 @@ pub struct InputJsonDelta {
 
 /// Thinking text to append.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ThinkingDelta {
     /// The text to append.
     pub thinking: String,
@@ -155,6 +165,7 @@ pub struct ThinkingDelta {
 
 /// The signature of the thinking block.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct SignatureDelta {
     /// The complete signature; empty if there is none.
     pub signature: String,
@@ -165,6 +176,7 @@ pub struct SignatureDelta {
 
 /// The open block is complete.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct BlockStop {
     /// Index of the block in the message's `content`, from 0.
     pub index: u32,
@@ -175,6 +187,7 @@ pub struct BlockStop {
 
 /// The stop reason and the token usage of the message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct MessageDelta {
     /// The changed fields of the message.
     pub delta: StopDelta,
@@ -188,6 +201,7 @@ pub struct MessageDelta {
 
 /// The fields of a message that are known at its end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct StopDelta {
     /// The reason why the message ended.
     pub stop_reason: Option<StopReason>,
@@ -200,6 +214,7 @@ pub struct StopDelta {
 
 /// Token usage since the start of the message. Absent counts are those reported in `message_start`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct UsageDelta {
     /// Tokens of the prompt, excluding those read from or written to a cache.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -220,6 +235,7 @@ pub struct UsageDelta {
 
 /// An event without content.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Plain {
     /// Unrecognized fields, kept as received.
     #[serde(flatten)]
@@ -228,6 +244,7 @@ pub struct Plain {
 
 /// Terminal event: the request failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct StreamFailure {
     /// The error.
     pub error: ErrorDetail,

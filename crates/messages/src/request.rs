@@ -7,10 +7,25 @@ use wire::{Json, Object, TextOr, Violations};
 
 use crate::{RedactedThinkingBlock, TextBlock, ThinkingBlock, ToolUseBlock};
 
+wire::constructors! {
+    InputMessage(role: Role, content: TextOr<InputBlock>; extra);
+    ImageBlock(source: Source; extra);
+    DocumentBlock(source: Source; title, context, extra);
+    DataSource(media_type: String, data: String; extra);
+    UrlSource(url: String; extra);
+    ContentSource(content: TextOr<InputBlock>; extra);
+    ToolResultBlock(tool_use_id: String; content, is_error, extra);
+    CustomTool(name: String, input_schema: Json; description, strict, extra);
+    NamedTool(name: String; disable_parallel_tool_use, extra);
+    ThinkingBudget(budget_tokens: i64; display, extra);
+    JsonSchemaFormat(schema: Json; extra);
+}
+
 /// A request for a message, or for its token count.
 ///
 /// Optional fields are `None` when absent or null; unrecognized fields are kept in `extra`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Request {
     /// The id of the model.
     pub model: String,
@@ -63,6 +78,13 @@ pub struct Request {
 }
 
 impl Request {
+    /// Creates a request from its required fields. All others are absent, also `max_tokens`, which a request for a
+    /// message requires.
+    #[must_use]
+    pub fn new(model: String, messages: Vec<InputMessage>) -> Self {
+        Self { model, messages, ..Self::default() }
+    }
+
     /// Parses a request body.
     ///
     /// # Errors
@@ -87,6 +109,7 @@ impl Request {
 
 /// One message of the conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct InputMessage {
     /// The role of the author.
     pub role: Role,
@@ -132,6 +155,7 @@ wire::tagged! {
 
 /// An image.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ImageBlock {
     /// The location of the image.
     pub source: Source,
@@ -142,6 +166,7 @@ pub struct ImageBlock {
 
 /// A document.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct DocumentBlock {
     /// The location of the content.
     pub source: Source,
@@ -173,6 +198,7 @@ wire::tagged! {
 
 /// Inline content.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct DataSource {
     /// The media type, such as `image/png`.
     pub media_type: String,
@@ -185,6 +211,7 @@ pub struct DataSource {
 
 /// Content behind a URL.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct UrlSource {
     /// The URL.
     pub url: String,
@@ -195,6 +222,7 @@ pub struct UrlSource {
 
 /// Content made of blocks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ContentSource {
     /// A string, or text and image blocks.
     pub content: TextOr<InputBlock>,
@@ -205,6 +233,7 @@ pub struct ContentSource {
 
 /// The result of a tool call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ToolResultBlock {
     /// The id of the call that this is the result of.
     pub tool_use_id: String,
@@ -242,6 +271,7 @@ impl Tool {
 
 /// A tool of the client.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct CustomTool {
     /// The name by which the model calls it.
     pub name: String,
@@ -287,6 +317,7 @@ impl ToolChoice {
 
 /// A choice that does not name a tool.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct AnyTool {
     /// True to limit the model to one call per turn.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -298,6 +329,7 @@ pub struct AnyTool {
 
 /// The tool that the model must call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct NamedTool {
     /// The name.
     pub name: String,
@@ -338,6 +370,7 @@ impl Thinking {
 
 /// Thinking with a token budget.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ThinkingBudget {
     /// Maximum number of thinking tokens, at least 1024.
     #[serde(deserialize_with = "wire::integer")]
@@ -353,6 +386,7 @@ pub struct ThinkingBudget {
 
 /// Thinking without a budget.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ThinkingMode {
     /// Controls how thinking is returned.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -374,6 +408,7 @@ wire::open_enum! {
 
 /// Effort and format of the output.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct OutputConfig {
     /// Effort of the output.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -413,6 +448,7 @@ wire::tagged! {
 
 /// JSON that conforms to a schema.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct JsonSchemaFormat {
     /// The JSON Schema.
     pub schema: Json,
@@ -423,6 +459,7 @@ pub struct JsonSchemaFormat {
 
 /// Information about the request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Metadata {
     /// The client's identifier for its end user.
     #[serde(skip_serializing_if = "Option::is_none")]

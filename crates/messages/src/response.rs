@@ -4,8 +4,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use wire::{Json, Object};
 
+wire::constructors! {
+    TextBlock(text: String; extra);
+    ToolUseBlock(id: String, name: String, input: Json; extra);
+    ThinkingBlock(thinking: String, signature: String; extra);
+    RedactedThinkingBlock(data: String; extra);
+    TokenCount(input_tokens: u64; extra);
+}
+
 /// A message of the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Message {
     /// The id of the message, `msg_…`.
     pub id: String,
@@ -53,6 +62,7 @@ wire::tagged! {
 
 /// A text block.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct TextBlock {
     /// The text.
     pub text: String,
@@ -63,6 +73,7 @@ pub struct TextBlock {
 
 /// A tool call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ToolUseBlock {
     /// The call id, by which the result refers to the call.
     pub id: String,
@@ -77,6 +88,7 @@ pub struct ToolUseBlock {
 
 /// Thinking of the model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ThinkingBlock {
     /// The thinking text.
     pub thinking: String,
@@ -90,6 +102,7 @@ pub struct ThinkingBlock {
 
 /// Thinking of the model that only the model can decrypt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct RedactedThinkingBlock {
     /// The encrypted thinking.
     pub data: String,
@@ -129,6 +142,7 @@ impl StopReason {
 /// Token usage. All four counts are always serialized; absent or null counts are deserialized as 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct Usage {
     /// Tokens of the prompt, excluding those read from or written to a cache.
     #[serde(deserialize_with = "or_zero")]
@@ -157,6 +171,7 @@ impl Usage {
 
 /// The response body of `POST /v1/messages/count_tokens`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct TokenCount {
     /// Number of tokens in the prompt.
     pub input_tokens: u64,

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A ping may occur anywhere after `message_start`, and an event or a delta of an unrecognized type anywhere. The last
-//! call may be incomplete if the stop reason says that the model was truncated. See
+//! call may be incomplete if the stop reason shows that the model was truncated. See
 //! <https://docs.anthropic.com/en/docs/build-with-claude/streaming>.
 
 use std::fmt;

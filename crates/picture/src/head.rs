@@ -132,7 +132,7 @@ mod tests {
 
     /// Each format is detected by the signature in its specification; similar signatures are not.
     #[test]
-    fn the_four_formats_are_told_by_their_first_twelve_bytes() {
+    fn the_four_formats_are_recognized_by_their_first_twelve_bytes() {
         for (bytes, expected) in [
             (b"\x89PNG\r\n\x1a\n\0\0\0\x0d", Some(Format::Png)),
             (b"\xff\xd8\xff\xe0\0\x10JFIF\0\x01", Some(Format::Jpeg)),

@@ -11,6 +11,10 @@ use wire::{Json, Object};
 use crate::request::ReasoningPart;
 use crate::response::{OutputItem, OutputPart, Response, ResponseError, or_default};
 
+wire::constructors! {
+    ResponseEvent(sequence_number: u64, response: Box<Response>; extra);
+}
+
 wire::tagged! {
     /// One event of a stream. Events of unrecognized types are `Other`.
     #[derive(Clone, Debug, PartialEq)]
@@ -153,6 +157,7 @@ impl std::error::Error for EventError {}
 
 /// A snapshot of the response: empty at the start of the stream, complete at its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ResponseEvent {
     /// Position of the event in the stream, counted from 0.
     pub sequence_number: u64,
@@ -165,6 +170,7 @@ pub struct ResponseEvent {
 
 /// A snapshot of an item: empty when added, complete when done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ItemEvent {
     /// Position of the event in the stream, counted from 0.
     pub sequence_number: u64,
@@ -179,6 +185,7 @@ pub struct ItemEvent {
 
 /// A snapshot of a message part: empty when added, complete when done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct PartEvent {
     /// Position of the event in the stream, counted from 0.
     pub sequence_number: u64,
@@ -197,6 +204,7 @@ pub struct PartEvent {
 
 /// Output text to append.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct TextDelta {
     /// Position of the event in the stream, counted from 0.
     pub sequence_number: u64,
@@ -221,6 +229,7 @@ pub struct TextDelta {
 
 /// The complete text of a part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct TextDone {
     /// Position of the event in the stream, counted from 0.
     pub sequence_number: u64,
@@ -242,6 +251,7 @@ pub struct TextDone {
 
 /// An annotation of the text, such as a citation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct AnnotationAdded {
     /// Position of the event in the stream, counted from 0.
     pub sequence_number: u64,
@@ -262,6 +272,7 @@ pub struct AnnotationAdded {
 
 /// Refusal text to append.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct RefusalDelta {
     /// Position of the event in the stream, counted from 0.
     pub sequence_number: u64,
@@ -283,6 +294,7 @@ pub struct RefusalDelta {
 
 /// The complete text of a refusal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct RefusalDone {
     /// Position of the event in the stream, counted from 0.
     pub sequence_number: u64,
@@ -301,6 +313,7 @@ pub struct RefusalDone {
 
 /// A fragment of a call's arguments.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ArgumentsDelta {
     /// Position of the event in the stream, counted from 0.
     pub sequence_number: u64,
@@ -320,6 +333,7 @@ pub struct ArgumentsDelta {
 
 /// The complete arguments of a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ArgumentsDone {
     /// Position of the event in the stream, counted from 0.
     pub sequence_number: u64,
@@ -339,6 +353,7 @@ pub struct ArgumentsDone {
 
 /// A snapshot of a summary part: empty when added, complete when done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct SummaryPartEvent {
     /// Position of the event in the stream, counted from 0.
     pub sequence_number: u64,
@@ -357,6 +372,7 @@ pub struct SummaryPartEvent {
 
 /// Reasoning summary text to append.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct SummaryTextDelta {
     /// Position of the event in the stream, counted from 0.
     pub sequence_number: u64,
@@ -378,6 +394,7 @@ pub struct SummaryTextDelta {
 
 /// The complete text of a part of a reasoning summary.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct SummaryTextDone {
     /// Position of the event in the stream, counted from 0.
     pub sequence_number: u64,
@@ -396,6 +413,7 @@ pub struct SummaryTextDone {
 
 /// Reasoning text to append.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ReasoningTextDelta {
     /// Position of the event in the stream, counted from 0.
     pub sequence_number: u64,
@@ -414,6 +432,7 @@ pub struct ReasoningTextDelta {
 
 /// The complete text of a reasoning part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ReasoningTextDone {
     /// Position of the event in the stream, counted from 0.
     pub sequence_number: u64,
@@ -432,6 +451,7 @@ pub struct ReasoningTextDone {
 
 /// A failure without a response object, described by its own fields, by `error`, or by both.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ErrorEvent {
     /// Position of the event in the stream, counted from 0; some servers omit it.
     #[serde(skip_serializing_if = "Option::is_none")]

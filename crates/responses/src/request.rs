@@ -21,6 +21,7 @@ pub use self::tool::{AllowedTools, FunctionChoice, FunctionTool, Tool, ToolChoic
 ///
 /// Optional fields are `None` when absent or null; unrecognized fields are kept in `extra`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Request {
     /// The id of the model.
     pub model: String,
@@ -121,6 +122,12 @@ pub struct Request {
 }
 
 impl Request {
+    /// Creates a request from its required fields. All others are absent.
+    #[must_use]
+    pub fn new(model: String, input: TextOr<Item>) -> Self {
+        Self { model, input, ..Self::default() }
+    }
+
     /// The value of `include` that requests encrypted reasoning content.
     pub const ENCRYPTED_REASONING: &'static str = "reasoning.encrypted_content";
     /// The value of `include` that requests log probabilities.
@@ -155,6 +162,7 @@ impl Request {
 
 /// Options of the stream.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct StreamOptions {
     /// True to pad the deltas, so that their sizes reveal less about their content.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -15,6 +15,7 @@ wire::objects!(ResponseError, IncompleteDetails, Usage, InputTokensDetails, Outp
 ///
 /// Every field is always serialized. Options that are absent or null are deserialized as their defaults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Response {
     /// The id of the response, `resp_…`.
     pub id: String,
@@ -145,6 +146,7 @@ wire::open_enum! {
 /// The error of a failed response.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self")]
+#[non_exhaustive]
 pub struct ResponseError {
     /// Machine-readable error code.
     #[serde(default, deserialize_with = "or_default")]
@@ -178,6 +180,7 @@ impl From<&ApiError> for ResponseError {
 /// The reason why a response is incomplete.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self")]
+#[non_exhaustive]
 pub struct IncompleteDetails {
     /// The reason.
     pub reason: IncompleteReason,
@@ -239,6 +242,7 @@ impl OutputItem {
 
 /// A message of the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct OutputMessage {
     /// The id of the message, `msg_…`.
     pub id: String,
@@ -274,6 +278,7 @@ wire::tagged! {
 
 /// Output text of the model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct OutputText {
     /// The text.
     pub text: String,
@@ -291,6 +296,7 @@ pub struct OutputText {
 /// Token usage. Every field is always serialized.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self")]
+#[non_exhaustive]
 pub struct Usage {
     /// Tokens of the prompt.
     pub input_tokens: u64,
@@ -322,6 +328,7 @@ impl Usage {
 /// Breakdown of the prompt's tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self")]
+#[non_exhaustive]
 pub struct InputTokensDetails {
     /// Tokens read from a prompt cache.
     #[serde(default, deserialize_with = "or_default")]
@@ -334,6 +341,7 @@ pub struct InputTokensDetails {
 /// Breakdown of the output tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self")]
+#[non_exhaustive]
 pub struct OutputTokensDetails {
     /// Tokens spent on reasoning.
     #[serde(default, deserialize_with = "or_default")]

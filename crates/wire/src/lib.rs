@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod constructors;
 mod data_url;
 mod echo;
 mod error;

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_told_as_such() {
+    fn what_is_not_an_object_is_reported_as_such() {
         assert_eq!(messages("{"), ["invalid_json The request body is not valid JSON (line 1, column 1)."]);
         assert_eq!(messages("[]"), ["invalid_json The request body must be a JSON object."]);
         assert_eq!(

@@ -293,27 +293,35 @@ struct Text<'de>(Cow<'de, str>);
 
 impl<'de> Deserialize<'de> for Text<'de> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Raw;
-
-        impl<'de> Visitor<'de> for Raw {
-            type Value = Text<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a JSON value")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Text<'de>, A::Error> {
-                map.next_key::<IgnoredAny>()?;
-                map.next_value::<Key<'de>>().map(|text| Text(text.0))
-            }
-        }
-
-        from.deserialize_newtype_struct(RAW_VALUE, Raw)
+        from.deserialize_newtype_struct(RAW_VALUE, TextVisitor)
     }
 }
 
-/// The private name by which `RawValue` requests raw text from `serde_json`. `RawValue` itself is either borrowed or
-/// owned, depending on its type, and cannot take whichever the input allows.
+struct TextVisitor;
+
+impl<'de> Visitor<'de> for TextVisitor {
+    type Value = Text<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Text<'de>, A::Error> {
+        map.next_key::<IgnoredAny>()?;
+        map.next_value::<Key<'de>>().map(|text| Text(text.0))
+    }
+
+    /// Reads the text from a `serde_json` that does not know the name [`RAW_VALUE`].
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, from: D) -> Result<Text<'de>, D::Error> {
+        Box::<RawValue>::deserialize(from).map(|raw| Text(Cow::Owned(Box::<str>::from(raw).into())))
+    }
+}
+
+/// The name by which `RawValue` requests raw text from `serde_json`.
+///
+/// The public types are either `&RawValue`, which fails on a source that cannot lend, or `Box<RawValue>`, which always
+/// copies. The name is private to `serde_json`, so it is an optimization only: with a version that has another one, texts
+/// are copied.
 const RAW_VALUE: &str = "$serde_json::private::RawValue";
 
 /// A string, borrowed from the input where possible.
@@ -410,6 +418,13 @@ mod tests {
         assert_eq!(serde_json::from_value::<Item>(serde_json::from_str(text).unwrap()).unwrap(), read);
         let Text(borrowed) = serde_json::from_str(r#" {"a": 1} "#).unwrap();
         assert!(matches!(borrowed, Cow::Borrowed(r#"{"a": 1}"#)), "{borrowed:?}");
+    }
+
+    #[test]
+    fn texts_are_copied_where_the_private_name_is_unknown() {
+        let mut from = serde_json::Deserializer::from_str(r#" {"a": 1} "#);
+        let Text(copied) = from.deserialize_newtype_struct("another", TextVisitor).unwrap();
+        assert!(matches!(&copied, Cow::Owned(text) if text == r#"{"a": 1}"#), "{copied:?}");
     }
 
     #[test]

@@ -382,7 +382,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_are_told_with_both_numbers() {
+    fn ranges_are_reported_with_both_numbers() {
         let mut found = Violations::default();
         let path = Path::ROOT.key("partial_images");
         found.check_integer(&path, Some(4), 0, 3);
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_told_with_what_it_may_have() {
+    fn a_name_is_reported_with_the_allowed_characters() {
         let path = Path::ROOT.key("name");
         let mut found = Violations::default();
         found.check_name(&path, "get_weather-2", 64);

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use sluicegate_chat::{Completion, Request, Rules};
+use strategies::without_nulls;
 
 use crate::{events, fold, text};
 
@@ -38,17 +39,4 @@ fn streams_are_within_the_grammar_and_amount_to_a_reply() {
             Err(error) => insta::assert_snapshot!(error),
         }
     });
-}
-
-/// An assistant's `content: null` is the same as an absent one.
-fn without_nulls(mut value: Value) -> Value {
-    match &mut value {
-        Value::Object(members) => {
-            members.retain(|_, member| !member.is_null());
-            members.values_mut().for_each(|member| *member = without_nulls(member.take()));
-        }
-        Value::Array(entries) => entries.iter_mut().for_each(|entry| *entry = without_nulls(entry.take())),
-        _ => {}
-    }
-    value
 }

@@ -130,8 +130,5 @@ proptest! {
 }
 
 fn requests() -> Vec<Value> {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/fixtures");
-    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let requests = files.filter(|path| path.to_string_lossy().contains("-request-"));
-    requests.map(|path| serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()).collect()
+    strategies::documents(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fixtures"), "-request-")
 }

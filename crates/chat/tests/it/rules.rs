@@ -82,7 +82,7 @@ fn tools_and_formats_are_held_to_their_shapes() {
 }
 
 #[test]
-fn every_broken_rule_is_told_at_once() {
+fn every_violation_is_reported_at_once() {
     let (_, _, message) = refusal(json!({"temperature": 3, "n": 0, "stop": []}));
     assert_eq!(message.matches("Invalid '").count(), 3, "{message}");
 }

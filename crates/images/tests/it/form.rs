@@ -163,7 +163,7 @@ fn files_are_what_their_bytes_are() {
 }
 
 #[test]
-fn refusals_say_what_is_accepted() {
+fn refusals_name_what_is_accepted() {
     let found = form(&[("prompt", "x")], &[("image", GIF), ("mask", JPEG)]).unwrap_err();
     assert_eq!(
         found.to_string(),

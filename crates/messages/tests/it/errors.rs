@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use sluicegate_messages::{ErrorBody, Event, Request, Rules, StreamFailure, error_type, refusal, status};
-use wire::{ApiError, ErrorKind, Object};
+use wire::{ApiError, ErrorKind};
 
 /// Each row of the error table names a kind of failure, from which its status and body follow: in the vendor's wording
 /// for failures that the vendor reports too, whatever ours is.
@@ -74,18 +74,18 @@ fn sorts_that_this_protocol_does_not_know_have_the_type_of_their_like() {
 }
 
 #[test]
-fn only_the_concurrency_limit_tells_its_code() {
-    let limit = Event::Error(StreamFailure { error: (&ApiError::concurrency_limit()).into(), extra: Object::new() });
+fn only_the_concurrency_limit_shows_its_code() {
+    let limit = Event::Error(StreamFailure::new((&ApiError::concurrency_limit()).into()));
     assert_eq!(
         limit.data(),
         r#"{"type":"error","error":{"type":"rate_limit_error","message":"Too many parallel requests; reduce parallelism and retry.","details":{"error_code":"gateway_concurrency_limit"}}}"#
     );
-    let fault = Event::Error(StreamFailure { error: (&ApiError::server_error()).into(), extra: Object::new() });
+    let fault = Event::Error(StreamFailure::new((&ApiError::server_error()).into()));
     assert_eq!(fault.data(), r#"{"type":"error","error":{"type":"api_error","message":"Internal server error"}}"#);
 }
 
 #[test]
-fn findings_are_told_in_the_words_of_this_protocol() {
+fn violations_are_reported_in_the_words_of_this_protocol() {
     assert_eq!(
         error_message(json!({"model": "m", "messages": []})),
         "max_tokens: Field required. messages: at least one message is required."
@@ -116,7 +116,7 @@ fn findings_are_told_in_the_words_of_this_protocol() {
 }
 
 #[test]
-fn a_body_that_is_no_json_is_told_as_such() {
+fn a_body_that_is_not_json_is_reported_as_such() {
     let error = refusal(Request::read(b"{").unwrap_err());
     assert_eq!((error.code, error.kind.status()), ("invalid_json", 400));
     assert_eq!(error.message, "The request body is not valid JSON (line 1, column 1).");

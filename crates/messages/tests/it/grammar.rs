@@ -158,7 +158,7 @@ fn a_foreign_type_stays_on_its_line() {
 }
 
 #[test]
-fn what_is_no_event_is_told_as_such() {
+fn what_is_not_an_event_is_reported_as_such() {
     for data in
         ["", "[DONE]", "[]", "{}", r#"{"type":"content_block_stop"}"#, r#"{"type":"message_start","message":{}}"#]
     {

@@ -245,7 +245,7 @@ fn piece_of(event: Event) -> Option<String> {
 }
 
 #[test]
-fn arguments_are_told_as_they_come() {
+fn arguments_are_emitted_as_they_arrive() {
     let (mut encoder, mut out) = (encoder(), Vec::new());
     encoder.call("toolu_1", "f", &mut out);
     for piece in ["{\"ci", "ty\":", " \"Os", "lo\"}"] {
@@ -281,14 +281,14 @@ fn arguments_that_are_no_value_are_kept_as_they_were_written() {
 }
 
 #[test]
-fn a_stop_text_is_told_when_it_is_the_reason() {
+fn a_stop_sequence_is_reported_when_it_is_the_reason() {
     let (mut encoder, mut out) = (encoder(), Vec::new());
     encoder.finish(StopReason::StopSequence, Some("END".to_owned()), None, &mut out);
     assert_eq!(fold(&out).unwrap().stop_sequence.as_deref(), Some("END"));
 }
 
 #[test]
-fn thoughts_without_a_seal_are_told_with_an_empty_one() {
+fn reasoning_without_a_signature_is_written_with_an_empty_one() {
     let (mut encoder, mut out) = (encoder(), Vec::new());
     encoder.reasoning("Hm.", &mut out);
     encoder.text("Ha.", &mut out);
@@ -299,16 +299,11 @@ fn thoughts_without_a_seal_are_told_with_an_empty_one() {
 }
 
 fn requests() -> Vec<Value> {
-    fixtures("-request-")
+    strategies::documents(FIXTURES, "-request-")
 }
 
 fn replies() -> Vec<Value> {
-    fixtures("messages-response-")
+    strategies::documents(FIXTURES, "messages-response-")
 }
 
-fn fixtures(kind: &str) -> Vec<Value> {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/fixtures");
-    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let wanted = files.filter(|path| path.to_string_lossy().contains(kind));
-    wanted.map(|path| serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()).collect()
-}
+const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fixtures");

@@ -6,6 +6,19 @@ use wire::{Json, Object, TextOr};
 
 use crate::response::Status;
 
+wire::constructors! {
+    Message(role: Role, content: TextOr<Part>; id, status, phase, extra);
+    FunctionCall(call_id: String, name: String, arguments: String; id, status, extra);
+    FunctionCallOutput(call_id: String, output: TextOr<Part>; extra);
+    Reasoning(summary: Vec<ReasoningPart>; id, content, encrypted_content, extra);
+    CustomToolCall(call_id: String, name: String, input: String; extra);
+    CustomToolCallOutput(call_id: String, output: TextOr<Part>; extra);
+    ItemReference(id: String; extra);
+    TextPart(text: String; extra);
+    AudioPart(input_audio: Json; extra);
+    RefusalPart(refusal: String; extra);
+}
+
 wire::tagged! {
     /// One item of the conversation. The many other item types of hosted tools are `Other`.
     ///
@@ -32,6 +45,7 @@ wire::tagged! {
 
 /// A message of the user, the model or the system.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Message {
     /// The id that the response gave the message.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,6 +91,7 @@ wire::open_enum! {
 
 /// A call of a function.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct FunctionCall {
     /// The id of the item, `fc_…`. Always present in output.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,6 +112,7 @@ pub struct FunctionCall {
 
 /// The result of a function call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct FunctionCallOutput {
     /// The id of the call that this is the result of.
     pub call_id: String,
@@ -109,6 +125,7 @@ pub struct FunctionCallOutput {
 
 /// Reasoning of the model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Reasoning {
     /// The id of the item, `rs_…`. Always present in output.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -139,6 +156,7 @@ wire::tagged! {
 
 /// A call of a custom tool, whose input is free text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct CustomToolCall {
     /// The call id, by which the result refers to the call.
     pub call_id: String,
@@ -153,6 +171,7 @@ pub struct CustomToolCall {
 
 /// The result of a custom tool call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct CustomToolCallOutput {
     /// The id of the call that this is the result of.
     pub call_id: String,
@@ -165,6 +184,7 @@ pub struct CustomToolCallOutput {
 
 /// A reference to a stored item.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ItemReference {
     /// The id of the item.
     pub id: String,
@@ -196,6 +216,7 @@ wire::tagged! {
 
 /// A text part.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct TextPart {
     /// The text.
     pub text: String,
@@ -206,6 +227,7 @@ pub struct TextPart {
 
 /// An image.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ImagePart {
     /// A data URL or a public https URL.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -223,6 +245,7 @@ pub struct ImagePart {
 
 /// A document.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct FilePart {
     /// The name of the file.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -243,6 +266,7 @@ pub struct FilePart {
 
 /// An audio recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct AudioPart {
     /// The audio data and its format.
     pub input_audio: Json,
@@ -253,6 +277,7 @@ pub struct AudioPart {
 
 /// A refusal.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct RefusalPart {
     /// The text of the refusal.
     pub refusal: String,

@@ -4,8 +4,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wire::{Json, Object};
 
+wire::constructors! {
+    JsonSchemaFormat(name: String, schema: Json; description, strict, extra);
+}
+
 /// The format and verbosity of the output text. The default is free text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct TextOptions {
     /// The output format. `None` means free text.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,6 +44,7 @@ wire::tagged! {
 
 /// A format without options.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct PlainFormat {
     /// Unrecognized fields, kept as received.
     #[serde(flatten)]
@@ -47,6 +53,7 @@ pub struct PlainFormat {
 
 /// JSON that conforms to a schema.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct JsonSchemaFormat {
     /// The name of the schema.
     pub name: String,
@@ -78,6 +85,7 @@ wire::open_enum! {
 /// Controls the model's reasoning. `effort` and `summary` are always serialized, as null if absent: responses must have
 /// both.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ReasoningOptions {
     /// Reasoning effort.
     pub effort: Option<Effort>,

@@ -4,6 +4,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use wire::{Json, Object, WordOr};
 
+wire::constructors! {
+    FunctionTool(name: String; description, parameters, strict, extra);
+    FunctionChoice(name: String; extra);
+    AllowedTools(tools: Vec<ToolChoiceObject>; mode, extra);
+}
+
 wire::tagged! {
     /// A tool that the model may call. Hosted tools are `Other`.
     #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +25,7 @@ wire::tagged! {
 /// as null if absent: responses must have them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "FunctionToolForm")]
+#[non_exhaustive]
 pub struct FunctionTool {
     /// The name by which the model calls it.
     pub name: String,
@@ -110,6 +117,7 @@ wire::tagged! {
 /// The function that the model must call. The Chat Completions form is accepted too.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "FunctionChoiceForm")]
+#[non_exhaustive]
 pub struct FunctionChoice {
     /// The name.
     pub name: String,
@@ -156,6 +164,7 @@ impl TryFrom<FunctionChoiceForm> for FunctionChoice {
 
 /// The tools that the model may call, and whether it must call one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct AllowedTools {
     /// `auto` or `required`. `None` means `auto`.
     #[serde(skip_serializing_if = "Option::is_none")]

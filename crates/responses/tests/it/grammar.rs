@@ -200,7 +200,7 @@ fn a_stream_has_one_end() {
 }
 
 #[test]
-fn an_end_tells_what_its_event_says() {
+fn a_final_response_agrees_with_its_stream() {
     refused(&[lifecycle("completed", "incomplete", json!([]))], Offence::Status);
     refused(&[lifecycle("incomplete", "completed", json!([]))], Offence::Status);
     refused(&[lifecycle("failed", "in_progress", json!([]))], Offence::Status);
@@ -342,7 +342,7 @@ fn refusals_are_parts_too() {
 }
 
 #[test]
-fn a_call_tells_its_arguments_whole() {
+fn a_call_ends_with_its_complete_arguments() {
     let opened = added(0, call("a", "in_progress", ""));
     refused(&[opened.clone(), done(0, call("a", "completed", ""))], Offence::Part);
     refused(&[opened.clone(), arguments_delta("{"), arguments_done("{}")], Offence::Text);
@@ -354,7 +354,7 @@ fn a_call_tells_its_arguments_whole() {
 }
 
 #[test]
-fn thoughts_are_told_part_by_part() {
+fn reasoning_is_streamed_part_by_part() {
     let events = [
         added(0, reasoning("a", &[])),
         summary("added", 0, ""),
@@ -378,7 +378,7 @@ fn thoughts_are_told_part_by_part() {
 }
 
 #[test]
-fn what_is_unknown_is_told_and_may_pass() {
+fn what_is_unknown_is_reported_and_may_pass() {
     let item = json!({"type": "web_search_call", "id": "a", "status": "in_progress"});
     accepted(&[added(0, item.clone()), done(0, item.clone()), completed(json!([item]))]);
     let unknown_events = [
@@ -411,11 +411,10 @@ fn a_stream_ends_in_one_of_four_ways() {
     assert_eq!(ended(completed(json!([]))), Ok(response("completed")));
     assert_eq!(ended(lifecycle("incomplete", "incomplete", json!([]))), Ok(response("incomplete")));
     let failure = |code: &str, message: &str| {
-        Err(StreamError::Failed(ResponseError {
-            code: code.into(),
-            message: message.into(),
-            ..ResponseError::default()
-        }))
+        let mut error = ResponseError::default();
+        error.code = code.into();
+        error.message = message.into();
+        Err(StreamError::Failed(error))
     };
     assert_eq!(ended(failed()), failure("server_error", "No."));
     assert_eq!(ended(lifecycle("failed", "failed", json!([]))), failure("", ""));
@@ -430,7 +429,7 @@ fn a_stream_ends_in_one_of_four_ways() {
 }
 
 #[test]
-fn offences_are_told_in_words() {
+fn offences_have_messages() {
     let text = |error: StreamError| error.to_string();
     assert_eq!(text(StreamError::Offence(Offence::Truncated)), "the stream ended without a terminal event");
     assert_eq!(text(StreamError::Offence(Offence::Text)), "a text that differs from the concatenation of its deltas");
@@ -438,7 +437,7 @@ fn offences_are_told_in_words() {
 }
 
 #[test]
-fn what_is_no_event_is_told_as_such() {
+fn what_is_not_an_event_is_reported_as_such() {
     for data in
         ["", "[DONE]", "[]", r#"{"type":"response.created"}"#, r#"{"type":"response.output_text.delta","delta":1}"#]
     {

@@ -9,7 +9,7 @@ use sluicegate_responses::{
 };
 use wire::{ApiError, Shape};
 
-use crate::{decode, events, fold, text};
+use crate::{FIXTURES, decode, events, fold, text};
 
 /// One step of a model's output.
 #[derive(Clone, Debug)]
@@ -286,7 +286,7 @@ proptest! {
     }
 
     #[test]
-    fn a_response_that_was_cut_has_all_that_was_said(steps in vec(step(), 0..10), traits in traits()) {
+    fn a_truncated_response_has_all_of_the_output(steps in vec(step(), 0..10), traits in traits()) {
         let (mut encoder, mut out) = (encoder(traits), Vec::new());
         encode(&steps, &mut encoder, &mut out);
         encoder.finish(Finish::Incomplete(IncompleteReason::MaxOutputTokens), None, 1_789_000_002, &mut out);
@@ -370,7 +370,7 @@ proptest! {
     }
 
     #[test]
-    fn a_seal_is_told_to_who_asked_for_it(include_encrypted in any::<bool>()) {
+    fn encrypted_content_is_sent_where_it_was_requested(include_encrypted in any::<bool>()) {
         let traits = RequestTraits { tools: false, padding: false, include_encrypted };
         let (mut encoder, mut out) = (encoder(traits), Vec::new());
         encode(&[Step::Reasoning("Hm.".into()), Step::Seal("c2Vj".into())], &mut encoder, &mut out);
@@ -448,10 +448,7 @@ fn a_message_before_a_call_is_commentary_and_the_last_one_the_answer() {
 }
 
 fn fixtures(kind: &str) -> Vec<Value> {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/fixtures");
-    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let wanted = files.filter(|path| path.to_string_lossy().contains(kind));
-    let documents = wanted.map(|path| serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap());
+    let documents = strategies::documents(FIXTURES, kind).into_iter();
     // Some fixtures wrap the request together with the expected result.
-    documents.map(|document: Value| document.get("request").cloned().unwrap_or(document)).collect()
+    documents.map(|document| document.get("request").cloned().unwrap_or(document)).collect()
 }

@@ -48,6 +48,7 @@ fn text(events: &[Event]) -> String {
 
 /// Reads a fixture.
 fn fixture(name: &str) -> String {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fixtures");
-    std::fs::read_to_string(format!("{folder}/{name}")).unwrap()
+    std::fs::read_to_string(format!("{FIXTURES}/{name}")).unwrap()
 }
+
+const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fixtures");

@@ -438,7 +438,7 @@ fn notes_are_few_and_short() {
 }
 
 #[test]
-fn every_broken_rule_is_told_at_once() {
+fn every_violation_is_reported_at_once() {
     let error =
         read(json!({"temperature": 3, "max_output_tokens": 0, "truncation": "x", "background": true})).unwrap_err();
     assert_eq!((error.code, error.param.as_deref()), ("integer_below_min_value", Some("max_output_tokens")));

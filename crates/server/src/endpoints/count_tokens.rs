@@ -81,7 +81,7 @@ async fn embedded(
     image_urls::inline(&mut inbound.request, key, state, share).await.map_err(TargetFailure::fatal)?;
     let counted = engine.count_tokens(inbound.request).await;
     let input_tokens = counted.map_err(TargetFailure::fall_back)?;
-    json(&TokenCount { input_tokens, ..TokenCount::default() }).map_err(TargetFailure::fatal)
+    json(&TokenCount::new(input_tokens)).map_err(TargetFailure::fatal)
 }
 
 /// Returns the request to an upstream, with the upstream's name of the model.

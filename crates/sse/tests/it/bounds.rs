@@ -96,7 +96,7 @@ fn what_lies_in_one_chunk_is_shared_with_it() {
 }
 
 #[test]
-fn invalid_utf_8_is_replaced_and_told() {
+fn invalid_utf_8_is_replaced_and_reported() {
     let mut decoder = Decoder::new();
     decoder.feed(Bytes::from_static(b"data: a\xffb\n\ndata: a\xc3\xa9\n\nevent: \xff\ndata: c\n\n"));
     for (name, data, replaced) in

@@ -91,9 +91,9 @@ impl ClientProtocol for Chat {
 
     fn reply(fold: Fold) -> Option<Completion> {
         // A plain reply has a usage even if the upstream sent none.
-        let with_usage =
-            |reply: Completion| Completion { usage: Some(reply.usage.unwrap_or_else(|| Usage::new(0, 0))), ..reply };
-        fold.finish().ok().map(with_usage)
+        let mut reply = fold.finish().ok()?;
+        reply.usage.get_or_insert_with(|| Usage::new(0, 0));
+        Some(reply)
     }
 }
 

@@ -126,13 +126,11 @@ fn stop_reason(stop: Stop) -> (StopReason, Option<String>) {
 
 /// Converts the usage. In this protocol `input_tokens` excludes cached tokens.
 fn protocol_usage(usage: engine::Usage) -> Usage {
-    Usage {
-        input_tokens: usage.input.saturating_sub(usage.cache_read).saturating_sub(usage.cache_write),
-        cache_read_input_tokens: usage.cache_read,
-        cache_creation_input_tokens: usage.cache_write,
-        output_tokens: usage.output,
-        ..Usage::default()
-    }
+    let uncached = usage.input.saturating_sub(usage.cache_read).saturating_sub(usage.cache_write);
+    let mut counts = Usage::new(uncached, usage.output);
+    counts.cache_read_input_tokens = usage.cache_read;
+    counts.cache_creation_input_tokens = usage.cache_write;
+    counts
 }
 
 fn turns(request: &Request) -> Result<Vec<Turn>, ApiError> {

@@ -4,8 +4,8 @@ use engine::{
     AssistantPart, Format, Reasoning, Sampling, Stop, TextEvent, TextRequest, ToolChoice, ToolResult, Turn, UserPart,
 };
 use responses::{
-    Echo, Encoder, Event, Finish, Fold, Head, IncompleteReason, InputTokensDetails, Item, Message, OutputTokensDetails,
-    Part, ReasoningPart, Request, Response, Role, Tool, ToolChoiceObject, ToolMode, Usage, ValidRequest,
+    Echo, Encoder, Event, Finish, Fold, Head, IncompleteReason, Item, Message, Part, ReasoningPart, Request, Response,
+    Role, Tool, ToolChoiceObject, ToolMode, Usage, ValidRequest,
 };
 use wire::{ApiError, TextOr, WordOr};
 
@@ -108,14 +108,11 @@ fn finish(stop: &Stop) -> Finish {
 }
 
 fn protocol_usage(usage: engine::Usage) -> Usage {
-    Usage {
-        input_tokens_details: InputTokensDetails {
-            cached_tokens: usage.cache_read,
-            cache_write_tokens: usage.cache_write,
-        },
-        output_tokens_details: OutputTokensDetails { reasoning_tokens: usage.reasoning },
-        ..Usage::new(usage.input, usage.output)
-    }
+    let mut counts = Usage::new(usage.input, usage.output);
+    counts.input_tokens_details.cached_tokens = usage.cache_read;
+    counts.input_tokens_details.cache_write_tokens = usage.cache_write;
+    counts.output_tokens_details.reasoning_tokens = usage.reasoning;
+    counts
 }
 
 fn turns(request: &Request) -> Result<(Vec<Turn>, Vec<String>), ApiError> {

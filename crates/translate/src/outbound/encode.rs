@@ -9,8 +9,9 @@ mod responses;
 
 use std::fmt;
 
-use engine::{Effort, EngineError, TextRequest, Tool, ToolChoice};
+use engine::{Effort, EngineError, ImageSource, TextRequest, Tool, ToolChoice};
 use serde::Serialize;
+use sha2::{Digest as _, Sha256};
 use wire::{DataUrl, Json};
 
 use super::Protocol;
@@ -174,21 +175,23 @@ fn embed(json: &Json) -> Result<Json, EngineError> {
     Ok(json.clone())
 }
 
-/// Returns a call id that every protocol accepts: ids other than `[a-zA-Z0-9_-]{1,64}` are replaced by a hash, which is
-/// the same for the call and its result.
+/// Returns a call id that every protocol accepts: ids other than `[a-zA-Z0-9_-]{1,64}` are replaced by a digest, which
+/// is the same for the call and its result.
 pub(crate) fn call_id(id: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     if (1..=MAX_NAME).contains(&id.len()) && id.bytes().all(plain) {
         return id.to_owned();
     }
-    format!("call_{:032x}", fnv1a(id.as_bytes()))
+    let half = Sha256::digest(id).into_iter().take(16);
+    wire::id("call", half.fold(0, |bits, byte| bits << 8 | u128::from(byte)))
 }
 
-/// The 128-bit FNV-1a hash (<http://www.isthe.com/chongo/tech/comp/fnv/>), which is stable across runs.
-fn fnv1a(bytes: &[u8]) -> u128 {
-    const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
-    bytes.iter().fold(BASIS, |hash, byte| (hash ^ u128::from(*byte)).wrapping_mul(PRIME))
+/// Returns the URL of an image; that of an inline image contains its data.
+fn image_url(source: &ImageSource) -> String {
+    match source {
+        ImageSource::Inline { media_type, data } => data_url(media_type, data),
+        ImageSource::Url(url) => url.clone(),
+    }
 }
 
 fn data_url(media_type: &str, data: &str) -> String {
@@ -233,8 +236,7 @@ mod tests {
             let id = call_id(odd);
             assert_eq!((id.len(), id == call_id(odd), id == call_id("other.id")), (37, true, false), "{odd:?}");
         }
-        assert_eq!(call_id(""), "call_6c62272e07bb014262b821756295c58d");
-        // http://www.isthe.com/chongo/src/fnv/test_fnv.c
-        assert_eq!(fnv1a(b"a"), 0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964);
+        // The SHA-256 of an empty message, cut to half of its digits.
+        assert_eq!(call_id(""), "call_e3b0c44298fc1c149afbf4c8996fb924");
     }
 }

@@ -44,7 +44,7 @@ impl RelayProtocol for Messages {
 
     fn fail(&mut self, _: &str, error: &ApiError, out: &mut Vec<u8>) {
         let ErrorBody { error, .. } = ErrorBody::new(error, "");
-        Event::Error(StreamFailure { error, extra: wire::Object::default() }).write(out);
+        Event::Error(StreamFailure::new(error)).write(out);
     }
 
     fn keep_alive(&self, out: &mut Vec<u8>) {

@@ -46,7 +46,7 @@ impl RelayProtocol for Responses {
         response.status = Status::Failed;
         response.output = std::mem::take(&mut self.grammar).into_items();
         response.error = Some(ResponseError::from(error));
-        let failed = ResponseEvent { sequence_number: self.next, response, extra: wire::Object::default() };
+        let failed = ResponseEvent::new(self.next, response);
         Event::Failed(failed).write(out);
     }
 

@@ -108,7 +108,7 @@ proptest! {
     }
 
     #[test]
-    fn a_failure_is_told_once_and_is_no_reply(events in vec(event(), 0..10)) {
+    fn a_failure_is_reported_once_and_is_not_a_reply(events in vec(event(), 0..10)) {
         let failure = ApiError::server_error();
         prop_assert_eq!(folded!(responses, &stream::<Responses>(&responses_request(), &events, Some(&failure))), None);
         prop_assert_eq!(folded!(chat, &stream::<Chat>(&chat_request(), &events, Some(&failure))), None);

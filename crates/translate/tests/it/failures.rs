@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use sluicegate_translate::outbound::failure;
 
-use crate::hearing::fixture;
+use crate::streams::fixture;
 
 fn classify(status: u16, body: &Value) -> EngineError {
     failure(status, body.to_string().as_bytes(), None)
@@ -19,7 +19,7 @@ fn rejected(status: u16, body: &Value) -> (Rejection, Option<String>, String) {
 }
 
 #[test]
-fn statuses_say_whose_fault_it_is() {
+fn statuses_show_whose_fault_it_is() {
     use EngineError::{Overloaded, RateLimited, Rejected, Timeout, Upstream};
     let html = b"<html><h1>Bad Gateway</h1></html>";
     for body in [&html[..], b"", b"{}", b"[]", b"null", b"\xff"] {
@@ -74,7 +74,7 @@ fn shapes_of_errors() {
 }
 
 #[test]
-fn rejections_are_told_by_code_or_by_message() {
+fn rejections_are_recognized_by_code_or_by_message() {
     let error = |code: &str, message: &str| json!({"error": {"code": code, "message": message, "param": "messages"}});
     for (code, message, why) in [
         ("context_length_exceeded", "Too much.", Rejection::ContextLength),

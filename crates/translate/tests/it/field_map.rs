@@ -97,7 +97,7 @@ fn the_page_is_current() {
 }
 
 #[test]
-fn what_is_lost_is_told_by_name() {
+fn lost_fields_are_reported_by_name() {
     let dropped = |client, upstream| dropped_fields(client, upstream, &full(client)).unwrap();
     assert_eq!(dropped(Responses, Chat), ["tools[]", "reasoning.summary"],);
     assert_eq!(
@@ -209,7 +209,7 @@ fn with(client: Protocol, fields: &Value) -> Value {
 }
 
 #[test]
-fn what_the_ledger_refuses_is_not_said_either() {
+fn what_the_field_map_refuses_is_not_encoded_either() {
     for (client, upstream, fields, param, is_neutral) in refusals() {
         let body = with(client, &fields);
         let error = dropped_fields(client, upstream, &body).unwrap_err();

@@ -59,7 +59,7 @@ fn every_field_is_carried() {
     let plain = request(r#"{"prompt":"A boat","partial_images":3}"#);
     assert_eq!(plain.previews, 0, "previews need a stream");
     let edit = ImageEdit { references: vec![b"a".as_slice().into()], mask: None };
-    let generation = Generation { prompt: "A boat".to_owned(), ..Generation::default() };
+    let generation = Generation::new("A boat".to_owned());
     assert_eq!(image_request(&generation, "m", Some(edit.clone())).edit, Some(edit));
 }
 
@@ -76,7 +76,7 @@ fn finished(input: u64) -> ImageEvent {
 }
 
 #[test]
-fn what_an_engine_does_is_told_within_the_grammar() {
+fn what_an_engine_does_is_written_within_the_grammar() {
     for operation in [Operation::Generation, Operation::Edit] {
         let mut pictures = Pictures::new(operation, &TRAITS, 2, 5);
         let mut grammar = Grammar::new(operation, Some(2));
@@ -100,7 +100,7 @@ fn what_an_engine_does_is_told_within_the_grammar() {
 }
 
 #[test]
-fn a_failure_is_told_once_and_ends_all() {
+fn a_failure_is_reported_once_and_ends_the_stream() {
     let mut pictures = Pictures::new(Operation::Edit, &TRAITS, 1, 5);
     let cause = ApiError::new(wire::ErrorKind::Internal, "upstream_error", "a secret");
     let failure = pictures.fail(&cause).unwrap();

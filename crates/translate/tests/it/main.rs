@@ -7,14 +7,14 @@ mod clients;
 mod ends;
 mod failures;
 mod field_map;
-mod hearing;
-mod hearing_laws;
 mod images;
 mod outbound_requests;
 mod readings;
 mod relaying;
 mod requests;
 mod round_trip;
+mod stream_laws;
+mod streams;
 
 use sluicegate_translate::inbound::Stamp;
 

@@ -122,7 +122,7 @@ fn neighbours_of_one_side_become_one_message() {
 }
 
 #[test]
-fn results_come_before_what_the_user_says() {
+fn results_come_before_the_text_of_the_user() {
     let call = json!({ "id": "c", "type": "function", "function": { "name": "f", "arguments": "{}" } });
     let body = chat(json!([
         { "role": "user", "content": "Hi." }, { "role": "assistant", "tool_calls": [call] },
@@ -152,7 +152,7 @@ fn instructions_in_the_midst_keep_their_place_or_lose_it() {
 }
 
 #[test]
-fn a_failed_result_says_so() {
+fn a_failed_result_is_marked_as_such() {
     let body = json!({ "model": "m", "max_tokens": 9, "messages": [
         { "role": "user", "content": "Hi." },
         { "role": "assistant", "content": [{ "type": "tool_use", "id": "c", "name": "f", "input": {} }] },
@@ -189,7 +189,7 @@ fn thoughts_go_where_they_are_taken() {
 }
 
 #[test]
-fn thoughts_without_words_are_not_told_as_empty_ones() {
+fn reasoning_without_text_is_not_written_as_empty() {
     let body = json!({ "model": "m", "input": [
         { "role": "user", "content": "Hi." },
         { "type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "sealed" },
@@ -297,7 +297,7 @@ fn what_cannot_be_left_out_is_refused() {
 
 proptest! {
     #[test]
-    fn what_is_said_keeps_the_rules_of_who_reads_it(
+    fn an_encoded_request_satisfies_the_rules_of_its_protocol(
         (client, body) in prop::sample::select(Protocol::ALL.to_vec())
             .prop_flat_map(|client| (Just(client), strategies::changed(requests(client)))),
         stream in any::<bool>(),

@@ -4,7 +4,7 @@ use engine::{EngineError, Rejection, Stop, Usage};
 use serde_json::{Value, json};
 use sluicegate_translate::outbound::{Protocol, Reader, reply};
 
-use crate::hearing::{ModelOutput, data, fixture, parse_ok, parse_stream};
+use crate::streams::{ModelOutput, data, fixture, parse_ok, parse_stream};
 
 /// Parses a fixture as a stream.
 fn stream(name: &str) -> ModelOutput {
@@ -151,7 +151,7 @@ fn streams_that_fail() {
 }
 
 #[test]
-fn whole_replies_say_what_their_streams_say() {
+fn complete_replies_equal_their_streams() {
     for (reply, event) in [
         ("chat-response-text.json", "chat-stream-text.sse"),
         ("messages-response-tool-use.json", "messages-stream-tool-use.sse"),
@@ -246,7 +246,7 @@ fn chat_servers_deviate() {
 }
 
 #[test]
-fn thoughts_under_both_names_are_told_once() {
+fn reasoning_under_both_names_is_emitted_once() {
     let output = chat(&[delta(json!({"reasoning_content": "a", "reasoning": "a", "content": null})), finish("stop")]);
     assert_eq!(output.reasoning, "a");
     assert_eq!(output.text, "");
@@ -319,7 +319,7 @@ fn calls_that_are_all_numbered_zero() {
 }
 
 #[test]
-fn interleaved_calls_are_told_one_by_one_in_the_order_of_their_index() {
+fn interleaved_calls_are_emitted_one_by_one_in_the_order_of_their_index() {
     let output = chat(&[
         pieces(json!([{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{\"x\":"}}])),
         pieces(json!([{"index": 2, "id": "c", "function": {"name": "h", "arguments": "{\"z\":"}}])),
@@ -334,7 +334,7 @@ fn interleaved_calls_are_told_one_by_one_in_the_order_of_their_index() {
 }
 
 #[test]
-fn a_call_is_told_at_once_when_the_one_before_is_whole() {
+fn a_call_is_emitted_at_once_when_the_one_before_is_complete() {
     let (mut reader, mut out) = (Reader::new(Protocol::Chat), Vec::new());
     let mut emitted = |event: Value| {
         out.clear();
@@ -357,7 +357,7 @@ fn a_call_without_arguments_has_an_empty_object_unless_it_was_cut() {
 }
 
 #[test]
-fn other_answers_than_the_first_are_not_told() {
+fn choices_after_the_first_are_ignored() {
     let other = json!({"choices": [{"index": 1, "delta": {"content": "b"}, "finish_reason": "length"}]});
     let output = chat(&[other, delta(json!({"content": "a"})), finish("stop")]);
     assert_eq!((output.text.as_str(), output.end), ("a", Some((Stop::End, None))));
@@ -512,7 +512,7 @@ fn numbers_of_a_tool_input_are_kept_as_written() {
 }
 
 #[test]
-fn the_last_event_of_a_response_tells_what_its_stream_did_not() {
+fn the_last_event_of_a_response_adds_what_its_stream_lacked() {
     let message = |id: &str, text: &str| {
         let content = if text.is_empty() { json!([]) } else { json!([{"type": "output_text", "text": text}]) };
         json!({"type": "message", "id": id, "content": content})
@@ -615,7 +615,7 @@ fn what_is_no_event_is_a_failure() {
 }
 
 #[test]
-fn a_failure_does_not_cite_what_was_said() {
+fn a_failure_does_not_quote_model_output() {
     let error = failed(Protocol::Chat, &[json!({"choices": [{"index": "a secret of the user"}]})]);
     assert!(!error.to_string().contains("secret"), "{error}");
 }

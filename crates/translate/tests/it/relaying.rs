@@ -11,7 +11,7 @@ use sluicegate_translate::api_error;
 use sluicegate_translate::relay::{self, Chat, End, Guard, Images, Messages, RelayProtocol, Responses};
 use strategies::json_value;
 
-use crate::hearing::{data, fixture};
+use crate::streams::{data, fixture};
 
 /// Relays a stream that arrives in these pieces, including the event of its failure.
 fn relayed<S: RelayProtocol>(protocol: S, model: &str, pieces: &[&[u8]]) -> (Vec<u8>, Result<End, EngineError>) {
@@ -420,7 +420,7 @@ fn codes_that_clients_know_pass_within_a_stream_and_words_do_not() {
 }
 
 #[test]
-fn a_failure_tells_of_the_items_so_far_and_the_last_is_incomplete() {
+fn a_failure_lists_the_items_so_far_and_the_last_is_incomplete() {
     let stream = String::from_utf8(fixture("responses-stream-parallel-function-calls.sse")).unwrap();
     let done: Vec<_> = stream.match_indices("event: response.output_item.done").map(|(at, _)| at).collect();
     let (out, ended) = relayed(Responses::default(), "m", &[&stream.as_bytes()[..done[2]]]);
@@ -543,7 +543,7 @@ fn misfits(original: &Value) -> Vec<Value> {
 }
 
 #[test]
-fn what_a_model_said_is_not_in_the_log() {
+fn model_output_is_not_in_the_log() {
     fn law<S: RelayProtocol>(stream: &[u8], protocol: impl Fn() -> S, _: impl Fn(&[u8]) -> Option<bool>) {
         let (events, mut before, mut failures) = (data(stream), String::new(), 0);
         for event in &events {
@@ -630,7 +630,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_an_upstream_says_there_is_one_end(
+    fn whatever_an_upstream_sends_there_is_one_end(
         which in any::<Index>(),
         changes in prop::collection::vec((any::<Index>(), any::<Index>(), 0..3_u8), 0..4),
     ) {

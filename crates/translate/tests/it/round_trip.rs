@@ -196,7 +196,7 @@ proptest! {
     }
 
     #[test]
-    fn what_one_protocol_can_say_comes_back_from_it(request in request(), more in more()) {
+    fn what_one_protocol_can_express_comes_back_from_it(request in request(), more in more()) {
         for protocol in Protocol::ALL {
             assert_round_trip(protocol, &enriched(protocol, request.clone(), &more));
         }

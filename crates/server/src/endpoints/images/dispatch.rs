@@ -112,9 +112,10 @@ impl ImageDispatch {
     fn as_json(&self, inputs: &EditInputs, model: &str) -> Result<(HeaderValue, Payload), Refusal> {
         let mut generation = self.parsed.generation.clone();
         generation.model = Some(model.to_owned());
-        let mask = inputs.mask.clone().map(|bytes| Mask::from(Source::of(bytes)));
-        let images = inputs.references.iter().cloned().map(Reference::from).collect();
-        let edit = Edit { images: Some(images), image: None, mask, generation };
+        let mut edit = Edit::default();
+        edit.generation = generation;
+        edit.images = Some(inputs.references.iter().cloned().map(Reference::from).collect());
+        edit.mask = inputs.mask.clone().map(|bytes| Mask::from(Source::of(bytes)));
         let body = serde_json::to_vec(&edit)
             .map_err(|error| Refusal::internal(format!("failed to serialize the edit: {error}")))?;
         Ok((JSON, Bytes::from(body).into()))

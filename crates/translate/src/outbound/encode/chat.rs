@@ -6,8 +6,8 @@ use chat::{
     ResponseFormat, StreamOptions, SystemMessage, TextPart, Tool, ToolCall, ToolChoice, ToolChoiceObject, ToolFunction,
     ToolMessage, ToolMode, UserMessage,
 };
-use engine::{AssistantPart, EngineError, Format, ImageSource, TextRequest, ToolResult, Turn, UserPart, Verbosity};
-use wire::{Object, TextOr};
+use engine::{AssistantPart, EngineError, Format, TextRequest, ToolResult, Turn, UserPart, Verbosity};
+use wire::TextOr;
 
 use super::{DroppedField, DroppedFields, ERROR_PREFIX, SCHEMA_NAME, Settings};
 
@@ -18,32 +18,31 @@ pub(super) fn request(
 ) -> Result<Request, EngineError> {
     // Some servers refuse `tool_choice` and `parallel_tool_calls` without `tools`.
     let has_tools = !request.tools.is_empty();
-    Ok(Request {
-        model: request.model.clone(),
-        messages: messages(&request.turns, dropped)?,
-        max_tokens: request.max_output_tokens.map(super::count),
-        stream: settings.stream.then_some(true),
-        stream_options: settings.stream.then(with_usage),
-        response_format: format(&request.format)?,
-        tools: if has_tools { Some(tools(&request.tools)?) } else { None },
-        tool_choice: has_tools.then(|| tool_choice(&request.tool_choice)),
-        parallel_tool_calls: request.parallel_calls.filter(|_| has_tools),
-        temperature: request.sampling.temperature,
-        top_p: request.sampling.top_p,
-        presence_penalty: request.sampling.presence_penalty,
-        frequency_penalty: request.sampling.frequency_penalty,
-        seed: request.sampling.seed,
-        stop: stop(&request.stop)?,
-        reasoning_effort: request.reasoning.effort.map(super::effort).map(Effort::from),
-        user: request.user.clone(),
-        extra: request.verbosity.map(verbosity).into_iter().collect(),
-        ..Request::default()
-    })
+    let mut body = Request::new(request.model.clone(), messages(&request.turns, dropped)?);
+    body.max_tokens = request.max_output_tokens.map(super::count);
+    body.stream = settings.stream.then_some(true);
+    body.stream_options = settings.stream.then(with_usage);
+    body.response_format = format(&request.format)?;
+    body.tools = if has_tools { Some(tools(&request.tools)?) } else { None };
+    body.tool_choice = has_tools.then(|| tool_choice(&request.tool_choice));
+    body.parallel_tool_calls = request.parallel_calls.filter(|_| has_tools);
+    body.temperature = request.sampling.temperature;
+    body.top_p = request.sampling.top_p;
+    body.presence_penalty = request.sampling.presence_penalty;
+    body.frequency_penalty = request.sampling.frequency_penalty;
+    body.seed = request.sampling.seed;
+    body.stop = stop(&request.stop)?;
+    body.reasoning_effort = request.reasoning.effort.map(super::effort).map(Effort::from);
+    body.user.clone_from(&request.user);
+    body.extra = request.verbosity.map(verbosity).into_iter().collect();
+    Ok(body)
 }
 
 /// Requests the usage, which the gateway records even if the client did not request it.
 fn with_usage() -> StreamOptions {
-    StreamOptions { include_usage: Some(true), extra: Object::new() }
+    let mut options = StreamOptions::default();
+    options.include_usage = Some(true);
+    options
 }
 
 fn messages(turns: &[Turn], dropped: &mut DroppedFields) -> Result<Vec<Message>, EngineError> {
@@ -61,7 +60,7 @@ fn messages(turns: &[Turn], dropped: &mut DroppedFields) -> Result<Vec<Message>,
 }
 
 fn system(text: &str) -> Message {
-    Message::System(SystemMessage { content: text.into(), extra: Object::new() })
+    Message::System(SystemMessage::new(text.into()))
 }
 
 fn user(parts: &[UserPart]) -> Message {
@@ -69,31 +68,23 @@ fn user(parts: &[UserPart]) -> Message {
         [UserPart::Text(text)] => text.as_str().into(),
         parts => TextOr::List(parts.iter().map(part).collect()),
     };
-    Message::User(UserMessage { content, extra: Object::new() })
+    Message::User(UserMessage::new(content))
 }
 
 fn part(part: &UserPart) -> Part {
     match part {
-        UserPart::Text(text) => Part::Text(TextPart { text: text.clone(), extra: Object::new() }),
-        UserPart::Image { source, detail } => Part::Image(ImagePart {
-            image_url: ImageUrl {
-                url: match source {
-                    ImageSource::Inline { media_type, data } => super::data_url(media_type, data),
-                    ImageSource::Url(url) => url.clone(),
-                },
-                detail: detail.as_deref().map(known_detail),
-                extra: Object::new(),
-            },
-            extra: Object::new(),
-        }),
-        UserPart::File { name, media_type, data } => Part::File(FilePart {
-            file: FileSource {
-                filename: name.clone(),
-                file_data: Some(super::data_url(media_type, data)),
-                ..FileSource::default()
-            },
-            extra: Object::new(),
-        }),
+        UserPart::Text(text) => Part::Text(TextPart::new(text.clone())),
+        UserPart::Image { source, detail } => {
+            let mut url = ImageUrl::new(super::image_url(source));
+            url.detail = detail.as_deref().map(known_detail);
+            Part::Image(ImagePart::new(url))
+        }
+        UserPart::File { name, media_type, data } => {
+            let mut file = FileSource::default();
+            file.filename.clone_from(name);
+            file.file_data = Some(super::data_url(media_type, data));
+            Part::File(FilePart::new(file))
+        }
     }
 }
 
@@ -110,8 +101,7 @@ fn tool(result: &ToolResult) -> Result<Message, EngineError> {
     });
     let text = super::join(&texts.collect::<Result<Vec<_>, _>>()?).unwrap_or_default();
     let content = if result.is_error { format!("{ERROR_PREFIX}{text}") } else { text };
-    let tool_call_id = super::call_id(&result.call_id);
-    Ok(Message::Tool(ToolMessage { tool_call_id, content: content.into(), extra: Object::new() }))
+    Ok(Message::Tool(ToolMessage::new(super::call_id(&result.call_id), content.into())))
 }
 
 /// Merges consecutive assistant turns into one message; `None` if nothing of them can be represented.
@@ -139,22 +129,17 @@ fn assistant(turns: &[Turn], dropped: &mut DroppedFields) -> Option<Message> {
     if texts.is_empty() && refusals.is_empty() && calls.is_empty() {
         return None;
     }
-    Some(Message::Assistant(AssistantMessage {
-        content: super::join(&texts).map(TextOr::Text),
-        refusal: super::join(&refusals),
-        reasoning_content: super::join(&reasoning),
-        reasoning: None,
-        tool_calls: (!calls.is_empty()).then_some(calls),
-        extra: Object::new(),
-    }))
+    let mut message = AssistantMessage::default();
+    message.content = super::join(&texts).map(TextOr::Text);
+    message.refusal = super::join(&refusals);
+    message.reasoning_content = super::join(&reasoning);
+    message.tool_calls = (!calls.is_empty()).then_some(calls);
+    Some(Message::Assistant(message))
 }
 
 fn call(call: &engine::ToolCall) -> ToolCall {
-    ToolCall::Function(FunctionToolCall {
-        id: super::call_id(&call.id),
-        function: FunctionCall { name: call.name.clone(), arguments: call.arguments.clone() },
-        extra: Object::new(),
-    })
+    let function = FunctionCall::new(call.name.clone(), call.arguments.clone());
+    ToolCall::Function(FunctionToolCall::new(super::call_id(&call.id), function))
 }
 
 fn format(format: &Format) -> Result<Option<ResponseFormat>, EngineError> {
@@ -162,16 +147,11 @@ fn format(format: &Format) -> Result<Option<ResponseFormat>, EngineError> {
         Format::Text => None,
         Format::JsonObject => Some(ResponseFormat::JsonObject(PlainFormat::default())),
         Format::JsonSchema { name, description, schema, strict } => {
-            Some(ResponseFormat::JsonSchema(JsonSchemaFormat {
-                json_schema: NamedSchema {
-                    name: name.as_deref().unwrap_or(SCHEMA_NAME).to_owned(),
-                    description: description.clone(),
-                    schema: Some(super::embed(schema)?),
-                    strict: *strict,
-                    extra: Object::new(),
-                },
-                extra: Object::new(),
-            }))
+            let mut named = NamedSchema::new(name.as_deref().unwrap_or(SCHEMA_NAME).to_owned());
+            named.description.clone_from(description);
+            named.schema = Some(super::embed(schema)?);
+            named.strict = *strict;
+            Some(ResponseFormat::JsonSchema(JsonSchemaFormat::new(named)))
         }
     })
 }
@@ -182,14 +162,11 @@ fn tools(tools: &[engine::Tool]) -> Result<Vec<Tool>, EngineError> {
 }
 
 fn function_tool(tool: &engine::Tool) -> Result<Tool, EngineError> {
-    let function = ToolFunction {
-        name: tool.name.clone(),
-        description: tool.description.clone(),
-        parameters: tool.parameters.as_ref().map(super::embed).transpose()?,
-        strict: tool.strict,
-        extra: Object::new(),
-    };
-    Ok(Tool::Function(FunctionTool { function, extra: Object::new() }))
+    let mut function = ToolFunction::new(tool.name.clone());
+    function.description.clone_from(&tool.description);
+    function.parameters = tool.parameters.as_ref().map(super::embed).transpose()?;
+    function.strict = tool.strict;
+    Ok(Tool::Function(FunctionTool::new(function)))
 }
 
 fn tool_choice(choice: &engine::ToolChoice) -> ToolChoice {
@@ -198,8 +175,8 @@ fn tool_choice(choice: &engine::ToolChoice) -> ToolChoice {
         engine::ToolChoice::None => ToolChoice::Word(ToolMode::None),
         engine::ToolChoice::Required => ToolChoice::Word(ToolMode::Required),
         engine::ToolChoice::Named(name) => {
-            let function = FunctionName { name: name.clone() };
-            ToolChoice::Object(ToolChoiceObject::Function(FunctionChoice { function }))
+            let choice = FunctionChoice::new(FunctionName::new(name.clone()));
+            ToolChoice::Object(ToolChoiceObject::Function(choice))
         }
     }
 }

@@ -7,7 +7,7 @@ use messages::{
     ThinkingBlock, ThinkingDisplay, ThinkingMode, Tool, ToolChoice, ToolResultBlock, ToolUseBlock, UrlSource,
 };
 use serde_json::json;
-use wire::{DataUrl, Json, Object, TextOr};
+use wire::{DataUrl, Json, TextOr};
 
 use super::{DroppedField, DroppedFields, Settings};
 use crate::envelope::is_envelope;
@@ -18,24 +18,27 @@ pub(super) fn request(
     dropped: &mut DroppedFields,
 ) -> Result<Request, EngineError> {
     let has_tools = !request.tools.is_empty();
-    let Sampling { temperature, top_p, top_k, .. } = sampling(&request.sampling, settings, dropped);
-    Ok(Request {
-        model: request.model.clone(),
-        max_tokens: Some(super::count(request.max_output_tokens.unwrap_or(settings.max_tokens).max(1))),
-        system: system(&request.turns).map(TextOr::Text),
-        messages: messages(&request.turns, dropped)?,
-        stream: settings.stream.then_some(true),
-        stop_sequences: (!request.stop.is_empty()).then(|| request.stop.clone()),
-        temperature,
-        top_p,
-        top_k: top_k.map(super::count),
-        tools: if has_tools { Some(tools(&request.tools)?) } else { None },
-        tool_choice: if has_tools { tool_choice(request) } else { None },
-        thinking: thinking(&request.reasoning),
-        output_config: output_config(request)?,
-        metadata: request.user.clone().map(|user| Metadata { user_id: Some(user), extra: Object::new() }),
-        extra: Object::new(),
-    })
+    let sampling = sampling(&request.sampling, settings, dropped);
+    let mut body = Request::new(request.model.clone(), messages(&request.turns, dropped)?);
+    body.max_tokens = Some(super::count(request.max_output_tokens.unwrap_or(settings.max_tokens).max(1)));
+    body.system = system(&request.turns).map(TextOr::Text);
+    body.stream = settings.stream.then_some(true);
+    body.stop_sequences = (!request.stop.is_empty()).then(|| request.stop.clone());
+    body.temperature = sampling.temperature;
+    body.top_p = sampling.top_p;
+    body.top_k = sampling.top_k.map(super::count);
+    body.tools = if has_tools { Some(tools(&request.tools)?) } else { None };
+    body.tool_choice = if has_tools { tool_choice(request) } else { None };
+    body.thinking = thinking(&request.reasoning);
+    body.output_config = output_config(request)?;
+    body.metadata = request.user.clone().map(metadata);
+    Ok(body)
+}
+
+fn metadata(user: String) -> Metadata {
+    let mut metadata = Metadata::default();
+    metadata.user_id = Some(user);
+    metadata
 }
 
 fn sampling(requested: &Sampling, settings: &Settings, dropped: &mut DroppedFields) -> Sampling {
@@ -107,7 +110,7 @@ fn message((role, mut blocks): (Role, Vec<InputBlock>)) -> Result<InputMessage, 
     }
     // Tool results have to precede the other blocks of a user message.
     blocks.sort_by_key(|block| !matches!(block, InputBlock::ToolResult(_)));
-    Ok(InputMessage { role, content: TextOr::List(blocks), extra: Object::new() })
+    Ok(InputMessage::new(role, TextOr::List(blocks)))
 }
 
 /// Encodes parts of a user message or a tool result. Blank texts are left out, because the API refuses them.
@@ -119,30 +122,25 @@ fn blocks(parts: &[UserPart]) -> Result<Vec<InputBlock>, EngineError> {
 fn block(part: &UserPart) -> Result<InputBlock, EngineError> {
     Ok(match part {
         UserPart::Text(content) => text(content),
-        UserPart::Image { source, .. } => {
-            InputBlock::Image(ImageBlock { source: image_source(source), extra: Object::new() })
+        UserPart::Image { source, .. } => InputBlock::Image(ImageBlock::new(image_source(source))),
+        UserPart::File { name, media_type, data } => {
+            let mut document = DocumentBlock::new(document(media_type, data)?);
+            document.title.clone_from(name);
+            InputBlock::Document(document)
         }
-        UserPart::File { name, media_type, data } => InputBlock::Document(DocumentBlock {
-            source: document(media_type, data)?,
-            title: name.clone(),
-            context: None,
-            extra: Object::new(),
-        }),
     })
 }
 
 fn text(text: &str) -> InputBlock {
-    InputBlock::Text(TextBlock { text: text.to_owned(), extra: Object::new() })
+    InputBlock::Text(TextBlock::new(text.to_owned()))
 }
 
 fn image_source(source: &ImageSource) -> Source {
     match source {
-        ImageSource::Inline { media_type, data } => Source::Base64(DataSource {
-            media_type: media_type.to_ascii_lowercase(),
-            data: data.clone(),
-            extra: Object::new(),
-        }),
-        ImageSource::Url(url) => Source::Url(UrlSource { url: url.clone(), extra: Object::new() }),
+        ImageSource::Inline { media_type, data } => {
+            Source::Base64(DataSource::new(media_type.to_ascii_lowercase(), data.clone()))
+        }
+        ImageSource::Url(url) => Source::Url(UrlSource::new(url.clone())),
     }
 }
 
@@ -151,13 +149,11 @@ fn document(media_type: &str, data: &str) -> Result<Source, EngineError> {
     super::check_data(media_type, data)?;
     let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     if essence == "application/pdf" {
-        return Ok(Source::Base64(DataSource { media_type: essence, data: data.to_owned(), extra: Object::new() }));
+        return Ok(Source::Base64(DataSource::new(essence, data.to_owned())));
     }
     let text = essence.starts_with("text/").then(|| DataUrl { media_type, data }.decode().ok()).flatten();
     match text.map(String::from_utf8) {
-        Some(Ok(data)) => {
-            Ok(Source::Text(DataSource { media_type: "text/plain".to_owned(), data, extra: Object::new() }))
-        }
+        Some(Ok(data)) => Ok(Source::Text(DataSource::new("text/plain".to_owned(), data))),
         _ => {
             let sentence =
                 format!("Documents of the type '{essence}' are not supported by this model: send PDF or UTF-8 text.");
@@ -171,12 +167,10 @@ fn tool_result(result: &ToolResult) -> Result<InputBlock, EngineError> {
         [UserPart::Text(text)] if !is_blank(text) => Some(TextOr::Text(text.clone())),
         content => Some(blocks(content)?).filter(|blocks| !blocks.is_empty()).map(TextOr::List),
     };
-    Ok(InputBlock::ToolResult(ToolResultBlock {
-        tool_use_id: super::call_id(&result.call_id),
-        content,
-        is_error: result.is_error.then_some(true),
-        extra: Object::new(),
-    }))
+    let mut block = ToolResultBlock::new(super::call_id(&result.call_id));
+    block.content = content;
+    block.is_error = result.is_error.then_some(true);
+    Ok(InputBlock::ToolResult(block))
 }
 
 fn assistant_blocks(parts: &[AssistantPart], dropped: &mut DroppedFields) -> Result<Vec<InputBlock>, EngineError> {
@@ -186,21 +180,17 @@ fn assistant_blocks(parts: &[AssistantPart], dropped: &mut DroppedFields) -> Res
             AssistantPart::Text(content) | AssistantPart::Refusal(content) if is_blank(content) => {}
             AssistantPart::Text(content) | AssistantPart::Refusal(content) => blocks.push(text(content)),
             AssistantPart::Reasoning { text, signature: Some(signature) } if !is_envelope(signature) => {
-                let (thinking, signature) = (text.clone(), signature.clone());
-                blocks.push(InputBlock::Thinking(ThinkingBlock { thinking, signature, extra: Object::new() }));
+                blocks.push(InputBlock::Thinking(ThinkingBlock::new(text.clone(), signature.clone())));
             }
             // The API refuses thinking blocks without a signature.
             AssistantPart::Reasoning { .. } => dropped.add(DroppedField::Reasoning),
             AssistantPart::RedactedReasoning(data) => {
-                let block = RedactedThinkingBlock { data: data.clone(), extra: Object::new() };
-                blocks.push(InputBlock::RedactedThinking(block));
+                blocks.push(InputBlock::RedactedThinking(RedactedThinkingBlock::new(data.clone())));
             }
-            AssistantPart::Call(call) => blocks.push(InputBlock::ToolUse(ToolUseBlock {
-                id: super::call_id(&call.id),
-                name: call.name.clone(),
-                input: input(call)?,
-                extra: Object::new(),
-            })),
+            AssistantPart::Call(call) => {
+                let block = ToolUseBlock::new(super::call_id(&call.id), call.name.clone(), input(call)?);
+                blocks.push(InputBlock::ToolUse(block));
+            }
         }
     }
     Ok(blocks)
@@ -223,17 +213,14 @@ fn input(call: &engine::ToolCall) -> Result<Json, EngineError> {
 
 fn tools(tools: &[engine::Tool]) -> Result<Vec<Tool>, EngineError> {
     let tool = |tool: &engine::Tool| {
-        Ok(Tool::Custom(CustomTool {
-            name: tool.name.clone(),
-            description: tool.description.clone(),
-            input_schema: match &tool.parameters {
-                Some(schema) => super::embed(schema)?,
-                None => json!({ "type": "object", "properties": {} }).into(),
-            },
-            // Not every version of the protocol supports it.
-            strict: None,
-            extra: Object::new(),
-        }))
+        let schema = match &tool.parameters {
+            Some(schema) => super::embed(schema)?,
+            None => json!({ "type": "object", "properties": {} }).into(),
+        };
+        // `strict` is left out, because not every version of the protocol supports it.
+        let mut custom = CustomTool::new(tool.name.clone(), schema);
+        custom.description.clone_from(&tool.description);
+        Ok(Tool::Custom(custom))
     };
     tools.iter().map(tool).collect()
 }
@@ -241,16 +228,17 @@ fn tools(tools: &[engine::Tool]) -> Result<Vec<Tool>, EngineError> {
 /// Encodes the tool choice, which also carries `disable_parallel_tool_use`.
 fn tool_choice(request: &TextRequest) -> Option<ToolChoice> {
     let sequential = (request.parallel_calls == Some(false)).then_some(true);
-    let any = AnyTool { disable_parallel_tool_use: sequential, extra: Object::new() };
+    let mut any = AnyTool::default();
+    any.disable_parallel_tool_use = sequential;
     match &request.tool_choice {
         engine::ToolChoice::Auto => sequential.map(|_| ToolChoice::Auto(any)),
         engine::ToolChoice::None => Some(ToolChoice::None(AnyTool::default())),
         engine::ToolChoice::Required => Some(ToolChoice::Any(any)),
-        engine::ToolChoice::Named(name) => Some(ToolChoice::Tool(NamedTool {
-            name: name.clone(),
-            disable_parallel_tool_use: sequential,
-            extra: Object::new(),
-        })),
+        engine::ToolChoice::Named(name) => {
+            let mut named = NamedTool::new(name.clone());
+            named.disable_parallel_tool_use = sequential;
+            Some(ToolChoice::Tool(named))
+        }
     }
 }
 
@@ -264,23 +252,25 @@ fn thinking(reasoning: &engine::Reasoning) -> Option<Thinking> {
         false => ThinkingDisplay::Omitted,
     });
     let is_set = reasoning.effort.is_some() || display.is_some();
-    is_set.then(|| Thinking::Adaptive(ThinkingMode { display, extra: Object::new() }))
+    let mut mode = ThinkingMode::default();
+    mode.display = display;
+    is_set.then_some(Thinking::Adaptive(mode))
 }
 
 fn output_config(request: &TextRequest) -> Result<Option<OutputConfig>, EngineError> {
-    let effort = request.reasoning.effort.and_then(effort);
-    let format = match &request.format {
+    let mut config = OutputConfig::default();
+    config.effort = request.reasoning.effort.and_then(effort);
+    config.format = match &request.format {
         Format::Text => None,
         Format::JsonSchema { schema, .. } => {
-            Some(OutputFormat::JsonSchema(JsonSchemaFormat { schema: super::embed(schema)?, extra: Object::new() }))
+            Some(OutputFormat::JsonSchema(JsonSchemaFormat::new(super::embed(schema)?)))
         }
         Format::JsonObject => {
             let sentence = "JSON without a schema is not supported by this model: send a JSON Schema.";
             return Err(super::unsupported(sentence));
         }
     };
-    let is_set = effort.is_some() || format.is_some();
-    Ok(is_set.then(|| OutputConfig { effort, format, extra: Object::new() }))
+    Ok(Some(config).filter(|config| *config != OutputConfig::default()))
 }
 
 /// Converts the effort; `None` has no counterpart.

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use engine::{AssistantPart, EngineError, ImageSource, TextRequest, ToolResult, Turn, UserPart};
+use engine::{AssistantPart, EngineError, TextRequest, ToolResult, Turn, UserPart};
 use responses::{
     Effort, FilePart, Format, FunctionCall, FunctionCallOutput, FunctionChoice, FunctionTool, ImagePart, Item,
     JsonSchemaFormat, Message, Part, PlainFormat, Reasoning, ReasoningOptions, ReasoningPart, RefusalPart, Request,
     Role, Summary, TextOptions, TextPart, Tool, ToolChoice, ToolChoiceObject, ToolMode, Verbosity,
 };
-use wire::{Object, TextOr};
+use wire::TextOr;
 
 use super::{ERROR_PREFIX, SCHEMA_NAME, Settings};
 
@@ -18,26 +18,23 @@ pub(super) fn request(request: &TextRequest, settings: &Settings) -> Result<Requ
     }
     let (instructions, turns) = instructions(&request.turns);
     let has_tools = !request.tools.is_empty();
-    Ok(Request {
-        model: request.model.clone(),
-        input: TextOr::List(input(turns)?),
-        instructions,
-        max_output_tokens: request.max_output_tokens.map(super::count),
-        stream: settings.stream.then_some(true),
-        tools: if has_tools { Some(tools(&request.tools)?) } else { None },
-        tool_choice: has_tools.then(|| tool_choice(&request.tool_choice)),
-        parallel_tool_calls: request.parallel_calls.filter(|_| has_tools),
-        temperature: request.sampling.temperature,
-        top_p: request.sampling.top_p,
-        presence_penalty: request.sampling.presence_penalty,
-        frequency_penalty: request.sampling.frequency_penalty,
-        text: text(request)?,
-        reasoning: reasoning(&request.reasoning),
-        // The gateway stores nothing, so the upstream must not store anything either.
-        store: Some(false),
-        user: request.user.clone(),
-        ..Request::default()
-    })
+    let mut body = Request::new(request.model.clone(), TextOr::List(input(turns)?));
+    body.instructions = instructions;
+    body.max_output_tokens = request.max_output_tokens.map(super::count);
+    body.stream = settings.stream.then_some(true);
+    body.tools = if has_tools { Some(tools(&request.tools)?) } else { None };
+    body.tool_choice = has_tools.then(|| tool_choice(&request.tool_choice));
+    body.parallel_tool_calls = request.parallel_calls.filter(|_| has_tools);
+    body.temperature = request.sampling.temperature;
+    body.top_p = request.sampling.top_p;
+    body.presence_penalty = request.sampling.presence_penalty;
+    body.frequency_penalty = request.sampling.frequency_penalty;
+    body.text = text(request)?;
+    body.reasoning = reasoning(&request.reasoning);
+    // The gateway stores nothing, so the upstream must not store anything either.
+    body.store = Some(false);
+    body.user.clone_from(&request.user);
+    Ok(body)
 }
 
 /// Splits off a leading system text, unless no other turns would remain as items.
@@ -72,22 +69,21 @@ fn input(turns: &[Turn]) -> Result<Vec<Item>, EngineError> {
 }
 
 fn message(role: Role, parts: Vec<Part>) -> Item {
-    let content = TextOr::List(parts);
-    Item::Message(Message { id: None, status: None, role, content, phase: None, extra: Object::new() })
+    Item::Message(Message::new(role, TextOr::List(parts)))
 }
 
 fn text_part(text: &str) -> TextPart {
-    TextPart { text: text.to_owned(), extra: Object::new() }
+    TextPart::new(text.to_owned())
 }
 
 /// Adds a part of an assistant turn. Consecutive texts form one message.
 fn add_assistant_part(items: &mut Vec<Item>, part: &AssistantPart) {
     let part = match part {
         AssistantPart::Text(text) => Part::OutputText(text_part(text)),
-        AssistantPart::Refusal(text) => Part::Refusal(RefusalPart { refusal: text.clone(), extra: Object::new() }),
+        AssistantPart::Refusal(text) => Part::Refusal(RefusalPart::new(text.clone())),
         AssistantPart::Reasoning { text, .. } => {
             let summary = vec![ReasoningPart::Summary(text_part(text))];
-            return items.push(Item::Reasoning(Reasoning { summary, ..Reasoning::default() }));
+            return items.push(Item::Reasoning(Reasoning::new(summary)));
         }
         // Another model cannot decrypt it. The field map reports the drop.
         AssistantPart::RedactedReasoning(_) => return,
@@ -100,14 +96,7 @@ fn add_assistant_part(items: &mut Vec<Item>, part: &AssistantPart) {
 }
 
 fn function_call(call: &engine::ToolCall) -> Item {
-    Item::FunctionCall(FunctionCall {
-        id: None,
-        status: None,
-        call_id: super::call_id(&call.id),
-        name: call.name.clone(),
-        arguments: call.arguments.clone(),
-        extra: Object::new(),
-    })
+    Item::FunctionCall(FunctionCall::new(super::call_id(&call.id), call.name.clone(), call.arguments.clone()))
 }
 
 fn output(result: &ToolResult) -> Result<Item, EngineError> {
@@ -120,8 +109,7 @@ fn output(result: &ToolResult) -> Result<Item, EngineError> {
             TextOr::List(prefix.into_iter().chain(parts(content)?).collect())
         }
     };
-    let call_id = super::call_id(&result.call_id);
-    Ok(Item::FunctionCallOutput(FunctionCallOutput { call_id, output, extra: Object::new() }))
+    Ok(Item::FunctionCallOutput(FunctionCallOutput::new(super::call_id(&result.call_id), output)))
 }
 
 fn parts(parts: &[UserPart]) -> Result<Vec<Part>, EngineError> {
@@ -131,19 +119,19 @@ fn parts(parts: &[UserPart]) -> Result<Vec<Part>, EngineError> {
 fn part(part: &UserPart) -> Result<Part, EngineError> {
     Ok(match part {
         UserPart::Text(text) => Part::InputText(text_part(text)),
-        UserPart::Image { source, detail } => Part::Image(ImagePart {
-            image_url: Some(match source {
-                ImageSource::Inline { media_type, data } => super::data_url(media_type, data),
-                ImageSource::Url(url) => url.clone(),
-            }),
+        UserPart::Image { source, detail } => {
+            let mut image = ImagePart::default();
+            image.image_url = Some(super::image_url(source));
             // Chat Completions does not restrict the values.
-            detail: detail.clone().filter(|detail| DETAILS.contains(&detail.as_str())),
-            ..ImagePart::default()
-        }),
+            image.detail = detail.clone().filter(|detail| DETAILS.contains(&detail.as_str()));
+            Part::Image(image)
+        }
         UserPart::File { name, media_type, data } => {
             super::check_data(media_type, data)?;
-            let file_data = Some(super::data_url(media_type, data));
-            Part::File(FilePart { filename: name.clone(), file_data, ..FilePart::default() })
+            let mut file = FilePart::default();
+            file.filename.clone_from(name);
+            file.file_data = Some(super::data_url(media_type, data));
+            Part::File(file)
         }
     })
 }
@@ -154,13 +142,11 @@ fn tools(tools: &[engine::Tool]) -> Result<Vec<Tool>, EngineError> {
 }
 
 fn tool(tool: &engine::Tool) -> Result<Tool, EngineError> {
-    Ok(Tool::Function(FunctionTool {
-        name: tool.name.clone(),
-        description: tool.description.clone(),
-        parameters: tool.parameters.as_ref().map(super::embed).transpose()?,
-        strict: tool.strict,
-        extra: Object::new(),
-    }))
+    let mut function = FunctionTool::new(tool.name.clone());
+    function.description.clone_from(&tool.description);
+    function.parameters = tool.parameters.as_ref().map(super::embed).transpose()?;
+    function.strict = tool.strict;
+    Ok(Tool::Function(function))
 }
 
 fn tool_choice(choice: &engine::ToolChoice) -> ToolChoice {
@@ -169,8 +155,7 @@ fn tool_choice(choice: &engine::ToolChoice) -> ToolChoice {
         engine::ToolChoice::None => ToolChoice::Word(ToolMode::None),
         engine::ToolChoice::Required => ToolChoice::Word(ToolMode::Required),
         engine::ToolChoice::Named(name) => {
-            let choice = FunctionChoice { name: name.clone(), extra: Object::new() };
-            ToolChoice::Object(ToolChoiceObject::Function(choice))
+            ToolChoice::Object(ToolChoiceObject::Function(FunctionChoice::new(name.clone())))
         }
     }
 }
@@ -180,13 +165,11 @@ fn text(request: &TextRequest) -> Result<Option<TextOptions>, EngineError> {
         engine::Format::Text => None,
         engine::Format::JsonObject => Some(Format::JsonObject(PlainFormat::default())),
         engine::Format::JsonSchema { name, description, schema, strict } => {
-            Some(Format::JsonSchema(JsonSchemaFormat {
-                name: name.as_deref().unwrap_or(SCHEMA_NAME).to_owned(),
-                description: description.clone(),
-                schema: super::embed(schema)?,
-                strict: *strict,
-                extra: Object::new(),
-            }))
+            let name = name.as_deref().unwrap_or(SCHEMA_NAME).to_owned();
+            let mut format = JsonSchemaFormat::new(name, super::embed(schema)?);
+            format.description.clone_from(description);
+            format.strict = *strict;
+            Some(Format::JsonSchema(format))
         }
     };
     let verbosity = request.verbosity.map(|verbosity| match verbosity {
@@ -195,14 +178,17 @@ fn text(request: &TextRequest) -> Result<Option<TextOptions>, EngineError> {
         engine::Verbosity::High => Verbosity::High,
     });
     let is_set = format.is_some() || verbosity.is_some();
-    Ok(is_set.then(|| TextOptions { format, verbosity, extra: Object::new() }))
+    let mut options = TextOptions::default();
+    options.format = format;
+    options.verbosity = verbosity;
+    Ok(is_set.then_some(options))
 }
 
 fn reasoning(reasoning: &engine::Reasoning) -> Option<ReasoningOptions> {
-    let summary = reasoning.summary.filter(|wanted| *wanted).map(|_| Summary::Auto);
-    let effort = reasoning.effort.map(super::effort).map(Effort::from);
-    let is_set = effort.is_some() || summary.is_some();
-    is_set.then(|| ReasoningOptions { effort, summary, ..ReasoningOptions::default() })
+    let mut options = ReasoningOptions::default();
+    options.effort = reasoning.effort.map(super::effort).map(Effort::from);
+    options.summary = reasoning.summary.filter(|wanted| *wanted).map(|_| Summary::Auto);
+    Some(options).filter(|options| *options != ReasoningOptions::default())
 }
 
 /// The supported values of an image's `detail`.

@@ -8,7 +8,7 @@ use sluicegate_translate::inbound::{Answer, Chat, ClientProtocol, Messages, Repl
 use sluicegate_translate::outbound::{Protocol, Reader, reply};
 use sse::Decoder;
 
-use crate::hearing::{ModelOutput, data, fixture, fixtures, parse_ok, parse_stream};
+use crate::streams::{ModelOutput, data, fixture, fixtures, parse_ok, parse_stream};
 use crate::{NOW, chat_request, messages_request, responses_request, stamp};
 
 /// One step of a model, in pieces.
