@@ -23,9 +23,12 @@ impl RelayProtocol for Responses {
             return Err(malformed(&"[DONE] in a stream of Responses"));
         }
         let event = super::read_event(data, Event::read)?;
+        // A failure event needs the started response, so nothing is forwarded before the response starts. An event that
+        // is dropped does not take a sequence number either: the client's numbers would begin with a gap.
+        if self.started.is_none() && is_unknown(&event) {
+            return Ok(EventAction::DROP);
+        }
         match self.grammar.push(&event) {
-            // A failure event needs the started response, so nothing is forwarded before the response starts.
-            Err(Offence::UnknownType) if self.started.is_none() => return Ok(EventAction::DROP),
             Ok(()) | Err(Offence::UnknownType) => {}
             Err(offence) => return Err(grammar_error(&offence)),
         }
@@ -77,6 +80,11 @@ impl Responses {
             _ => EventAction::FORWARD,
         })
     }
+}
+
+/// Returns true for the events that [`Grammar::push`] reports as [`Offence::UnknownType`].
+fn is_unknown(event: &Event) -> bool {
+    matches!(event, Event::Other(_) | Event::ReasoningTextDelta(_) | Event::ReasoningTextDone(_))
 }
 
 fn failed(error: &ResponseError) -> EngineError {

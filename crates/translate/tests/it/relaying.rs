@@ -444,6 +444,18 @@ fn what_comes_before_a_response_is_held_back() {
     assert_eq!(out, b"", "the failure can still be reported by the status");
 }
 
+/// The numbers of a relayed stream begin with 0: a dropped event that has a number leaves none to the next one.
+#[test]
+fn a_numbered_event_before_a_response_is_a_failure() {
+    let early = "data: {\"type\":\"keepalive\",\"sequence_number\":0}\n\n";
+    let created = r#"{"type":"response.created","sequence_number":1,"response":{"id":"resp_1","object":"response","created_at":1786000000,"status":"in_progress","error":null,"model":"theirs","output":[]}}"#;
+    let stream = format!("{early}event: response.created\ndata: {created}\n\n");
+    let (out, ended) = relayed(Responses::default(), "m", &[stream.as_bytes()]);
+    assert_eq!(out, b"");
+    let EngineError::Upstream(why) = ended.unwrap_err() else { panic!("the upstream is at fault") };
+    assert!(why.starts_with("malformed event: a missing or unexpected sequence number"), "{why}");
+}
+
 fn end_of(stream: &[u8]) -> End {
     relayed(Responses::default(), "m", &[stream]).1.unwrap()
 }
