@@ -165,8 +165,8 @@ fn answer_text(parts: &[AssistantPart]) -> String {
     found
 }
 
-/// Appends a paragraph, on a line of its own.
-fn append(text: &mut String, more: &str) {
+/// Appends a paragraph on a line of its own, unless it is empty.
+pub(crate) fn append(text: &mut String, more: &str) {
     if !text.is_empty() && !more.is_empty() {
         text.push('\n');
     }

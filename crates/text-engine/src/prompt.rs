@@ -4,7 +4,7 @@ use engine::EngineError;
 use serde_json::Value;
 use toktrie::TokenId;
 
-use crate::conversation::Conversation;
+use crate::conversation::{Conversation, append};
 use crate::tokenizer::Tokenizer;
 use crate::tools::Function;
 
@@ -129,16 +129,16 @@ fn message(conversation: &Conversation, task: Task<'_>, plan: &str) -> String {
     if conversation.is_single_question() && plan.is_empty() && matches!(task, Task::Answer) {
         return single_question(&conversation.question);
     }
-    let mut lines: Vec<&str> = Vec::new();
-    lines.extend((!conversation.instructions.is_empty()).then_some(conversation.instructions.as_str()));
-    lines.extend(conversation.history.iter().chain(&conversation.facts).map(String::as_str));
-    let functions = functions(task);
-    lines.extend((!functions.is_empty()).then_some(functions.as_str()));
-    let has_context = !lines.is_empty();
-    let plan = if plan.is_empty() { String::new() } else { format!("Plan: {plan}") };
-    lines.extend((!plan.is_empty()).then_some(plan.as_str()));
-    let context = if lines.is_empty() { String::new() } else { format!("Context:\n{}\n\n", lines.join("\n")) };
-    let closing = closing(task, has_context);
+    let mut context = conversation.instructions.clone();
+    conversation.history.iter().chain(&conversation.facts).for_each(|line| append(&mut context, line));
+    append(&mut context, &functions(task));
+    let closing = closing(task, !context.is_empty());
+    if !plan.is_empty() {
+        append(&mut context, &format!("Plan: {plan}"));
+    }
+    if !context.is_empty() {
+        context = format!("Context:\n{context}\n\n");
+    }
     format!("{context}Question from the user: {}\n{closing}", conversation.question)
 }
 
