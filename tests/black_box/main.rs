@@ -5,10 +5,12 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
+#[path = "../testkit/client.rs"]
 #[allow(dead_code, reason = "tests/faults uses the rest")]
 mod client;
 #[allow(dead_code, reason = "tests/upstreams uses the rest")]
 mod rows;
+#[path = "../testkit/gateway.rs"]
 #[allow(dead_code, reason = "tests/faults uses the rest")]
 mod server;
 mod stream;

@@ -11,28 +11,31 @@ mod dice;
 mod drawing;
 mod fault;
 mod judge;
-#[path = "../upstreams/law.rs"]
+#[path = "../testkit/privacy.rs"]
 #[allow(dead_code, reason = "upstreams uses the rest")]
 mod law;
 mod log;
 mod metrics;
 mod panics;
 mod pipe;
-#[path = "../upstreams/question.rs"]
+#[path = "../testkit/question.rs"]
 #[allow(dead_code, reason = "upstreams uses the rest")]
 mod question;
 mod reading;
+#[path = "upstream_response.rs"]
 mod said;
 mod shares;
 #[path = "../black_box/stream.rs"]
 #[allow(dead_code, reason = "black_box uses the rest")]
 mod stream;
 mod summary;
-#[path = "../upstreams/told.rs"]
+#[path = "../upstreams/reply.rs"]
 #[allow(dead_code, reason = "upstreams uses the rest")]
 mod told;
 mod visit;
+#[path = "harness.rs"]
 mod world;
+#[path = "gateways.rs"]
 mod worlds;
 
 use std::path::{Path, PathBuf};

@@ -7,7 +7,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
-#[path = "../black_box/client.rs"]
+#[path = "../testkit/client.rs"]
 #[allow(dead_code, reason = "the helpers of more tests than these")]
 mod client;
 mod server;

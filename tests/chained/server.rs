@@ -1,6 +1,6 @@
 //! A gateway in front of another, with the interface of a single server.
 
-#[path = "../black_box/server.rs"]
+#[path = "../testkit/gateway.rs"]
 #[allow(dead_code, reason = "the helpers of more tests than these")]
 mod single;
 

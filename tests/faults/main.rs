@@ -6,29 +6,29 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
-#[path = "../black_box/client.rs"]
+#[path = "../testkit/client.rs"]
 #[allow(dead_code, reason = "black_box uses the rest")]
 mod client;
-#[path = "../upstreams/form.rs"]
+#[path = "../testkit/form.rs"]
 mod form;
-#[path = "../upstreams/house.rs"]
+#[path = "../testkit/harness.rs"]
 #[allow(dead_code, reason = "upstreams uses the rest")]
 mod house;
-#[path = "../upstreams/law.rs"]
+#[path = "../testkit/privacy.rs"]
 mod law;
-#[path = "../upstreams/question.rs"]
+#[path = "../testkit/question.rs"]
 #[allow(dead_code, reason = "upstreams uses the rest")]
 mod question;
-#[path = "../upstreams/scene.rs"]
+#[path = "../upstreams/fault_test.rs"]
 #[allow(dead_code, reason = "upstreams uses the rest")]
 mod scene;
-#[path = "../black_box/server.rs"]
+#[path = "../testkit/gateway.rs"]
 #[allow(dead_code, reason = "black_box uses the rest")]
 mod server;
 #[path = "../black_box/stream.rs"]
 #[allow(dead_code, reason = "black_box uses the rest")]
 mod stream;
-#[path = "../upstreams/told.rs"]
+#[path = "../upstreams/reply.rs"]
 #[allow(dead_code, reason = "upstreams uses the rest")]
 mod told;
 

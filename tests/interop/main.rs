@@ -6,10 +6,10 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
-#[path = "../black_box/client.rs"]
+#[path = "../testkit/client.rs"]
 #[allow(dead_code, reason = "the helpers of more tests than these")]
 mod client;
-#[path = "../black_box/server.rs"]
+#[path = "../testkit/gateway.rs"]
 #[allow(dead_code, reason = "the helpers of more tests than these")]
 mod server;
 #[path = "../black_box/stream.rs"]

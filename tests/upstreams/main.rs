@@ -8,13 +8,13 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
-#[path = "../black_box/client.rs"]
+#[path = "../testkit/client.rs"]
 #[allow(dead_code, reason = "black_box uses the rest")]
 mod client;
 #[path = "../black_box/rows.rs"]
 #[allow(dead_code, reason = "black_box uses the rest")]
 mod rows;
-#[path = "../black_box/server.rs"]
+#[path = "../testkit/gateway.rs"]
 #[allow(dead_code, reason = "black_box uses the rest")]
 mod server;
 #[path = "../black_box/stream.rs"]
@@ -23,13 +23,19 @@ mod stream;
 
 mod access;
 mod folded;
+#[path = "../testkit/form.rs"]
 mod form;
+#[path = "../testkit/harness.rs"]
 #[allow(dead_code, reason = "faults uses the rest")]
 mod house;
+#[path = "../testkit/privacy.rs"]
 mod law;
+#[path = "../testkit/question.rs"]
 mod question;
 mod redact;
+#[path = "fault_test.rs"]
 mod scene;
+#[path = "reply.rs"]
 mod told;
 
 mod errors;
