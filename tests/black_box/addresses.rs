@@ -1,9 +1,9 @@
 //! Pictures by URL: every route validates them in the same way, and none sends requests to internal addresses.
 
 use serde_json::{Value, json};
+use testkit::{Gateway, IMAGES, MESSAGES, Request, TEXT};
 
-use crate::client::Request;
-use crate::server::{IMAGES, MESSAGES, Server, TEXT};
+use crate::GATEWAY;
 
 /// A request to each route that accepts the URL of a picture.
 fn routes(url: &str) -> [(&'static str, &'static str, Value); 6] {
@@ -28,7 +28,7 @@ fn routes(url: &str) -> [(&'static str, &'static str, Value); 6] {
     ]
 }
 
-fn fetches(server: &Server, outcome: &str) -> f64 {
+fn fetches(server: &Gateway, outcome: &str) -> f64 {
     let text = Request::get("/metrics").send(server.admin.expect("an admin address"));
     let name = format!("sluicegate_fetches_total{{outcome=\"{outcome}\"}} ");
     text.text().lines().find_map(|line| line.strip_prefix(&name)?.parse().ok()).unwrap_or(0.0)
@@ -37,7 +37,7 @@ fn fetches(server: &Server, outcome: &str) -> f64 {
 /// Every route that accepts picture URLs refuses URLs with internal addresses, in the one module that fetches.
 #[test]
 fn f15_f02_no_route_leads_inside() {
-    let server = Server::configured("");
+    let server = GATEWAY.configured("");
     let inside =
         ["https://127.0.0.1/a.png", "https://localhost/a.png", "https://[::1]/a.png", "https://2130706433/a.png"];
     for url in inside {
@@ -54,8 +54,8 @@ fn f15_f02_no_route_leads_inside() {
 /// With fetching disabled, or enabled for other hosts only, a picture URL is refused with 400 on every route.
 #[test]
 fn f14_fetching_can_be_off_or_for_some_hosts_alone() {
-    let off = Server::configured("[fetch]\nmode = \"off\"\n");
-    let some = Server::configured("[fetch]\nmode = \"allow_list\"\nhosts = [\"img.example.com\"]\n");
+    let off = GATEWAY.configured("[fetch]\nmode = \"off\"\n");
+    let some = GATEWAY.configured("[fetch]\nmode = \"allow_list\"\nhosts = [\"img.example.com\"]\n");
     for (server, outcome) in [(off, "off"), (some, "url")] {
         for (key, path, body) in routes("https://www.example.org/a.png") {
             let response = server.post(key, path, &body);
@@ -68,7 +68,7 @@ fn f14_fetching_can_be_off_or_for_some_hosts_alone() {
 /// More picture URLs than the limit for one request are refused with 400 before any is fetched.
 #[test]
 fn f11_too_many_addresses_are_refused_before_any_is_fetched() {
-    let server = Server::configured("");
+    let server = GATEWAY.configured("");
     let part = |number: usize| {
         let url = format!("https://pictures.example/{number}.png");
         json!({"type": "input_image", "image_url": url})

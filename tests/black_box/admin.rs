@@ -1,14 +1,14 @@
 //! The admin listener, and that none of its endpoints are on the clients' listener.
 
 use serde_json::json;
+use testkit::{Request, TEXT, await_that};
 
-use crate::client::Request;
-use crate::server::{Server, TEXT, await_that};
+use crate::GATEWAY;
 
 /// Health and metrics are served on the admin address, and are 404 on the client address.
 #[test]
 fn a11_health_and_metrics_are_on_the_admin_address_alone() {
-    let server = Server::shared();
+    let server = GATEWAY.shared();
     for path in ["/livez", "/readyz", "/metrics"] {
         assert_eq!(Request::get(path).send(server.admin.unwrap()).status, 200, "{path}");
         assert_eq!(Request::get(path).bearer(TEXT).send(server.address()).status, 404, "{path}");
@@ -19,7 +19,7 @@ fn a11_health_and_metrics_are_on_the_admin_address_alone() {
 
 #[test]
 fn each_request_is_counted_once_and_logged_once_without_its_secrets() {
-    let server = Server::configured("[limits]\nconcurrency = 4\n");
+    let server = GATEWAY.configured("[limits]\nconcurrency = 4\n");
     let prompt = "canary-prompt-7f3a";
     let body = json!({"model": "alt-flash", "messages": [{"role": "user", "content": prompt}], "max_tokens": 4});
     let answer = server.post(TEXT, "/v1/chat/completions", &body);
@@ -48,7 +48,7 @@ fn each_request_is_counted_once_and_logged_once_without_its_secrets() {
 /// A client's request id is logged if it is harmless; the response always has the gateway's own request id.
 #[test]
 fn p03_a_clients_own_request_id_is_logged_and_ours_is_answered() {
-    let server = Server::without_engines("");
+    let server = GATEWAY.without_engines("");
     let ask = |id: &str| Request::get("/v1/models").bearer(TEXT).header("x-request-id", id).send(server.address());
     let response = ask("mine-42");
     assert!(response.header("x-request-id").unwrap().starts_with("req_"));

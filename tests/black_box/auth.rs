@@ -1,10 +1,10 @@
 //! API keys: authentication, capabilities and models, as a table over every route.
 
 use serde_json::{Value, json};
+use testkit::{IMAGES, MESSAGES, Request, Response, TEXT};
 
+use crate::GATEWAY;
 use crate::chat::RED;
-use crate::client::{Request, Response};
-use crate::server::{IMAGES, MESSAGES, Server, TEXT};
 
 /// Every route that requires a key, with a valid body.
 fn routes() -> Vec<(&'static str, Request)> {
@@ -45,7 +45,7 @@ fn assert_unauthorized(response: &Response, code: &str) {
 /// read.
 #[test]
 fn a01_without_a_key_nothing_is_served() {
-    let server = Server::shared();
+    let server = GATEWAY.shared();
     for (_, route) in routes() {
         let send = |request: Request| request.send(server.address());
         assert_unauthorized(&send(route.clone()), "missing_api_key");
@@ -65,7 +65,7 @@ fn a01_without_a_key_nothing_is_served() {
 fn a02_unknown_and_expired_keys_are_refused_alike() {
     let key = "sg_an_expired_key_0000000000000000000";
     let hash = auth::KeyHash::of(&auth::Key::parse(key).unwrap());
-    let server = Server::without_engines(&format!(
+    let server = GATEWAY.without_engines(&format!(
         "[[keys]]\nname = \"old\"\nhash = \"{hash}\"\nscopes = [\"text\", \"messages\"]\nexpires = \"2020-01-01\"\n"
     ));
     for (_, route) in routes() {
@@ -82,7 +82,7 @@ fn a02_unknown_and_expired_keys_are_refused_alike() {
 /// A key that differs in its last byte, or is truncated or extended, is refused.
 #[test]
 fn a03_every_byte_of_a_key_counts() {
-    let server = Server::shared();
+    let server = GATEWAY.shared();
     let (start, _) = TEXT.split_at(TEXT.len() - 1);
     for key in
         [format!("{start}1"), start.to_owned(), format!("{TEXT}0"), TEXT.to_uppercase(), format!("{}x", &TEXT[..20])]
@@ -95,7 +95,7 @@ fn a03_every_byte_of_a_key_counts() {
 /// Keys with metacharacters, of huge length or with non-ASCII bytes are refused like any wrong key.
 #[test]
 fn a04_hostile_keys_are_only_wrong_keys() {
-    let server = Server::shared();
+    let server = GATEWAY.shared();
     let long = "k".repeat(60_000);
     for key in ["' OR '1'='1", "*)(uid=*", "%s%n", "{{7*7}}", "../../etc/passwd", "k\u{e9}y", &long] {
         assert_unauthorized(&server.get(key, "/v1/models"), "invalid_api_key");
@@ -109,7 +109,7 @@ fn a04_hostile_keys_are_only_wrong_keys() {
 /// On every route a key without the route's capability is refused with 403.
 #[test]
 fn a05_a_key_opens_its_own_capability_alone() {
-    let server = Server::shared();
+    let server = GATEWAY.shared();
     for (needs, route) in routes() {
         for (scope, key) in [("text", TEXT), ("messages", MESSAGES), ("images", IMAGES)] {
             let response = route.clone().bearer(key).send(server.address());
@@ -125,7 +125,7 @@ fn a05_a_key_opens_its_own_capability_alone() {
 /// A missing capability is refused with 403 before the body is read.
 #[test]
 fn a05_capability_is_judged_before_the_body() {
-    let server = Server::shared();
+    let server = GATEWAY.shared();
     let response = Request::post_bytes("/v1/responses", b"{").bearer(IMAGES).send(server.address());
     assert_eq!((response.status, &response.json()["error"]["code"]), (403, &json!("insufficient_permissions")));
 }
@@ -143,7 +143,7 @@ fn assert_permission_error(body: &Value) {
 fn a06_unknown_and_forbidden_models_are_told_apart_and_the_list_shows_neither() {
     let key = "sg_a_narrow_key_000000000000000000000";
     let hash = auth::KeyHash::of(&auth::Key::parse(key).unwrap());
-    let server = Server::configured(&format!(
+    let server = GATEWAY.configured(&format!(
         "[[keys]]\nname = \"narrow\"\nhash = \"{hash}\"\nscopes = [\"text\"]\nmodels = [\"model-5.*\"]\n"
     ));
     let ask = |model: &str| {
@@ -163,7 +163,7 @@ fn a06_unknown_and_forbidden_models_are_told_apart_and_the_list_shows_neither() 
 
 #[test]
 fn x_api_key_is_read_on_messages_and_models_alone() {
-    let server = Server::shared();
+    let server = GATEWAY.shared();
     for (needs, route) in routes() {
         let key = match needs {
             "text" => TEXT,

@@ -2,9 +2,9 @@
 //! <https://platform.openai.com/docs/api-reference/chat>.
 
 use serde_json::{Value, json};
+use testkit::{Response, TEXT, changed};
 
-use crate::client::{Response, changed};
-use crate::server::{Server, TEXT};
+use crate::GATEWAY;
 use crate::stream;
 
 const PATH: &str = "/v1/chat/completions";
@@ -20,7 +20,7 @@ fn body(change: Value) -> Value {
 /// ids.
 #[track_caller]
 pub(crate) fn both(change: Value) -> Value {
-    let server = Server::shared();
+    let server = GATEWAY.shared();
     let plain = server.post(TEXT, PATH, &body(change.clone()));
     assert_eq!((plain.status, plain.header("content-type")), (200, Some("application/json")), "{}", plain.text());
     let mut streamed = body(change);
@@ -170,7 +170,7 @@ fn thoughts_come_before_the_answer_and_are_counted() {
 
 #[test]
 fn the_stream_is_framed_as_clients_expect() {
-    let server = Server::shared();
+    let server = GATEWAY.shared();
     let ask = |options: Value| {
         let mut body = body(json!({"messages": [user("Say hello.")], "stream": true}));
         body["stream_options"] = options;

@@ -8,10 +8,10 @@ use base64::engine::general_purpose::STANDARD;
 use image::{DynamicImage, GenericImageView, ImageFormat, Rgba, RgbaImage};
 use images::{Event, Operation};
 use serde_json::{Value, json};
+use testkit::{IMAGES, Request, Response, changed};
 
-use crate::client::{Request, Response, changed};
+use crate::GATEWAY;
 use crate::images::{decoded, events, file};
-use crate::server::{IMAGES, Server};
 
 pub(crate) const PATH: &str = "/v1/images/edits";
 
@@ -50,7 +50,7 @@ fn body(change: &Value) -> Value {
 }
 
 fn ask(change: &Value) -> Response {
-    Server::shared().post(IMAGES, PATH, &body(change))
+    GATEWAY.shared().post(IMAGES, PATH, &body(change))
 }
 
 /// A form as the official clients send it.
@@ -82,7 +82,7 @@ impl Form {
     }
 
     fn send(self) -> Response {
-        post(&self.bytes()).send(Server::shared().address())
+        post(&self.bytes()).send(GATEWAY.shared().address())
     }
 }
 
@@ -235,7 +235,7 @@ fn m06_what_is_no_form_is_refused_by_name() {
         assert_eq!((response.status, &response.json()["error"]["param"]), (400, &param), "{}", response.text());
     }
     let no_boundary = Request::post_bytes(PATH, b"").bearer(IMAGES).header("content-type", "multipart/form-data");
-    assert_eq!(no_boundary.send(Server::shared().address()).status, 400);
+    assert_eq!(no_boundary.send(GATEWAY.shared().address()).status, 400);
     let other = Request::post_bytes(PATH, b"").bearer(IMAGES).header("content-type", "text/plain");
-    assert_eq!(other.send(Server::shared().address()).status, 415);
+    assert_eq!(other.send(GATEWAY.shared().address()).status, 415);
 }

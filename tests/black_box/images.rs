@@ -6,16 +6,16 @@ use base64::engine::general_purpose::STANDARD;
 use image::{DynamicImage, GenericImageView, ImageFormat};
 use images::{Event, Operation};
 use serde_json::{Value, json};
+use testkit::{IMAGES, Response, changed};
 
-use crate::client::{Response, changed};
-use crate::server::{IMAGES, Server};
+use crate::GATEWAY;
 use crate::stream;
 
 const PATH: &str = "/v1/images/generations";
 
 fn ask(change: Value) -> Response {
     let small = json!({"model": "model-image-2.5-flare", "prompt": "A red boat", "size": "96x64", "seed": 7});
-    Server::shared().post(IMAGES, PATH, &changed(small, &change))
+    GATEWAY.shared().post(IMAGES, PATH, &changed(small, &change))
 }
 
 /// The reply to a request, and its pictures as files.
@@ -156,14 +156,14 @@ fn what_cannot_be_drawn_is_refused_by_name() {
 
 #[test]
 fn a_client_that_leaves_gives_its_permit_back() {
-    let server = Server::drawing("[limits]\nconcurrency = 1\n");
+    let server = GATEWAY.with_image_engine("[limits]\nconcurrency = 1\n");
     let body = json!({"prompt": "A forest", "size": "2048x2048", "n": 10, "stream": true, "partial_images": 3});
-    let mut connection = crate::client::Connection::open(server.address());
-    connection.send(&crate::client::Request::post(PATH, &body).bearer(IMAGES).bytes());
-    assert_eq!(connection.head().0, 200);
-    assert!(connection.chunk().is_some_and(|chunk| !chunk.is_empty()), "it draws");
+    let mut connection = testkit::Connection::open(server.address());
+    connection.send(testkit::Request::post(PATH, &body).bearer(IMAGES).bytes());
+    assert_eq!(connection.head().unwrap().status, 200);
+    assert!(connection.chunk().is_ok_and(|chunk| !chunk.is_empty()), "it draws");
     let refused = server.post(IMAGES, PATH, &body);
     assert_eq!((refused.status, &refused.json()["error"]["code"]), (429, &json!("gateway_concurrency_limit")));
-    connection.vanish(std::net::Shutdown::Both);
+    connection.disconnect(std::net::Shutdown::Both);
     server.await_quiet();
 }

@@ -5,16 +5,16 @@ use std::sync::Barrier;
 use std::thread;
 
 use serde_json::{Value, json};
+use testkit::{Connection, Gateway, MESSAGES, Request, Response, TEXT};
 
-use crate::client::{Connection, Request, Response};
-use crate::server::{MESSAGES, Server, TEXT};
+use crate::GATEWAY;
 use crate::stream::{self, End};
 
 const LIMIT: usize = 8;
 
 /// A gateway with a concurrency limit of [`LIMIT`].
-fn limited() -> Server {
-    Server::configured(&format!("[limits]\nconcurrency = {LIMIT}\nconcurrency_per_key = {LIMIT}\n"))
+fn limited() -> Gateway {
+    GATEWAY.configured(&format!("[limits]\nconcurrency = {LIMIT}\nconcurrency_per_key = {LIMIT}\n"))
 }
 
 /// A request that takes some time, over one of the protocols.
@@ -90,18 +90,18 @@ fn o04_two_hundred_clients_that_vanish_leave_nothing_behind() {
     let server = limited();
     for index in 0..200 {
         let mut connection = Connection::open(server.address());
-        connection.send(&long(index, true).bytes());
+        connection.send(long(index, true).bytes());
         match index % 4 {
             // Some do not wait for the response, some read a part of it.
             0 => {}
-            1 => drop(connection.head()),
+            1 => drop(connection.head().unwrap()),
             _ => {
-                if connection.head().0 == 200 {
-                    connection.chunk();
+                if connection.head().unwrap().status == 200 {
+                    let _ = connection.chunk();
                 }
             }
         }
-        connection.vanish(if index.is_multiple_of(2) { Shutdown::Both } else { Shutdown::Write });
+        connection.disconnect(if index.is_multiple_of(2) { Shutdown::Both } else { Shutdown::Write });
     }
     server.await_quiet();
     let after = (0..LIMIT).map(|index| long(index, true).send(server.address()));
@@ -110,7 +110,7 @@ fn o04_two_hundred_clients_that_vanish_leave_nothing_behind() {
 
 #[test]
 fn a_stream_that_takes_too_long_is_told_that_it_failed() {
-    let server = Server::configured("[limits]\nrequest_timeout = \"300ms\"\n");
+    let server = GATEWAY.configured("[limits]\nrequest_timeout = \"300ms\"\n");
     let body = json!({"model": "alt-flash", "input": "Tell a long story.", "stream": true, "max_output_tokens": 4000});
     let response = server.post(TEXT, "/v1/responses", &body);
     let failure = stream::responses(&response).failure();

@@ -1,16 +1,12 @@
 //! The running binary seen from outside: over sockets, with the real embedded model.
 //!
-//! `server` starts and stops it, `client` is a raw HTTP client, `stream` validates every stream by the grammar of its
-//! protocol. Each other file tests one promised property.
+//! `stream` validates every stream by the grammar of its protocol, `rows` are the tables of errors. Each other file tests
+//! one promised property.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
-#[allow(dead_code, reason = "tests/faults uses the rest")]
-mod client;
 #[allow(dead_code, reason = "tests/upstreams uses the rest")]
 mod rows;
-#[allow(dead_code, reason = "tests/faults uses the rest")]
-mod server;
 mod stream;
 
 mod addresses;
@@ -30,3 +26,5 @@ mod shutdown;
 mod start;
 mod understanding;
 mod uploads;
+
+const GATEWAY: testkit::Binary = testkit::binary!();

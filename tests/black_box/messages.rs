@@ -2,10 +2,10 @@
 //! <https://docs.anthropic.com/en/api/messages>.
 
 use serde_json::{Value, json};
+use testkit::{MESSAGES, Request, changed};
 
+use crate::GATEWAY;
 use crate::chat::RED;
-use crate::client::{Request, changed};
-use crate::server::{MESSAGES, Server};
 use crate::stream;
 
 const PATH: &str = "/v1/messages";
@@ -19,7 +19,7 @@ fn body(change: Value) -> Value {
 /// ids.
 #[track_caller]
 pub(crate) fn both(change: Value) -> Value {
-    let server = Server::shared();
+    let server = GATEWAY.shared();
     let plain = server.post(MESSAGES, PATH, &body(change.clone()));
     assert_eq!((plain.status, plain.header("content-type")), (200, Some("application/json")), "{}", plain.text());
     let mut streamed = body(change);
@@ -143,7 +143,7 @@ fn thoughts_that_were_asked_for_come_first() {
     let config = json!({"format": {"type": "json_schema", "schema": schema}});
     let mut change = json!({"messages": messages, "thinking": thinking, "max_tokens": 2048, "temperature": 1});
     change["output_config"] = config;
-    let server = Server::shared();
+    let server = GATEWAY.shared();
     let reply = server.post(MESSAGES, PATH, &body(change)).json();
     assert_eq!(
         (&reply["content"][0]["type"], &reply["content"][1]["type"]),
@@ -155,7 +155,7 @@ fn thoughts_that_were_asked_for_come_first() {
 
 #[test]
 fn the_stream_is_framed_as_clients_expect() {
-    let server = Server::shared();
+    let server = GATEWAY.shared();
     let response = server.post(MESSAGES, PATH, &body(json!({"messages": [user("Say hello.")], "stream": true})));
     stream::messages(&response).reply();
     let text = response.text();
@@ -166,7 +166,7 @@ fn the_stream_is_framed_as_clients_expect() {
 
 #[test]
 fn tokens_are_counted_as_they_are_billed() {
-    let server = Server::shared();
+    let server = GATEWAY.shared();
     let change = json!({"system": "Be brief.", "messages": [user("What is the capital of France?")]});
     let mut counted = change.clone();
     counted["model"] = json!("msg-sonnet-5");
@@ -177,7 +177,7 @@ fn tokens_are_counted_as_they_are_billed() {
 
 #[test]
 fn what_clients_add_is_taken() {
-    let server = Server::shared();
+    let server = GATEWAY.shared();
     let body = body(json!({"messages": [user("Say hello.")], "metadata": {"user_id": "u1"}, "a_field_of_tomorrow": 1}));
     let request = Request::post("/v1/messages?beta=true", &body)
         .header("x-api-key", MESSAGES)

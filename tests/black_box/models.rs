@@ -1,13 +1,13 @@
 //! `GET /v1/models` and `GET /v1/models/{id}`: <https://platform.openai.com/docs/api-reference/models>.
 
 use serde_json::json;
+use testkit::{MESSAGES, Request, TEXT};
 
-use crate::client::Request;
-use crate::server::{MESSAGES, Server, TEXT};
+use crate::GATEWAY;
 
 #[test]
 fn one_list_serves_both_families_of_clients() {
-    let server = Server::shared();
+    let server = GATEWAY.shared();
     for key in [TEXT, MESSAGES] {
         let list = server.get(key, "/v1/models").json();
         assert_eq!((&list["object"], &list["has_more"]), (&json!("list"), &json!(false)));
@@ -25,7 +25,7 @@ fn one_list_serves_both_families_of_clients() {
 
 #[test]
 fn every_model_of_the_list_can_be_retrieved() {
-    let server = Server::shared();
+    let server = GATEWAY.shared();
     for model in server.get(TEXT, "/v1/models").json()["data"].as_array().unwrap() {
         let path = format!("/v1/models/{}", model["id"].as_str().unwrap());
         assert_eq!(server.get(TEXT, &path).json(), *model);
@@ -36,7 +36,7 @@ fn every_model_of_the_list_can_be_retrieved() {
 
 #[test]
 fn pages_are_cut_as_asked() {
-    let server = Server::shared();
+    let server = GATEWAY.shared();
     let ids = |query: &str| {
         let list = server.get(TEXT, &format!("/v1/models{query}")).json();
         let ids = list["data"].as_array().unwrap().iter().map(|model| model["id"].as_str().unwrap().to_owned());
@@ -56,7 +56,7 @@ fn pages_are_cut_as_asked() {
 
 #[test]
 fn errors_are_told_in_the_words_of_the_one_who_asks() {
-    let server = Server::shared();
+    let server = GATEWAY.shared();
     let plain = Request::get("/v1/models/nope").bearer(TEXT).send(server.address());
     assert_eq!(plain.json()["error"]["param"], "model");
     let versioned = Request::get("/v1/models/nope").bearer(TEXT).header("anthropic-version", "2023-06-01");

@@ -4,11 +4,11 @@
 use std::thread;
 
 use serde_json::{Value, json};
+use testkit::{Connection, Gateway, IMAGES, MESSAGES, Request, TEXT};
 
+use crate::GATEWAY;
 use crate::chat::RED;
-use crate::client::{Connection, Request};
 use crate::rows::Table;
-use crate::server::{IMAGES, MESSAGES, Server, TEXT};
 
 fn user() -> Value {
     json!([{"role": "user", "content": "Hi."}])
@@ -20,8 +20,8 @@ fn large() -> Value {
 }
 
 /// A gateway with low limits.
-fn small() -> Server {
-    Server::configured("[limits]\njson_body = \"64KiB\"\nconcurrency = 1\n")
+fn small() -> Gateway {
+    GATEWAY.configured("[limits]\njson_body = \"64KiB\"\nconcurrency = 1\n")
 }
 
 /// The requests for the rows of the OpenAI-style errors.
@@ -80,8 +80,8 @@ fn over_the_limit_each_protocol_is_told_in_its_own_words() {
     let server = small();
     let long = json!({"model": "alt-flash", "input": "Tell a long story.", "stream": true, "max_output_tokens": 400});
     let mut holder = Connection::open(server.address());
-    holder.send(&Request::post("/v1/responses", &long).bearer(TEXT).bytes());
-    assert_eq!(holder.head().0, 200, "the only permit is out");
+    holder.send(Request::post("/v1/responses", &long).bearer(TEXT).bytes());
+    assert_eq!(holder.head().unwrap().status, 200, "the only permit is out");
 
     let (openai, messages) = (Table::openai(), Table::messages());
     let over = openai.row("non-streaming request over the concurrency limit");
@@ -140,7 +140,7 @@ fn the_checks_come_in_their_order() {
 /// All problems of a body are reported in one response, each with its path.
 #[test]
 fn j05_every_violation_is_told_at_once_with_its_path() {
-    let server = Server::shared();
+    let server = GATEWAY.shared();
     let body = json!({"model": "alt-flash", "input": [{"role": "nobody", "content": "Hi."}], "temperature": 9, "max_output_tokens": 0});
     let response = server.post(TEXT, "/v1/responses", &body);
     let error = &response.json()["error"];
@@ -153,7 +153,7 @@ fn j05_every_violation_is_told_at_once_with_its_path() {
 /// A body that is not a JSON object of the right shape is refused with 400, and the server keeps running.
 #[test]
 fn j01_hostile_bodies_are_refused_and_the_server_lives() {
-    let server = Server::shared();
+    let server = GATEWAY.shared();
     let deep = "[".repeat(100_000);
     for body in
         [deep.as_str(), "", "null", "7", "\"x\"", "[]", "{}", "{\"model\":\"\\ud800\"}", "\u{feff}{}", "{\"a\":1e999}"]
@@ -175,7 +175,7 @@ fn j01_hostile_bodies_are_refused_and_the_server_lives() {
 
 #[test]
 fn stored_files_and_text_models_on_image_endpoints_are_refused() {
-    let server = Server::shared();
+    let server = GATEWAY.shared();
     let images = json!([{"image_url": RED}, {"file_id": "file-1"}]);
     let stored = server.post(IMAGES, "/v1/images/edits", &json!({"prompt": "x", "images": images}));
     let error = &stored.json()["error"];
@@ -189,7 +189,7 @@ fn stored_files_and_text_models_on_image_endpoints_are_refused() {
 /// A compressed body is refused with 415, and is never decompressed.
 #[test]
 fn l11_compressed_bodies_are_refused_with_the_reason() {
-    let server = Server::shared();
+    let server = GATEWAY.shared();
     let request = Request::post_bytes("/v1/responses", b"\x1f\x8b").bearer(TEXT).header("content-encoding", "gzip");
     let response = request.send(server.address());
     assert_eq!((response.status, &response.json()["error"]["code"]), (415, &json!("unsupported_media_type")));
@@ -197,7 +197,7 @@ fn l11_compressed_bodies_are_refused_with_the_reason() {
 
 #[test]
 fn a_failing_request_does_not_disturb_its_neighbours() {
-    let server = Server::shared();
+    let server = GATEWAY.shared();
     let good =
         json!({"model": "alt-flash", "input": "Say hello.", "max_output_tokens": 4, "reasoning": {"effort": "none"}});
     thread::scope(|scope| {

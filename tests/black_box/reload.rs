@@ -3,8 +3,9 @@
 use std::fs;
 
 use serde_json::json;
+use testkit::{Gateway, NOWHERE, await_that};
 
-use crate::server::{NOWHERE, Server, await_that};
+use crate::GATEWAY;
 
 const OLD: &str = "sg_the_old_key_0000000000000000000000";
 const NEW: &str = "sg_the_new_key_0000000000000000000000";
@@ -14,12 +15,12 @@ fn with_key(key: &str) -> String {
     format!("[[keys]]\nname = \"only\"\nhash = \"{hash}\"\nscopes = [\"text\"]\n")
 }
 
-fn status(server: &Server, key: &str) -> u16 {
+fn status(server: &Gateway, key: &str) -> u16 {
     server.get(key, "/v1/models").status
 }
 
 /// Replaces the configuration file atomically, as deployments do.
-fn replace(server: &Server, text: &str) {
+fn replace(server: &Gateway, text: &str) {
     let path = server.config_path();
     let next = path.with_extension("next");
     fs::write(&next, text).unwrap();
@@ -29,7 +30,7 @@ fn replace(server: &Server, text: &str) {
 /// A changed configuration file takes effect soon, with its keys and models together.
 #[test]
 fn d08_a_changed_file_changes_keys_and_models() {
-    let server = Server::without_engines(&with_key(OLD));
+    let server = GATEWAY.without_engines(&with_key(OLD));
     assert_eq!((status(&server, OLD), status(&server, NEW)), (200, 401));
     replace(&server, &(with_key(NEW) + &NOWHERE.replace("nobody", "mine")));
     await_that("the new key is taken", || status(&server, NEW) == 200);
@@ -41,7 +42,7 @@ fn d08_a_changed_file_changes_keys_and_models() {
 /// An invalid configuration file changes nothing and is logged.
 #[test]
 fn d08_a_wrong_file_changes_nothing_and_is_told() {
-    let server = Server::without_engines(&with_key(OLD));
+    let server = GATEWAY.without_engines(&with_key(OLD));
     let right = with_key(NEW) + NOWHERE;
     for (part, wrong) in [("[[keys]]", "[limits"), ("name =", "colour = \"red\"\nname ="), ("\"nobody\"", "\"\"")] {
         let before = server.log.lock().unwrap().len();
@@ -57,7 +58,7 @@ fn d08_a_wrong_file_changes_nothing_and_is_told() {
 /// SIGHUP reloads the configuration file.
 #[test]
 fn d08_a_hangup_reads_the_file_again() {
-    let server = Server::without_engines(&with_key(OLD));
+    let server = GATEWAY.without_engines(&with_key(OLD));
     let before = server.log.lock().unwrap().len();
     server.signal("HUP");
     await_that("it was read", || server.log.lock().unwrap()[before..].contains("configuration reloaded"));

@@ -2,10 +2,10 @@
 //! <https://platform.openai.com/docs/api-reference/responses>.
 
 use serde_json::{Value, json};
+use testkit::{TEXT, changed};
 
+use crate::GATEWAY;
 use crate::chat::RED;
-use crate::client::changed;
-use crate::server::{Server, TEXT};
 use crate::stream;
 
 const PATH: &str = "/v1/responses";
@@ -20,7 +20,7 @@ fn body(change: Value) -> Value {
 /// ids.
 #[track_caller]
 pub(crate) fn both(change: Value) -> Value {
-    let server = Server::shared();
+    let server = GATEWAY.shared();
     let plain = server.post(TEXT, PATH, &body(change.clone()));
     assert_eq!((plain.status, plain.header("content-type")), (200, Some("application/json")), "{}", plain.text());
     let mut streamed = body(change);
@@ -83,7 +83,7 @@ fn plain_text_from_a_string_and_from_a_list() {
 
 #[test]
 fn the_strict_model_takes_a_list_and_refuses_a_string() {
-    let server = Server::shared();
+    let server = GATEWAY.shared();
     let ask = |input: Value| {
         server.post(
             TEXT,
@@ -99,7 +99,7 @@ fn the_strict_model_takes_a_list_and_refuses_a_string() {
 
 #[test]
 fn the_items_of_an_answer_can_be_sent_back_as_they_came() {
-    let server = Server::shared();
+    let server = GATEWAY.shared();
     let first = server.post(TEXT, PATH, &body(json!({"input": [user("Say hello.")]}))).json();
     let mut input = vec![user("Say hello.")];
     input.extend(first["output"].as_array().unwrap().iter().cloned());
@@ -185,7 +185,7 @@ fn thoughts_come_before_the_answer_and_are_counted() {
 
 #[test]
 fn the_stream_is_framed_as_clients_expect() {
-    let server = Server::shared();
+    let server = GATEWAY.shared();
     let response = server.post(TEXT, PATH, &body(json!({"input": "Say hello.", "stream": true})));
     stream::responses(&response).reply();
     let text = response.text();
@@ -203,7 +203,7 @@ fn the_stream_is_framed_as_clients_expect() {
 
 #[test]
 fn what_other_clients_send_is_taken_or_told() {
-    let server = Server::shared();
+    let server = GATEWAY.shared();
     let ask = |change: Value| server.post(TEXT, PATH, &body(change));
     let reference = ask(json!({"input": [user("Hi."), {"type": "item_reference", "id": "msg_1"}]}));
     assert_eq!((reference.status, &reference.json()["error"]["code"]), (400, &json!("unsupported_item_reference")));

@@ -7,8 +7,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
-
-use crate::client::Response;
+use testkit::Response;
 
 /// The errors of one style.
 pub(crate) struct Table {

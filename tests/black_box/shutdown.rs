@@ -1,14 +1,14 @@
 //! Graceful shutdown: requests in progress are completed, and no new ones are accepted.
 
 use serde_json::json;
+use testkit::{Connection, Gateway, Request, TEXT, await_that};
 
-use crate::client::{Connection, Request};
-use crate::server::{Server, TEXT, await_that};
+use crate::GATEWAY;
 use crate::stream;
 
 /// A gateway that shuts down on request, with this drain timeout for open responses.
-fn leaving(drain: &str) -> Server {
-    Server::configured(&format!("[limits]\nlame_duck = \"1ms\"\ndrain = \"{drain}\"\n"))
+fn leaving(drain: &str) -> Gateway {
+    GATEWAY.configured(&format!("[limits]\nlame_duck = \"1ms\"\ndrain = \"{drain}\"\n"))
 }
 
 fn story(tokens: u32) -> Request {
@@ -22,7 +22,7 @@ fn story(tokens: u32) -> Request {
 fn d02_an_open_stream_is_brought_to_its_end() {
     let mut server = leaving("60s");
     let mut connection = Connection::open(server.address());
-    connection.send(&story(24).bytes());
+    connection.send(story(24).bytes());
     let response = connection.response_after_head(|| server.signal("TERM"));
     stream::responses(&response).reply();
     assert!(server.wait().success(), "a stop in order is a success");
@@ -35,7 +35,7 @@ fn d02_an_open_stream_is_brought_to_its_end() {
 fn d03_past_the_deadline_an_open_stream_is_told_that_it_failed() {
     let mut server = leaving("1ms");
     let mut connection = Connection::open(server.address());
-    connection.send(&story(4000).bytes());
+    connection.send(story(4000).bytes());
     let response = connection.response_after_head(|| server.signal("TERM"));
     let failure = stream::responses(&response).failure();
     assert!(failure.contains("server_error"), "{failure}");
@@ -46,7 +46,7 @@ fn d03_past_the_deadline_an_open_stream_is_told_that_it_failed() {
 /// response.
 #[test]
 fn d01_while_it_leaves_it_is_not_ready_and_closes_what_it_answers() {
-    let server = Server::without_engines("[limits]\nlame_duck = \"60s\"\n");
+    let server = GATEWAY.without_engines("[limits]\nlame_duck = \"60s\"\n");
     let ready = || Request::get("/readyz").send(server.admin.expect("an admin address")).status;
     assert_eq!(ready(), 200);
     server.signal("TERM");
@@ -58,7 +58,7 @@ fn d01_while_it_leaves_it_is_not_ready_and_closes_what_it_answers() {
 
 #[test]
 fn an_interrupt_stops_it_without_waiting_for_balancers() {
-    let mut server = Server::without_engines("[limits]\nlame_duck = \"3600s\"\n");
+    let mut server = GATEWAY.without_engines("[limits]\nlame_duck = \"3600s\"\n");
     server.signal("INT");
     assert!(server.wait().success());
 }

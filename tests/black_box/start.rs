@@ -3,7 +3,9 @@
 use std::net::TcpListener;
 use std::process::Command;
 
-use crate::server::{Scratch, binary};
+use testkit::Scratch;
+
+use crate::GATEWAY;
 
 /// Runs a command that fails, and returns its standard error output.
 #[track_caller]
@@ -16,8 +18,8 @@ fn failure(command: &mut Command) -> String {
 }
 
 fn serve(config: &str) -> (Scratch, Command) {
-    let file = Scratch::file("sluicegate.toml", config);
-    let mut command = binary();
+    let file = GATEWAY.file("sluicegate.toml", config);
+    let mut command = GATEWAY.command();
     command.args(["serve", "--listen", "127.0.0.1:0", "--config"]).arg(&file.0);
     (file, command)
 }
@@ -26,7 +28,7 @@ fn serve(config: &str) -> (Scratch, Command) {
 fn a_taken_port_is_named() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let message = failure(binary().args(["serve", "--listen", &address, "--admin", "127.0.0.1:0"]));
+    let message = failure(GATEWAY.command().args(["serve", "--listen", &address, "--admin", "127.0.0.1:0"]));
     assert!(message.contains(&address) && message.contains("--listen"), "{message}");
     assert_eq!(message.lines().count(), 1, "{message}");
 }
@@ -37,7 +39,7 @@ fn missing_and_damaged_weights_are_told_with_the_remedy() {
     let message = failure(command.env("SLUICEGATE_MODEL", "/nonexistent/model.gguf"));
     assert!(message.contains("/nonexistent/model.gguf") && message.contains("cargo xtask fetch-model"), "{message}");
     assert_eq!(message.lines().count(), 1, "{message}");
-    let damaged = Scratch::file("model.gguf", "GGUF, but not really");
+    let damaged = GATEWAY.file("model.gguf", "GGUF, but not really");
     let (_file, mut command) = serve("");
     let message = failure(command.env("SLUICEGATE_MODEL", &damaged.0));
     assert!(message.contains("model.gguf"), "{message}");
@@ -52,7 +54,7 @@ fn a_bad_file_is_told_with_its_line() {
     let (_file, mut command) = serve("[limits]\nconcurrency = 0\nkeep_alive = \"0s\"\n");
     let message = failure(&mut command);
     assert!(message.contains("limits.concurrency") && message.contains("limits.keep_alive"), "both at once: {message}");
-    let message = failure(binary().args(["serve", "--config", "/nonexistent/sluicegate.toml"]));
+    let message = failure(GATEWAY.command().args(["serve", "--config", "/nonexistent/sluicegate.toml"]));
     assert!(message.contains("/nonexistent/sluicegate.toml"), "{message}");
 }
 
@@ -72,7 +74,7 @@ fn a08_a_file_without_keys_is_refused_and_never_open() {
 fn a08_every_bad_key_is_told() {
     let (file, _) =
         serve("[[keys]]\nname = \"a\"\nhash = \"sha256:12\"\nscopes = [\"text\", \"smell\"]\nexpires = \"soon\"\n");
-    let message = failure(binary().args(["check", "--config"]).arg(&file.0));
+    let message = failure(GATEWAY.command().args(["check", "--config"]).arg(&file.0));
     for part in ["hash", "smell", "soon"] {
         assert!(message.contains(part), "{part}: {message}");
     }
@@ -81,13 +83,15 @@ fn a08_every_bad_key_is_told() {
 /// A new key is printed once, and the configuration file contains only its hash.
 #[test]
 fn a12_a_new_key_is_shown_once_with_lines_that_are_taken() {
-    let output =
-        binary().args(["keys", "new", "--name", "team-a", "--scopes", "text,messages", "--expires", "90d"]).output();
+    let output = GATEWAY
+        .command()
+        .args(["keys", "new", "--name", "team-a", "--scopes", "text,messages", "--expires", "90d"])
+        .output();
     let shown = String::from_utf8(output.unwrap().stdout).unwrap();
     let key = shown.lines().next().unwrap();
     let lines = shown.split_once("[[keys]]").unwrap().1;
     assert!(!lines.contains(key), "the file gets the hash alone");
-    let file = Scratch::file("sluicegate.toml", &format!("[[keys]]{lines}"));
-    let checked = binary().args(["check", "--config"]).arg(&file.0).output().unwrap();
+    let file = GATEWAY.file("sluicegate.toml", &format!("[[keys]]{lines}"));
+    let checked = GATEWAY.command().args(["check", "--config"]).arg(&file.0).output().unwrap();
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
 }

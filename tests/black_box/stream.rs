@@ -1,8 +1,7 @@
 //! Streams as the tests see them: each is decoded in pieces and validated by the grammar of its protocol.
 
 use sse::Decoder;
-
-use crate::client::Response;
+use testkit::Response;
 
 /// The data of each event of a stream, checked not to depend on how the bytes are split.
 #[track_caller]
@@ -10,7 +9,7 @@ pub(crate) fn data(response: &Response) -> Vec<String> {
     assert_eq!(response.status, 200, "{}", response.text());
     assert_eq!(response.header("content-type"), Some("text/event-stream; charset=utf-8"));
     assert_eq!(response.header("content-length"), None);
-    assert!(response.complete, "the body came to its end: {}", response.text());
+    assert!(response.is_complete(), "the body came to its end: {}", response.text());
     let whole = decode(&response.body, usize::MAX);
     assert_eq!(whole, decode(&response.body, 7), "in any pieces");
     whole

@@ -5,10 +5,10 @@ use std::net::Shutdown;
 
 use image::RgbaImage;
 use serde_json::json;
+use testkit::{Connection, IMAGES, Request};
 
-use crate::client::{Connection, Request};
+use crate::GATEWAY;
 use crate::edits::{Form, PATH, png, post, reference, url};
-use crate::server::{IMAGES, Server};
 
 /// A PNG whose header claims this size.
 fn claims(width: u32, height: u32) -> Vec<u8> {
@@ -22,7 +22,7 @@ fn claims(width: u32, height: u32) -> Vec<u8> {
 /// it keeps running.
 #[test]
 fn i01_hostile_pictures_are_refused_and_the_process_lives() {
-    let server = Server::drawing("");
+    let server = GATEWAY.with_image_engine("");
     let address = server.address();
     for (width, height) in [(50_000, 50_000), (u32::MAX, 1), (8192, 8192), (0, 5), (8000, 4000)] {
         let form = Form::new().text("prompt", "x").file("image", &claims(width, height)).bytes();
@@ -45,7 +45,7 @@ fn i01_hostile_pictures_are_refused_and_the_process_lives() {
 /// A truncated form is refused with 400, and a form whose client disconnects does no harm.
 #[test]
 fn m02_m12_a_form_cut_at_any_byte_is_no_success() {
-    let server = Server::shared();
+    let server = GATEWAY.shared();
     let form =
         Form::new().text("prompt", "Make it blue").text("size", "32x32").file("image", &png(reference())).bytes();
     let whole = post(&form);
@@ -61,7 +61,7 @@ fn m02_m12_a_form_cut_at_any_byte_is_no_success() {
     for cut in (0..bytes.len()).step_by(bytes.len() / 20) {
         let mut connection = Connection::open(server.address());
         connection.send(&bytes[..cut]);
-        connection.vanish(Shutdown::Both);
+        connection.disconnect(Shutdown::Both);
     }
     assert_eq!(whole.send(server.address()).status, 200);
 }
@@ -69,7 +69,8 @@ fn m02_m12_a_form_cut_at_any_byte_is_no_success() {
 /// A picture or a body that is larger than its limit is refused with 413.
 #[test]
 fn m05_what_is_larger_than_the_limits_is_413() {
-    let server = Server::drawing("[limits]\nedit_body = \"64KiB\"\npicture = \"10KiB\"\njson_body = \"16KiB\"\n");
+    let server =
+        GATEWAY.with_image_engine("[limits]\nedit_body = \"64KiB\"\npicture = \"10KiB\"\njson_body = \"16KiB\"\n");
     let picture = vec![0x89; 11 << 10];
     let form = Form::new().text("prompt", "x").file("image", &picture).bytes();
     let large = post(&form).send(server.address());

@@ -4,76 +4,12 @@ use std::io;
 
 use serde_json::Value;
 use simulator::Protocol;
+use testkit::requests::{Question, ask, path, protocol_name};
+use testkit::{CLIENT_KEY, Response};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::fault::Fault;
-use crate::law::CLIENT_KEY;
 use crate::pipe::Pipe;
-use crate::question::{Question, ask, path, word};
-
-/// A response, as far as it was read.
-#[derive(Debug, Default)]
-pub(crate) struct Response {
-    pub(crate) status: u16,
-    pub(crate) headers: Vec<(String, String)>,
-    pub(crate) body: Vec<u8>,
-    /// True if the body came to its proper end.
-    pub(crate) complete: bool,
-}
-
-impl Response {
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
-    }
-
-    pub(crate) fn text(&self) -> &str {
-        std::str::from_utf8(&self.body).expect("bodies are UTF-8")
-    }
-
-    pub(crate) fn is_stream(&self) -> bool {
-        self.status == 200 && self.header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream"))
-    }
-
-    /// Parses the bytes of a response, complete or not. Returns `None` without a complete head.
-    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
-        let end = bytes.windows(4).position(|window| window == b"\r\n\r\n")?;
-        let head = std::str::from_utf8(&bytes[..end]).expect("a head is ASCII");
-        let mut lines = head.split("\r\n");
-        let status = lines.next()?.split(' ').nth(1)?.parse().ok()?;
-        let header = |line: &str| {
-            let (name, value) = line.split_once(':').expect("a header has a colon");
-            (name.to_ascii_lowercase(), value.trim().to_owned())
-        };
-        let mut response = Self { status, headers: lines.map(header).collect(), ..Self::default() };
-        let rest = &bytes[end + 4..];
-        if response.header("transfer-encoding") == Some("chunked") {
-            response.chunks(rest);
-        } else {
-            let length = response.header("content-length").map_or(0, |length| length.parse().expect("a length"));
-            assert!(rest.len() <= length, "bytes behind the body");
-            response.complete = rest.len() == length;
-            response.body = rest.to_vec();
-        }
-        Some(response)
-    }
-
-    fn chunks(&mut self, mut rest: &[u8]) {
-        while let Some(line) = rest.windows(2).position(|window| window == b"\r\n") {
-            let size = std::str::from_utf8(&rest[..line]).ok().and_then(|size| usize::from_str_radix(size, 16).ok());
-            let size = size.expect("a chunk has a size");
-            let data = &rest[line + 2..];
-            if size == 0 {
-                self.complete = data.starts_with(b"\r\n");
-                assert!(!self.complete || data.len() == 2, "bytes behind the last chunk");
-                return;
-            }
-            let Some(chunk) = data.get(..size) else { return };
-            self.body.extend(chunk);
-            let Some(after) = data[size..].strip_prefix(b"\r\n") else { return };
-            rest = after;
-        }
-    }
-}
 
 /// The bytes of a request, with headers that must not be forwarded.
 pub(crate) fn request(fault: &Fault) -> Vec<u8> {
@@ -91,7 +27,7 @@ pub(crate) fn request(fault: &Fault) -> Vec<u8> {
 }
 
 fn words(fault: &Fault) -> Value {
-    let model = word(fault.upstream);
+    let model = protocol_name(fault.upstream);
     match fault.question {
         Question::Text => ask(fault.client, model, &fault.nonce(), fault.stream),
         question => question.body(fault.client, model, fault.stream),
@@ -119,7 +55,7 @@ pub(crate) async fn read_into(bytes: &mut Vec<u8>, pipe: &mut Pipe, at_once: usi
 /// Returns true if a response is complete, by a cheap check.
 fn ends(bytes: &[u8]) -> bool {
     let is_near = bytes.ends_with(b"0\r\n\r\n") || bytes.ends_with(b"}") || bytes.ends_with(b"\r\n\r\n");
-    is_near && Response::parse(bytes).is_some_and(|response| response.complete)
+    is_near && Response::parse(bytes).is_some_and(|response| response.is_complete())
 }
 
 /// Writes in pieces of this size.

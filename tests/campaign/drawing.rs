@@ -5,9 +5,9 @@ use base64::engine::general_purpose::STANDARD;
 use images::Operation;
 use serde_json::{Value, json};
 use simulator::{Play, Protocol};
+use testkit::requests::{RED, ask, protocol_name};
 
 use crate::dice::Dice;
-use crate::question::{RED, ask, word};
 
 /// A request for pictures.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +44,7 @@ impl Drawing {
 
     /// The content type of the request, and its body.
     pub(crate) fn request(self, prompt: &str, stream: bool) -> (&'static str, Vec<u8>) {
-        let mut body = ask(Protocol::Images, word(Protocol::Images), prompt, stream);
+        let mut body = ask(Protocol::Images, protocol_name(Protocol::Images), prompt, stream);
         body["n"] = self.count.into();
         match self.form {
             Form::Generation => {}

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use simulator::honest::Reply;
 use simulator::scenario::{self, Scenario};
 use simulator::{Cut, Play, Protocol, Request, honest};
+use testkit::requests::Question;
 
 use crate::dice::Dice;
 use crate::drawing::Drawing;
-use crate::question::Question;
 
 /// One fault.
 #[derive(Clone, Debug)]

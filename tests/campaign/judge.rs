@@ -1,15 +1,16 @@
 //! Checks the outcome of each fault against the requirements.
 
 mod answer;
-mod asked;
 mod counts;
 mod reason;
+mod requests;
+
+use testkit::{assert_private, check_response_headers};
 
 use crate::fault::{Fault, Kind};
-use crate::law::{assert_private, check_told};
+use crate::harness::{Leftovers, Observed};
 use crate::reading::Reading;
-use crate::said::Said;
-use crate::world::{Left, Seen};
+use crate::upstream_response::UpstreamResponse;
 
 /// The end of a response, as its client saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,9 +39,9 @@ impl Verdict {
 /// A fault, and what was observed of it.
 struct Case<'a> {
     fault: &'a Fault,
-    seen: &'a Seen,
+    observed: &'a Observed,
     /// The upstream's last response.
-    said: &'a Said,
+    sent: &'a UpstreamResponse,
     /// The content of it, if its status is one of success.
     theirs: Reading,
 }
@@ -50,12 +51,12 @@ struct Case<'a> {
 /// # Panics
 ///
 /// If a requirement is violated.
-pub(crate) fn judge(fault: &Fault, seen: &Seen, log: &str, panics: &[String]) -> Verdict {
+pub(crate) fn judge(fault: &Fault, observed: &Observed, log: &str, panics: &[String]) -> Verdict {
     assert!(panics.is_empty(), "a task panicked: {}", panics.join("\n"));
-    assert_eq!(seen.left, Left::default(), "something is left over");
+    assert_eq!(observed.leftovers, Leftovers::default(), "something is left over");
     assert_private("the log", log);
-    let case = Case::new(fault, seen);
-    asked::check(&case);
+    let case = Case::new(fault, observed);
+    requests::check(&case);
     let verdict = case.verdict();
     if !verdict.is_success() {
         answer::check_withheld(&case, verdict);
@@ -65,20 +66,20 @@ pub(crate) fn judge(fault: &Fault, seen: &Seen, log: &str, panics: &[String]) ->
 }
 
 impl<'a> Case<'a> {
-    fn new(fault: &'a Fault, seen: &'a Seen) -> Self {
-        let said = seen.said();
-        let is_ok = said.is_ok();
-        let theirs = is_ok.then(|| Reading::of(fault.upstream, &said.body, said.is_whole, fault.pictures()));
-        Self { fault, seen, said, theirs: theirs.unwrap_or_default() }
+    fn new(fault: &'a Fault, observed: &'a Observed) -> Self {
+        let sent = observed.last_response();
+        let is_ok = sent.is_ok();
+        let theirs = is_ok.then(|| Reading::of(fault.upstream, &sent.body, sent.is_whole, fault.pictures()));
+        Self { fault, observed, sent, theirs: theirs.unwrap_or_default() }
     }
 
     fn verdict(&self) -> Verdict {
-        let client = &self.seen.client;
+        let client = &self.observed.client;
         let Some(response) = &client.response else {
             assert!(!client.stayed || answer::may_break_off(self), "no answer");
             return if client.stayed { Verdict::BrokenOff } else { Verdict::Unseen };
         };
-        check_told(&response.headers);
+        check_response_headers(&response.headers);
         assert_private("the body", &String::from_utf8_lossy(&response.body));
         match response.status {
             200 if response.is_stream() => answer::stream(self, response),

@@ -10,30 +10,24 @@ mod client;
 mod dice;
 mod drawing;
 mod fault;
+mod gateways;
+mod harness;
 mod judge;
-#[path = "../upstreams/law.rs"]
-#[allow(dead_code, reason = "upstreams uses the rest")]
-mod law;
 mod log;
 mod metrics;
 mod panics;
 mod pipe;
-#[path = "../upstreams/question.rs"]
-#[allow(dead_code, reason = "upstreams uses the rest")]
-mod question;
 mod reading;
-mod said;
+#[path = "../upstreams/reply.rs"]
+#[allow(dead_code, reason = "upstreams uses the rest")]
+mod reply;
 mod shares;
 #[path = "../black_box/stream.rs"]
 #[allow(dead_code, reason = "black_box uses the rest")]
 mod stream;
 mod summary;
-#[path = "../upstreams/told.rs"]
-#[allow(dead_code, reason = "upstreams uses the rest")]
-mod told;
+mod upstream_response;
 mod visit;
-mod world;
-mod worlds;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -41,10 +35,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use clap::Parser;
+use testkit::UPSTREAM_KEY;
 
 use crate::fault::Fault;
+use crate::gateways::{BLOCK, Gateways};
 use crate::summary::Summary;
-use crate::worlds::{BLOCK, Worlds};
 
 /// Runs seeded faults against the gateway.
 #[derive(Debug, Parser)]
@@ -71,7 +66,7 @@ fn main() -> ExitCode {
     log::keep();
     panics::keep();
     let key = std::env::temp_dir().join(format!("sluicegate-campaign-{}.key", std::process::id()));
-    if let Err(error) = std::fs::write(&key, law::UPSTREAM_KEY) {
+    if let Err(error) = std::fs::write(&key, UPSTREAM_KEY) {
         eprintln!("campaign: {}: {error}", key.display());
         return ExitCode::FAILURE;
     }
@@ -132,10 +127,10 @@ fn run_all(arguments: &Arguments, key: &Path) -> Summary {
 
 /// Runs the block of faults that begins with this one.
 fn run_block(arguments: &Arguments, first: u64, summary: &mut Summary, key: &Path) {
-    let mut worlds = Worlds::new(key);
+    let mut gateways = Gateways::new(key);
     for number in first..arguments.faults.min(first + BLOCK) {
         let fault = Fault::draw(arguments.seed, number);
-        match worlds.run(&fault) {
+        match gateways.run(&fault) {
             Ok(verdict) => summary.count(fault.kind.name(), verdict),
             Err(what) => {
                 let first = what.lines().next().unwrap_or_default();
@@ -152,14 +147,14 @@ fn run_block(arguments: &Arguments, first: u64, summary: &mut Summary, key: &Pat
 /// Runs one fault and prints all details. The faults before it in its block are run too, so that the gateway is in
 /// the same state.
 fn print_details(arguments: &Arguments, number: u64, key: &Path) -> ExitCode {
-    let mut worlds = Worlds::new(key);
+    let mut gateways = Gateways::new(key);
     for before in number - number % BLOCK..number {
         // Their results are printed on request only.
-        let _ = worlds.run(&Fault::draw(arguments.seed, before));
+        let _ = gateways.run(&Fault::draw(arguments.seed, before));
     }
     let fault = Fault::draw(arguments.seed, number);
     println!("{fault:#?}");
-    match worlds.run(&fault) {
+    match gateways.run(&fault) {
         Ok(verdict) => {
             println!("{verdict:?}");
             ExitCode::SUCCESS
@@ -204,7 +199,7 @@ mod tests {
         panics::keep();
         let arguments = Arguments { seed, faults, only: None, jobs, write: None };
         let key = std::env::temp_dir().join(format!("sluicegate-campaign-{}-{seed}.key", std::process::id()));
-        std::fs::write(&key, law::UPSTREAM_KEY).unwrap();
+        std::fs::write(&key, UPSTREAM_KEY).unwrap();
         let summary = run_all(&arguments, &key);
         std::fs::remove_file(&key).unwrap();
         assert_eq!(summary.faults(), faults);

@@ -127,9 +127,9 @@ mod tests {
         assert_eq!(deviations(&sample([627, 60, 215, 13, 0, 0]), &committed), [""; 0]);
         let found = deviations(&sample([527, 60, 215, 113, 0, 0]), &committed);
         assert!(
-            found.iter().any(|told| told.starts_with("nothing, status: 12.35 % (113 of 915), expected 1.45 % within"))
+            found.iter().any(|line| line.starts_with("nothing, status: 12.35 % (113 of 915), expected 1.45 % within"))
         );
-        assert!(found.iter().all(|told| told.starts_with("nothing, st")), "{found:?}");
+        assert!(found.iter().all(|line| line.starts_with("nothing, st")), "{found:?}");
     }
 
     /// A kind that the table lacks, and one that never occurred, are deviations too.

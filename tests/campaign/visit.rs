@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use server::EmbeddedGateway;
+use testkit::Response;
 use tokio::time::{sleep, timeout};
 
-use crate::client::{self, Response};
+use crate::client;
 use crate::fault::{Fault, Kind, Leave};
 use crate::pipe::Pipe;
 

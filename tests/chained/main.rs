@@ -7,9 +7,6 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
-#[path = "../black_box/client.rs"]
-#[allow(dead_code, reason = "the helpers of more tests than these")]
-mod client;
 mod server;
 #[path = "../black_box/stream.rs"]
 #[allow(dead_code, reason = "the helpers of more tests than these")]
@@ -27,3 +24,5 @@ mod messages;
 mod responses;
 
 mod passing;
+
+const GATEWAY: server::Chain = server::Chain(testkit::binary!());

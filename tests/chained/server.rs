@@ -1,49 +1,47 @@
-//! A gateway in front of another, with the interface of a single server.
-
-#[path = "../black_box/server.rs"]
-#[allow(dead_code, reason = "the helpers of more tests than these")]
-mod single;
+//! A gateway in front of another, with the interface of a single one.
 
 use std::net::SocketAddr;
 use std::sync::OnceLock;
 
 use serde_json::Value;
+use testkit::{Binary, Gateway, Request, Response};
 
-use self::single::Server as Single;
-pub(crate) use self::single::{IMAGES, MESSAGES, TEXT};
-use crate::client::{Request, Response};
+/// Starts pairs of gateways.
+pub(crate) struct Chain(pub(crate) Binary);
+
+impl Chain {
+    /// The pair that tests share. It ends with the tests' process.
+    pub(crate) fn shared(&self) -> &'static Pair {
+        static SHARED: OnceLock<Pair> = OnceLock::new();
+        SHARED.get_or_init(|| self.configured(""))
+    }
+
+    /// Starts a separate pair whose outer gateways have this configuration.
+    pub(crate) fn configured(&self, config: &str) -> Pair {
+        self.before(self.0.configured("[local]\nthreads = 2\n"), config)
+    }
+
+    /// Starts a separate pair with only the embedded image engine: no weights are loaded.
+    pub(crate) fn with_image_engine(&self, config: &str) -> Pair {
+        self.before(self.0.with_image_engine(""), config)
+    }
+
+    fn before(&self, inner: Gateway, config: &str) -> Pair {
+        let outer = |alt_flash: &str| self.0.configured(&[config, &models(inner.address(), alt_flash)].concat());
+        Pair { outer: outer("responses"), outer_of_chat: outer("chat"), inner }
+    }
+}
 
 /// Two gateways in a row. The models of the outer one are all served by the inner one, each over one protocol; the
 /// model that clients use with two protocols has two outer gateways, so that each of them is relayed.
-pub(crate) struct Server {
-    outer: Single,
-    outer_of_chat: Single,
+pub(crate) struct Pair {
+    outer: Gateway,
+    outer_of_chat: Gateway,
     /// The gateway with the embedded engines.
-    inner: Single,
+    inner: Gateway,
 }
 
-impl Server {
-    /// The server that tests share. It ends with the tests' process.
-    pub(crate) fn shared() -> &'static Self {
-        static SHARED: OnceLock<Server> = OnceLock::new();
-        SHARED.get_or_init(|| Self::configured(""))
-    }
-
-    /// Starts a separate server whose outer gateways have this configuration.
-    pub(crate) fn configured(config: &str) -> Self {
-        Self::before(Single::configured("[local]\nthreads = 2\n"), config)
-    }
-
-    /// Starts a separate server with only the embedded image engine: no weights are loaded.
-    pub(crate) fn drawing(config: &str) -> Self {
-        Self::before(Single::drawing(""), config)
-    }
-
-    fn before(inner: Single, config: &str) -> Self {
-        let outer = |alt_flash: &str| Single::configured(&[config, &models(inner.address(), alt_flash)].concat());
-        Self { outer: outer("responses"), outer_of_chat: outer("chat"), inner }
-    }
-
+impl Pair {
     pub(crate) fn address(&self) -> SocketAddr {
         self.outer.address()
     }
@@ -53,14 +51,14 @@ impl Server {
     }
 
     /// The outer gateway that relays requests to this path.
-    pub(crate) fn outer(&self, path: &str) -> &Single {
+    pub(crate) fn outer(&self, path: &str) -> &Gateway {
         if path == "/v1/chat/completions" { &self.outer_of_chat } else { &self.outer }
     }
 
     /// Waits until no permit is in use in any of the gateways.
     #[track_caller]
     pub(crate) fn await_quiet(&self) {
-        [&self.outer, &self.outer_of_chat, &self.inner].into_iter().for_each(Single::await_quiet);
+        [&self.outer, &self.outer_of_chat, &self.inner].into_iter().for_each(Gateway::await_quiet);
     }
 }
 

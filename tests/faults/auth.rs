@@ -5,11 +5,10 @@ use std::fs;
 use ::auth::{Key, KeyHash};
 use serde_json::{Value, json};
 use simulator::{Play, Protocol, Request as Asked, Simulator, Step, honest};
+use testkit::requests::{self, PROTOCOLS, RED, ask, protocol_name};
+use testkit::{CLIENT_KEY, Connection, Gateway, Request, await_that};
 
-use crate::client::{Connection, Request};
-use crate::house::{self, CLIENT_KEY, House, PROTOCOLS, word};
-use crate::question::{RED, ask};
-use crate::server::{await_that, binary};
+use crate::GATEWAY;
 
 /// On every endpoint a model that the key does not allow is refused with 403 and an unknown model with 404, before
 /// any request is sent upstream.
@@ -22,12 +21,12 @@ fn a06_every_endpoint_asks_for_the_models_of_a_key() {
         "[[keys]]\nname = \"narrow\"\nhash = \"{hash}\"\nscopes = [\"text\", \"messages\", \"images\"]\n\
          models = [\"cha*\"]\n"
     );
-    let house = House::before(&simulator, "their-model", &narrow, "");
-    let status = |path: &str, body: &Value| house.gateway.post(key, path, body).status;
+    let gateway = GATEWAY.before(&simulator, &narrow, "");
+    let status = |path: &str, body: &Value| gateway.post(key, path, body).status;
     let picture = format!("data:image/png;base64,{RED}");
     let asked_for = |model: &str| {
         let text = [Protocol::Responses, Protocol::Chat, Protocol::Messages]
-            .map(|protocol| (house::path(protocol).to_owned(), ask(protocol, model, "Hello.", false)));
+            .map(|protocol| (requests::path(protocol).to_owned(), ask(protocol, model, "Hello.", false)));
         let count = json!({"model": model, "messages": [{"role": "user", "content": "Hello."}]});
         let edit = json!({"model": model, "prompt": "x", "images": [{"image_url": picture}]});
         let rest = [
@@ -44,9 +43,9 @@ fn a06_every_endpoint_asks_for_the_models_of_a_key() {
         assert_eq!(status(&path, &body), 404, "{path}");
     }
     assert!(simulator.requests().is_empty());
-    let list = house.gateway.get(key, "/v1/models").json();
+    let list = gateway.get(key, "/v1/models").json();
     assert_eq!((&list["data"][0]["id"], list["data"].as_array().unwrap().len()), (&json!("chat"), 1));
-    assert_eq!(house.gateway.get(key, "/v1/models/messages").status, 404);
+    assert_eq!(gateway.get(key, "/v1/models/messages").status, 404);
     for (path, body) in asked_for("chat").into_iter().take(3) {
         assert_eq!(status(&path, &body), 200, "{path}");
     }
@@ -55,8 +54,8 @@ fn a06_every_endpoint_asks_for_the_models_of_a_key() {
 /// Every route in the OpenAPI document requires a key before it does anything else.
 #[test]
 fn a07_every_route_that_is_described_asks_for_a_key() {
-    let (house, simulator) = honest_house();
-    let described = binary().arg("openapi").output().unwrap();
+    let (gateway, simulator) = GATEWAY.with_upstream("");
+    let described = GATEWAY.command().arg("openapi").output().unwrap();
     let document: Value = serde_json::from_slice(&described.stdout).unwrap();
     let mut routes = 0;
     for (path, operations) in document["paths"].as_object().unwrap() {
@@ -66,10 +65,10 @@ fn a07_every_route_that_is_described_asks_for_a_key() {
             let ask = |key: Option<&str>| {
                 let request = Request::post_bytes(&path, b"{}").method(method);
                 let request = key.into_iter().fold(request, Request::bearer);
-                let mut connection = Connection::open(house.address());
-                connection.send(&request.bytes());
-                let (status, headers) = connection.head();
-                (status, headers.iter().any(|header| *header == ("www-authenticate".into(), "Bearer".into())))
+                let mut connection = Connection::open(gateway.address());
+                connection.send(request.bytes());
+                let head = connection.head().unwrap();
+                (head.status, head.header("www-authenticate") == Some("Bearer"))
             };
             for key in [None, Some("sg_nobody")] {
                 let owed = if is_served { (401, true) } else { (405, false) };
@@ -85,12 +84,12 @@ fn a07_every_route_that_is_described_asks_for_a_key() {
 /// A flood of wrong keys is refused one by one, takes no permit and does not delay requests with a valid key.
 #[test]
 fn a09_a_flood_of_wrong_keys_holds_up_nobody() {
-    let (house, simulator) = honest_house();
+    let (gateway, simulator) = GATEWAY.with_upstream("");
     let flood = || {
-        let mut connection = Connection::open(house.address());
+        let mut connection = Connection::open(gateway.address());
         for number in 0..FLOOD {
             let wrong = Request::get("/v1/models").bearer(&format!("sg_wrong_{number}"));
-            connection.send(&wrong.bytes());
+            connection.send(wrong.bytes());
             assert_eq!(connection.response().status, 401);
         }
     };
@@ -98,16 +97,16 @@ fn a09_a_flood_of_wrong_keys_holds_up_nobody() {
         let floods: Vec<_> = (0..4).map(|_| scope.spawn(flood)).collect();
         let mut served = 0;
         while served < 10 || floods.iter().any(|flood| !flood.is_finished()) {
-            let response = house.ask(Protocol::Chat, &ask(Protocol::Chat, "chat", "Hello.", false));
+            let response = gateway.ask(Protocol::Chat, &ask(Protocol::Chat, "chat", "Hello.", false));
             assert_eq!(response.status, 200, "{}", response.text());
             served += 1;
         }
         served
     });
     assert_eq!(simulator.requests().len(), served);
-    house.gateway.await_quiet();
+    gateway.await_quiet();
     let refused = "sluicegate_requests_total{route=\"models\",status=\"401\",code=\"invalid_api_key\"}";
-    await_that("each was counted", || house.sum(refused) == (4 * FLOOD) as f64);
+    await_that("each was counted", || gateway.sum(refused) == (4 * FLOOD) as f64);
 }
 
 /// A key that is removed from the file is refused from then on, and streams that were opened with it run to
@@ -115,17 +114,17 @@ fn a09_a_flood_of_wrong_keys_holds_up_nobody() {
 #[test]
 fn a10_a_revoked_key_opens_nothing_and_its_streams_end_well() {
     let simulator = Simulator::start(hesitant).unwrap();
-    let house = House::before(&simulator, "their-model", "", "");
-    let mut streams: Vec<_> = PROTOCOLS.map(|protocol| open(&house, protocol)).into();
-    let path = house.gateway.config_path();
+    let gateway = GATEWAY.before(&simulator, "", "");
+    let mut streams: Vec<_> = PROTOCOLS.map(|protocol| open(&gateway, protocol)).into();
+    let path = gateway.config_path();
     let before = fs::read_to_string(path).unwrap();
     fs::write(path, before.replace("557bedf7", "00000000")).unwrap();
-    let status = || Request::get("/v1/models").bearer(CLIENT_KEY).send(house.address()).status;
+    let status = || Request::get("/v1/models").bearer(CLIENT_KEY).send(gateway.address()).status;
     await_that("the key is gone", || status() == 401);
     simulator.release_all();
     for (stream, protocol) in streams.iter_mut().zip(PROTOCOLS) {
         let mut received = Vec::new();
-        while let Some(chunk) = stream.chunk().filter(|chunk| !chunk.is_empty()) {
+        while let Ok(chunk @ [_, ..]) = stream.chunk().as_deref() {
             received.extend(chunk);
         }
         let received = String::from_utf8(received).unwrap();
@@ -137,37 +136,33 @@ fn a10_a_revoked_key_opens_nothing_and_its_streams_end_well() {
         };
         assert!(received.contains(end) && !received.contains("error\":{"), "{protocol:?}: {received}");
     }
-    house.gateway.await_quiet();
+    gateway.await_quiet();
 }
 
 /// Operator endpoints are not reachable on the client address, with any key, method or header.
 #[test]
 fn a11_nothing_of_the_operators_is_on_the_clients_address() {
-    let (house, _simulator) = honest_house();
+    let (gateway, _simulator) = GATEWAY.with_upstream("");
     for path in ["/metrics", "/livez", "/readyz", "/healthz", "/debug", "/debug/pprof", "/admin", "/v1/metrics", "/"] {
         for method in ["GET", "HEAD", "POST", "OPTIONS"] {
-            let mut connection = Connection::open(house.address());
-            connection.send(&Request::get(path).method(method).bearer(CLIENT_KEY).bytes());
-            assert_eq!(connection.head().0, 404, "{method} {path}");
+            let mut connection = Connection::open(gateway.address());
+            connection.send(Request::get(path).method(method).bearer(CLIENT_KEY).bytes());
+            assert_eq!(connection.head().unwrap().status, 404, "{method} {path}");
         }
     }
-    let admin = house.gateway.admin.unwrap();
-    assert!(admin.ip().is_loopback() && admin != house.address());
+    let admin = gateway.admin.unwrap();
+    assert!(admin.ip().is_loopback() && admin != gateway.address());
     for path in ["/v1/models", "/debug", "/"] {
         assert_eq!(Request::get(path).bearer(CLIENT_KEY).send(admin).status, 404, "{path}");
     }
 }
 
-fn honest_house() -> (House, Simulator) {
-    let simulator = Simulator::honest().unwrap();
-    (House::before(&simulator, "their-model", "", ""), simulator)
-}
-
 /// Opens a stream and waits until it has started.
-fn open(house: &House, protocol: Protocol) -> Connection {
-    let mut stream = Connection::open(house.address());
-    stream.send(&house::request(protocol, &ask(protocol, word(protocol), "Hello, you there.", true)).bytes());
-    assert_eq!(stream.head().0, 200);
+fn open(gateway: &Gateway, protocol: Protocol) -> Connection {
+    let mut stream = Connection::open(gateway.address());
+    stream
+        .send(requests::request(protocol, &ask(protocol, protocol_name(protocol), "Hello, you there.", true)).bytes());
+    assert_eq!(stream.head().unwrap().status, 200);
     stream
 }
 

@@ -5,17 +5,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use simulator::{Protocol, Simulator, honest};
+use testkit::requests::{self, ask};
+use testkit::{CLIENT_KEY, Config, Connection, Gateway, Request, await_that, by_shell, exchange};
 
-use crate::client::{Connection, Request};
-use crate::house::{self, CLIENT_KEY, House, Plan};
-use crate::question::ask;
-use crate::raw::{Raw, exchange};
-use crate::server::{await_that, binary, by_shell};
-
-fn house(limits: &str) -> (House, Simulator) {
-    let simulator = Simulator::start(honest::answer).unwrap();
-    (House::before(&simulator, "their-model", limits, ""), simulator)
-}
+use crate::GATEWAY;
 
 fn question() -> Value {
     ask(Protocol::Chat, "chat", "Hello.", false)
@@ -33,10 +26,10 @@ fn list(target: &str, lines: &str) -> String {
 /// header lines is refused with 431.
 #[test]
 fn l04_heads_are_bounded() {
-    let (house, _simulator) = house("");
+    let (gateway, _simulator) = GATEWAY.with_upstream("");
     let of_length = |length: usize| {
         let target = format!("/v1/models?{}", "x".repeat(length - "/v1/models?".len()));
-        exchange(house.address(), list(&target, ""))
+        exchange(gateway.address(), list(&target, ""))
     };
     assert_eq!(of_length(8191).statuses(), [200]);
     assert_eq!(of_length(8192).statuses(), [200]);
@@ -45,26 +38,26 @@ fn l04_heads_are_bounded() {
     assert!(long.has("\"target_too_long\"") && long.has("\"invalid_request_error\""), "{}", long.text());
 
     let of_lines =
-        |lines: usize| exchange(house.address(), list("/v1/models", &"x: y\r\n".repeat(lines - 3))).statuses();
+        |lines: usize| exchange(gateway.address(), list("/v1/models", &"x: y\r\n".repeat(lines - 3))).statuses();
     assert_eq!((of_lines(99), of_lines(100), of_lines(101)), (vec![200], vec![200], vec![431]));
 
     let of_bytes = |bytes: usize| {
         let rest = bytes - list("/v1/models", "x: \r\n").len();
-        exchange(house.address(), list("/v1/models", &format!("x: {}\r\n", "y".repeat(rest)))).statuses()
+        exchange(gateway.address(), list("/v1/models", &format!("x: {}\r\n", "y".repeat(rest)))).statuses()
     };
     let limit = 64 << 10;
     assert_eq!((of_bytes(limit - 1), of_bytes(limit), of_bytes(limit + 1)), (vec![200], vec![200], vec![431]));
     assert_eq!(of_bytes(1 << 20), [431]);
     // The end of the head is never sent.
     let endless = list("/v1/models", &format!("x: {}", "y".repeat(2 * limit)));
-    assert_eq!(exchange(house.address(), endless).statuses(), [431]);
+    assert_eq!(exchange(gateway.address(), endless).statuses(), [431]);
 }
 
 /// A body over its limit is refused with 413, which also reaches a client that sends the complete body before it
 /// reads.
 #[test]
 fn l05_who_sends_too_much_is_told_so() {
-    let (house, simulator) = house("json_body = \"16KiB\"\n");
+    let (gateway, simulator) = GATEWAY.with_upstream("json_body = \"16KiB\"\n");
     let body = vec![b' '; 4 << 20];
     let declared = Request::post_bytes("/v1/chat/completions", &body).bearer(CLIENT_KEY).bytes();
     let head = list("/v1/chat/completions", "transfer-encoding: chunked\r\n").replacen("GET", "POST", 1);
@@ -72,9 +65,9 @@ fn l05_who_sends_too_much_is_told_so() {
     let chunked = format!("{head}{chunks}0\r\n\r\n").into_bytes();
     for bytes in [declared, chunked] {
         for _ in 0..50 {
-            let mut raw = Raw::open(house.address());
-            assert!(raw.send(&bytes), "all of it is taken");
-            let received = raw.read_to_end();
+            let mut raw = Connection::open(gateway.address());
+            assert!(raw.try_send(&bytes), "all of it is taken");
+            let received = raw.received_until_closed();
             assert_eq!(received.statuses(), [413]);
             assert!(received.has("\"request_too_large\"") && received.text().ends_with('}'), "{}", received.text());
         }
@@ -85,29 +78,29 @@ fn l05_who_sends_too_much_is_told_so() {
 /// A body over its limit is refused with 413 if its head arrived together with the previous request, too.
 #[test]
 fn l05_who_sends_too_much_behind_another_is_told_so() {
-    let (house, _simulator) = house("json_body = \"16KiB\"\n");
+    let (gateway, _simulator) = GATEWAY.with_upstream("json_body = \"16KiB\"\n");
     let body = vec![b' '; 4 << 20];
     let bytes = Request::post_bytes("/v1/chat/completions", &body).bearer(CLIENT_KEY).bytes();
     let both = [list("/v1/models", "").replace("connection: close\r\n", "").into_bytes(), bytes].concat();
     for _ in 0..50 {
-        let mut raw = Raw::open(house.address());
-        assert!(raw.send(&both), "all of it is taken");
-        assert_eq!(raw.read_to_end().statuses(), [200, 413]);
+        let mut raw = Connection::open(gateway.address());
+        assert!(raw.try_send(&both), "all of it is taken");
+        assert_eq!(raw.received_until_closed().statuses(), [200, 413]);
     }
 }
 
 /// The body limit is exact, with Content-Length and with chunked transfer coding.
 #[test]
 fn l05_a_body_may_be_as_large_as_the_limit() {
-    let (house, _simulator) = house("json_body = \"16KiB\"\n");
+    let (gateway, _simulator) = GATEWAY.with_upstream("json_body = \"16KiB\"\n");
     let limit = 16 << 10;
     for (length, status) in [(limit - 1, 200), (limit, 200), (limit + 1, 413)] {
         let body = format!("{:length$}", question().to_string());
         let declared = Request::post_bytes("/v1/chat/completions", body.as_bytes()).bearer(CLIENT_KEY);
-        assert_eq!(declared.send(house.address()).status, status, "{length}");
+        assert_eq!(declared.send(gateway.address()).status, status, "{length}");
         let head = list("/v1/chat/completions", "transfer-encoding: chunked\r\n").replacen("GET", "POST", 1);
         let chunked = format!("{head}{length:x}\r\n{body}\r\n0\r\n\r\n");
-        assert_eq!(exchange(house.address(), chunked).statuses(), [status], "{length}");
+        assert_eq!(exchange(gateway.address(), chunked).statuses(), [status], "{length}");
     }
 }
 
@@ -116,24 +109,24 @@ fn l05_a_body_may_be_as_large_as_the_limit() {
 #[test]
 fn l06_bodies_share_their_memory() {
     let limits = "json_body = \"64KiB\"\nedit_body = \"64KiB\"\nbody_memory = \"128KiB\"\n";
-    let (house, _simulator) = house(limits);
+    let (gateway, _simulator) = GATEWAY.with_upstream(limits);
     let body = format!("{:40000}", question().to_string());
     let request = Request::post_bytes("/v1/chat/completions", body.as_bytes()).bearer(CLIENT_KEY);
     let bytes = request.clone().header("connection", "close").bytes();
     // All but the last byte: the received bytes are held.
     let mut held: Vec<_> = (0..20)
         .map(|_| {
-            let mut raw = Raw::open(house.address());
-            raw.send(&bytes[..bytes.len() - 1]);
+            let mut raw = Connection::open(gateway.address());
+            raw.try_send(&bytes[..bytes.len() - 1]);
             raw
         })
         .collect();
-    let shed = || house.sum("sluicegate_requests_total{route=\"chat_completions\",status=\"503\"");
+    let shed = || gateway.sum("sluicegate_requests_total{route=\"chat_completions\",status=\"503\"");
     await_that("all but three are turned away", || shed() == 17.0);
     let mut served = 0;
     for raw in &mut held {
-        raw.send(&bytes[bytes.len() - 1..]);
-        let received = raw.read_to_end();
+        raw.try_send(&bytes[bytes.len() - 1..]);
+        let received = raw.received_until_closed();
         if received.statuses() == [200] {
             served += 1;
         } else {
@@ -146,52 +139,52 @@ fn l06_bodies_share_their_memory() {
         }
     }
     assert_eq!(served, 3);
-    assert_eq!(request.send(house.address()).status, 200, "all of it is free again");
+    assert_eq!(request.send(gateway.address()).status, 200, "all of it is free again");
 }
 
 /// Beyond the connection limit new connections wait, while open connections and the admin listener are served.
 #[test]
 fn l07_newcomers_wait_for_a_place() {
-    let (house, _simulator) = house("connections = 8\n");
-    let request = house::request(Protocol::Chat, &question()).bytes();
+    let (gateway, _simulator) = GATEWAY.with_upstream("connections = 8\n");
+    let request = requests::request(Protocol::Chat, &question()).bytes();
     let mut inside: Vec<Connection> = Vec::new();
-    let full = || house.gateway.metric("sluicegate_connections_full_total") >= 1.0;
+    let full = || gateway.metric("sluicegate_connections_full_total") >= 1.0;
     while !full() {
-        let mut connection = Connection::open(house.address());
+        let mut connection = Connection::open(gateway.address());
         connection.send(&request);
         assert_eq!(connection.response().status, 200);
         inside.push(connection);
     }
     assert!((6..=8).contains(&inside.len()), "{}", inside.len());
-    let mut outside = Connection::open(house.address());
+    let mut outside = Connection::open(gateway.address());
     outside.send(&request);
     for connection in &mut inside {
         connection.send(&request);
         assert_eq!(connection.response().status, 200);
     }
-    assert_eq!(Request::get("/readyz").send(house.gateway.admin.unwrap()).status, 200);
-    assert_eq!(house.gateway.metric("sluicegate_connections"), inside.len() as f64);
-    inside.pop().unwrap().vanish(Shutdown::Both);
+    assert_eq!(Request::get("/readyz").send(gateway.admin.unwrap()).status, 200);
+    assert_eq!(gateway.metric("sluicegate_connections"), inside.len() as f64);
+    inside.pop().unwrap().disconnect(Shutdown::Both);
     assert_eq!(outside.response().status, 200, "there is a place now");
 }
 
 /// However many clients connect, file descriptors remain for upstream connections and for the admin listener.
 #[test]
 fn l07_clients_leave_descriptors_to_others() {
-    let (house, _simulator) = house_with_descriptors(48);
-    let request = house::request(Protocol::Chat, &question()).bytes();
-    let mut inside = Connection::open(house.address());
+    let (gateway, _simulator) = with_descriptors(48);
+    let request = requests::request(Protocol::Chat, &question()).bytes();
+    let mut inside = Connection::open(gateway.address());
     inside.send(&request);
     assert_eq!(inside.response().status, 200);
-    let _crowd: Vec<_> = (0..64).map(|_| Raw::open(house.address())).collect();
-    await_that("there are no places left", || house.gateway.metric("sluicegate_connections_full_total") >= 1.0);
+    let _crowd: Vec<_> = (0..64).map(|_| Connection::open(gateway.address())).collect();
+    await_that("there are no places left", || gateway.metric("sluicegate_connections_full_total") >= 1.0);
     // A quarter, where there are few; each listener may reserve a slot for the next connection.
-    let inside_now = house.gateway.metric("sluicegate_connections");
+    let inside_now = gateway.metric("sluicegate_connections");
     assert!((10.0..=12.0).contains(&inside_now), "{inside_now}");
-    assert_eq!(Request::get("/livez").send(house.gateway.admin.unwrap()).status, 200);
+    assert_eq!(Request::get("/livez").send(gateway.admin.unwrap()).status, 200);
     inside.send(&request);
     assert_eq!(inside.response().status, 200);
-    let log = house.gateway.log.lock().unwrap();
+    let log = gateway.log.lock().unwrap();
     assert!(log.contains("limits.connections is lowered") && !log.contains("cannot accept"), "{log}");
 }
 
@@ -199,29 +192,29 @@ fn l07_clients_leave_descriptors_to_others() {
 /// descriptors are available.
 #[test]
 fn l08_descriptors_run_out() {
-    let (house, _simulator) = house_with_descriptors(48);
+    let (gateway, _simulator) = with_descriptors(48);
     // Connections to the admin listener are not counted.
-    let crowd: Vec<_> = (0..64).map(|_| Raw::open(house.gateway.admin.unwrap())).collect();
-    let complaints = || house.gateway.log.lock().unwrap().matches("cannot accept connections, retrying").count();
+    let crowd: Vec<_> = (0..64).map(|_| Connection::open(gateway.admin.unwrap())).collect();
+    let complaints = || gateway.log.lock().unwrap().matches("cannot accept connections, retrying").count();
     await_that("there are none left", || complaints() > 0);
     let started = now();
     await_that("it has tried a few times more", || complaints() > 4);
     assert!(started.elapsed() > Duration::from_millis(200), "it does not spin");
     drop(crowd);
-    assert_eq!(house.ask(Protocol::Chat, &question()).status, 200);
-    assert_eq!(Request::get("/livez").send(house.gateway.admin.unwrap()).status, 200);
+    assert_eq!(gateway.ask(Protocol::Chat, &question()).status, 200);
+    assert_eq!(Request::get("/livez").send(gateway.admin.unwrap()).status, 200);
 }
 
 /// A missing body is refused with 400 where one is required. An unexpected body is discarded, and never parsed as the
 /// next request.
 #[test]
 fn l12_bodies_where_none_belong() {
-    let (house, _simulator) = house("");
+    let (gateway, _simulator) = GATEWAY.with_upstream("");
     let bodiless = format!(
         "POST /v1/chat/completions HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer {CLIENT_KEY}\r\n\
          connection: close\r\n\r\n"
     );
-    let received = exchange(house.address(), bodiless);
+    let received = exchange(gateway.address(), bodiless);
     assert_eq!(received.statuses(), [400]);
     assert!(received.has("\"invalid_json\""), "{}", received.text());
 
@@ -236,7 +229,7 @@ fn l12_bodies_where_none_belong() {
                 ),
             };
             let first = list("/v1/models", &lines).replacen("GET", method, 1).replacen("connection: close\r\n", "", 1);
-            let received = exchange(house.address(), first + &body + &list("/v1/models", ""));
+            let received = exchange(gateway.address(), first + &body + &list("/v1/models", ""));
             let statuses = received.statuses();
             assert!(statuses == [status] || statuses == [status, 200], "{method} with {framing}: {statuses:?}");
         }
@@ -244,12 +237,12 @@ fn l12_bodies_where_none_belong() {
 }
 
 /// A gateway with this limit of file descriptors.
-fn house_with_descriptors(most: usize) -> (House, Simulator) {
+fn with_descriptors(most: usize) -> (Gateway, Simulator) {
     let simulator = Simulator::start(honest::answer).unwrap();
     let target = r#"[{ upstream = "server", model = "their-model" }]"#;
-    let plan = Plan::new("").upstream("server", Protocol::Chat, &simulator.base_url(), "");
-    let limited = by_shell(&format!("ulimit -n {most} && exec \"$@\""), &binary());
-    (plan.model("chat", Protocol::Chat, target).start_by(limited), simulator)
+    let plan = Config::new("").upstream("server", Protocol::Chat, &simulator.base_url(), "");
+    let limited = by_shell(&format!("ulimit -n {most} && exec \"$@\""), &GATEWAY.command());
+    (plan.model("chat", Protocol::Chat, target).start_by(GATEWAY, limited), simulator)
 }
 
 #[allow(clippy::disallowed_methods, reason = "that nothing spins is seen by a clock")]

@@ -6,18 +6,16 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 use simulator::{Protocol, Simulator};
+use testkit::requests::RED;
+use testkit::{CLIENT_KEY, Config, Connection, Gateway, Request, Response, await_that};
 
-use crate::client::{Connection, Request, Response};
-use crate::house::{CLIENT_KEY, House, Plan};
-use crate::question::RED;
-use crate::raw::Raw;
-use crate::server::await_that;
+use crate::GATEWAY;
 
 /// A multipart boundary that is missing, empty, too long, has invalid characters or does not match the body is
 /// refused with 400.
 #[test]
 fn m01_boundaries_that_are_none() {
-    let scene = Scene::new("");
+    let test = EditTest::new("");
     let whole = edit().bytes();
     let long = "b".repeat(71);
     for parameter in [
@@ -32,13 +30,13 @@ fn m01_boundaries_that_are_none() {
         "; boundary=\"sgb",
         "; charset=sgb",
     ] {
-        let response = scene.send(&whole, &format!("multipart/form-data{parameter}"));
+        let response = test.send(&whole, &format!("multipart/form-data{parameter}"));
         assert_eq!(response.status, 400, "{parameter:?}: {}", response.text());
         assert_eq!(response.json()["error"]["type"], "invalid_request_error");
     }
-    scene.nobody_was_asked();
+    test.nobody_was_asked();
     for kind in ["multipart/form-data; boundary=\"sgb\"", "Multipart/Form-Data; charset=utf-8; Boundary=sgb"] {
-        assert_eq!(scene.send(&whole, kind).status, 200, "{kind}");
+        assert_eq!(test.send(&whole, kind).status, 200, "{kind}");
     }
 }
 
@@ -46,20 +44,20 @@ fn m01_boundaries_that_are_none() {
 /// names, and parts with unknown names are ignored.
 #[test]
 fn m06_parts_that_come_twice_or_are_unknown() {
-    let scene = Scene::new("");
+    let test = EditTest::new("");
     for (name, value) in [("prompt", "y"), ("model", "images"), ("size", "64x64"), ("stream", "false")] {
-        let response = scene.post(edit().text(name, value).text(name, value));
+        let response = test.post(edit().text(name, value).text(name, value));
         assert_eq!((response.status, &response.json()["error"]["param"]), (400, &json!(name)), "{}", response.text());
     }
-    let response = scene.post(edit().file("mask", "m.png", &png()).file("mask", "m.png", &png()));
+    let response = test.post(edit().file("mask", "m.png", &png()).file("mask", "m.png", &png()));
     assert_eq!((response.status, &response.json()["error"]["param"]), (400, &json!("mask")), "{}", response.text());
-    let response = scene.post(edit().part("filename=\"a.png\"", b"nameless"));
+    let response = test.post(edit().part("filename=\"a.png\"", b"nameless"));
     assert_eq!(response.status, 400, "{}", response.text());
-    scene.nobody_was_asked();
+    test.nobody_was_asked();
     let mixed = edit().file("image[]", "b.png", &png()).file("image", "c.png", &png());
-    let response = scene.post(mixed.text("unknown", "x").file("other", "x.bin", b"\0\xff"));
+    let response = test.post(mixed.text("unknown", "x").file("other", "x.bin", b"\0\xff"));
     assert_eq!(response.status, 200, "{}", response.text());
-    let forwarded = scene.forwarded_body();
+    let forwarded = test.forwarded_body();
     assert_eq!(forwarded.matches("name=\"image[]\"").count(), 3, "{forwarded}");
     assert!(!forwarded.contains("unknown") && !forwarded.contains("other"), "{forwarded}");
 }
@@ -68,7 +66,7 @@ fn m06_parts_that_come_twice_or_are_unknown() {
 /// gateway's.
 #[test]
 fn m07_names_of_files_are_of_no_use() {
-    let scene = Scene::new("");
+    let test = EditTest::new("");
     for name in [
         "filename=\"../../canary.png\"",
         "filename=\"/etc/canary\"",
@@ -80,32 +78,32 @@ fn m07_names_of_files_are_of_no_use() {
         "filename=\"\"",
     ] {
         let form = Form::new().text("prompt", "x").text("model", "images");
-        let response = scene.post(form.part(&format!("name=\"image\"; {name}"), &png()));
+        let response = test.post(form.part(&format!("name=\"image\"; {name}"), &png()));
         assert_eq!(response.status, 200, "{name}: {}", response.text());
         assert!(!response.text().contains("canary"));
-        let forwarded = scene.forwarded_body();
+        let forwarded = test.forwarded_body();
         assert!(
             forwarded.contains("name=\"image\"; filename=\"picture.png\"") && !forwarded.contains("canary"),
             "{forwarded}"
         );
     }
     for name in [&"a".repeat(64 << 10), "\u{1b}[31m", "a\0b", "a\nb"] {
-        let response = scene.post(edit().part(&format!("name=\"image\"; filename=\"{name}canary\""), &png()));
+        let response = test.post(edit().part(&format!("name=\"image\"; filename=\"{name}canary\""), &png()));
         assert_eq!(response.status, 400, "{name:.20}: {}", response.text());
         let id = response.header("x-request-id").unwrap().to_owned();
-        await_that("it is logged", || scene.house.gateway.log.lock().unwrap().contains(&id));
+        await_that("it is logged", || test.gateway.log.lock().unwrap().contains(&id));
     }
-    assert!(!scene.house.gateway.log.lock().unwrap().contains("canary"));
+    assert!(!test.gateway.log.lock().unwrap().contains("canary"));
 }
 
 /// Encoding headers of a part are ignored: file parts are raw bytes, text parts are UTF-8, and a nested form is not
 /// accepted as a picture.
 #[test]
 fn m08_codings_of_parts_are_not_heeded() {
-    let scene = Scene::new("");
+    let test = EditTest::new("");
     let image = |headers: &str, data: &[u8]| {
         let form = Form::new().text("prompt", "x").text("model", "images");
-        scene.post(form.part(&format!("name=\"image\"; filename=\"a\"\r\n{headers}"), data))
+        test.post(form.part(&format!("name=\"image\"; filename=\"a\"\r\n{headers}"), data))
     };
     for headers in [
         "Content-Transfer-Encoding: base64",
@@ -130,7 +128,7 @@ fn m08_codings_of_parts_are_not_heeded() {
     }
     let latin = |data: &[u8]| {
         let head = "name=\"prompt\"\r\nContent-Type: text/plain; charset=iso-8859-1";
-        scene.post(Form::new().part(head, data).text("model", "images").file("image", "a", &png())).status
+        test.post(Form::new().part(head, data).text("model", "images").file("image", "a", &png())).status
     };
     assert_eq!((latin(b"caf\xe9"), latin("caf\u{e9}".as_bytes())), (400, 200));
 }
@@ -139,7 +137,7 @@ fn m08_codings_of_parts_are_not_heeded() {
 /// trailing spaces.
 #[test]
 fn m10_what_is_around_a_form_is_left_alone() {
-    let scene = Scene::new("");
+    let test = EditTest::new("");
     let whole = edit().bytes();
     let text = String::from_utf8_lossy(&whole).into_owned();
     let padded: Vec<u8> = {
@@ -148,7 +146,7 @@ fn m10_what_is_around_a_form_is_left_alone() {
     };
     for form in [[b"This is a form.\r\n", &whole[..]].concat(), [&whole[..], b"And that was it.\r\n"].concat(), padded]
     {
-        let response = scene.send(&form, KIND);
+        let response = test.send(&form, KIND);
         assert_eq!(response.status, 200, "{:.80}: {}", String::from_utf8_lossy(&form), response.text());
     }
 }
@@ -157,28 +155,28 @@ fn m10_what_is_around_a_form_is_left_alone() {
 /// disconnects there is noticed.
 #[test]
 fn m10_c01_a_form_ends_with_its_body() {
-    let scene = Scene::new("");
+    let test = EditTest::new("");
     let form = edit().bytes();
     let head = "POST /v1/images/edits HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\nauthorization: Bearer ";
     let mut open = format!("{head}{CLIENT_KEY}\r\ncontent-type: {KIND}\r\n\r\n{:x}\r\n", form.len()).into_bytes();
     open.extend_from_slice(&form);
-    let mut raw = Raw::open(scene.house.address());
-    assert!(raw.send(&open));
-    await_that("it is read", || scene.house.sum("sluicegate_connections ") == 1.0);
+    let mut raw = Connection::open(test.gateway.address());
+    assert!(raw.try_send(&open));
+    await_that("it is read", || test.gateway.sum("sluicegate_connections ") == 1.0);
     drop(raw);
     let gone = "sluicegate_requests_total{route=\"image_edits\",status=\"499\"";
-    await_that("it is seen to be gone", || scene.house.sum(gone) == 1.0);
-    scene.nobody_was_asked();
+    await_that("it is seen to be gone", || test.gateway.sum(gone) == 1.0);
+    test.nobody_was_asked();
 }
 
 /// A form whose body does not arrive is refused with 408, and no upstream request is sent.
 #[test]
 fn m11_a_form_that_does_not_come_is_given_up() {
-    let scene = Scene::new("body_idle = \"200ms\"");
+    let test = EditTest::new("body_idle = \"200ms\"");
     let form = edit().bytes();
     let whole = request(&form, KIND).bytes();
     for left in [10, 40, form.len()] {
-        let mut connection = Connection::open(scene.house.address());
+        let mut connection = Connection::open(test.gateway.address());
         connection.send(&whole[..whole.len() - left]);
         let response = connection.response();
         assert_eq!(
@@ -189,7 +187,7 @@ fn m11_a_form_that_does_not_come_is_given_up() {
         );
         assert!(connection.is_closed());
     }
-    scene.nobody_was_asked();
+    test.nobody_was_asked();
 }
 
 /// A client that disconnects in the middle of its form is counted as `client_closed`, no upstream request is sent,
@@ -197,37 +195,37 @@ fn m11_a_form_that_does_not_come_is_given_up() {
 #[test]
 fn m12_a_client_that_leaves_in_the_middle_of_its_form() {
     // There is room for one form at a time.
-    let scene = Scene::new("edit_body = \"64KiB\"\njson_body = \"64KiB\"\nbody_memory = \"64KiB\"");
+    let test = EditTest::new("edit_body = \"64KiB\"\njson_body = \"64KiB\"\nbody_memory = \"64KiB\"");
     let large = edit().text("unknown", &"x".repeat(40 << 10));
     let whole = request(&large.bytes(), KIND).bytes();
     for how in [Shutdown::Both, Shutdown::Write] {
-        let before = scene.house.sum(GONE);
-        let mut connection = Connection::open(scene.house.address());
+        let before = test.gateway.sum(GONE);
+        let mut connection = Connection::open(test.gateway.address());
         connection.send(&whole[..whole.len() - 10]);
-        connection.vanish(how);
-        await_that("it is counted", || scene.house.sum(GONE) == before + 1.0);
+        connection.disconnect(how);
+        await_that("it is counted", || test.gateway.sum(GONE) == before + 1.0);
     }
-    scene.nobody_was_asked();
-    assert_eq!(scene.post(edit().text("unknown", &"x".repeat(40 << 10))).status, 200, "there is room again");
+    test.nobody_was_asked();
+    assert_eq!(test.post(edit().text("unknown", &"x".repeat(40 << 10))).status, 200, "there is room again");
 }
 
 /// A gateway in front of a conforming upstream, which receives edits as forms.
-struct Scene {
-    house: House,
+struct EditTest {
+    gateway: Gateway,
     simulator: Simulator,
 }
 
-impl Scene {
+impl EditTest {
     fn new(limits: &str) -> Self {
         let simulator = Simulator::honest().unwrap();
         let plan =
-            Plan::new(limits).upstream("images", Protocol::Images, &simulator.base_url(), "edits = \"multipart\"");
-        let house = plan.model("images", Protocol::Images, r#"[{ upstream = "images" }]"#).start();
-        Self { house, simulator }
+            Config::new(limits).upstream("images", Protocol::Images, &simulator.base_url(), "edits = \"multipart\"");
+        let gateway = plan.model("images", Protocol::Images, r#"[{ upstream = "images" }]"#).start(GATEWAY);
+        Self { gateway, simulator }
     }
 
     fn send(&self, form: &[u8], kind: &str) -> Response {
-        request(form, kind).send(self.house.address())
+        request(form, kind).send(self.gateway.address())
     }
 
     fn post(&self, form: Form) -> Response {
@@ -242,8 +240,8 @@ impl Scene {
     #[track_caller]
     fn nobody_was_asked(&self) {
         assert!(self.simulator.requests().is_empty());
-        self.house.gateway.await_quiet();
-        assert_eq!(self.house.gateway.metric("sluicegate_panics_total"), 0.0);
+        self.gateway.await_quiet();
+        assert_eq!(self.gateway.metric("sluicegate_panics_total"), 0.0);
     }
 }
 

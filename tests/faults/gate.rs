@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use simulator::{Play, Request as Asked, Simulator, honest};
+use testkit::{Connection, Gateway, Request, Response};
 
-use crate::client::{Connection, Request, Response};
-use crate::house::House;
-use crate::scene::GUARD;
+use crate::GATEWAY;
+use crate::fault_test::GUARD;
 
 /// The gateway and its upstream, which supports every protocol.
 pub(crate) struct Gate {
-    house: House,
+    gateway: Gateway,
     simulator: Simulator,
     /// The number of requests that [`Gate::hold`] has sent. Any other is answered at once, so that a test that
     /// expects a refusal fails instead of waiting.
@@ -28,15 +28,15 @@ impl Gate {
             false => honest::answer(request),
         };
         let simulator = Simulator::start(behave).unwrap();
-        Self { house: House::before(&simulator, "their-model", limits, ""), simulator, held }
+        Self { gateway: GATEWAY.before(&simulator, limits, ""), simulator, held }
     }
 
     /// Sends a request that the gateway accepts, and waits until the upstream has it.
     #[track_caller]
     pub(crate) fn hold(&self, request: &Request) -> Connection {
         let held = self.held.fetch_add(1, Ordering::Relaxed) + 1;
-        let mut connection = Connection::open(self.house.address());
-        connection.send(&request.bytes());
+        let mut connection = Connection::open(self.gateway.address());
+        connection.send(request.bytes());
         assert!(self.simulator.wait_for_requests(held, GUARD), "the gateway accepts the request");
         connection
     }
@@ -45,7 +45,7 @@ impl Gate {
     #[track_caller]
     pub(crate) fn refuse(&self, request: &Request) -> Response {
         let before = self.simulator.requests().len();
-        let response = request.send(self.house.address());
+        let response = request.send(self.gateway.address());
         assert_eq!(self.simulator.requests().len(), before, "no upstream request is sent: {}", response.text());
         response
     }
@@ -53,9 +53,9 @@ impl Gate {
     /// Releases these requests, which are all that are held, and waits until their permits are back.
     #[track_caller]
     pub(crate) fn release(&self, mut held: Vec<Connection>) {
-        assert_eq!(self.house.gateway.metric("sluicegate_in_flight"), held.len() as f64);
+        assert_eq!(self.gateway.metric("sluicegate_in_flight"), held.len() as f64);
         held.iter().for_each(|_| self.simulator.release());
         assert!(held.iter_mut().all(|connection| connection.response().status == 200));
-        self.house.gateway.await_quiet();
+        self.gateway.await_quiet();
     }
 }

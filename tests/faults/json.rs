@@ -2,34 +2,34 @@
 
 use serde_json::{Value, json};
 use simulator::{Protocol, Simulator};
+use testkit::requests::{self, PROTOCOLS, ask, path, protocol_name};
+use testkit::{CLIENT_KEY, Connection, Gateway, Request, Response, UPSTREAM_KEY, changed};
 
-use crate::client::{Connection, Request, Response, changed};
-use crate::house::{self, CLIENT_KEY, House, PROTOCOLS, UPSTREAM_KEY, path, word};
-use crate::question::ask;
+use crate::GATEWAY;
 
 /// A body that is truncated at any byte is refused with 400 and the position of the error, and none of it is repeated
 /// in the message.
 #[test]
 fn j01_a_body_that_breaks_off_at_any_byte() {
-    let scene = Scene::new();
+    let test = RequestTest::new();
     for protocol in PROTOCOLS {
         let whole = question(protocol, "canary-of-the-prompt").to_string();
-        let mut connection = Connection::open(scene.house.address());
+        let mut connection = Connection::open(test.gateway.address());
         for cut in 0..whole.len() {
-            connection.send(&raw(protocol, &whole.as_bytes()[..cut]).bytes());
+            connection.send(raw(protocol, &whole.as_bytes()[..cut]).bytes());
             let response = connection.response();
             assert_refused(protocol, &response, "invalid_json");
             assert!(response.text().contains("(line 1, column "), "{}", response.text());
             assert!(!response.text().contains("canary"), "{}", response.text());
         }
     }
-    scene.nobody_was_asked();
+    test.nobody_was_asked();
 }
 
 /// A body that is not exactly one JSON document in UTF-8 is refused with 400.
 #[test]
 fn j01_what_is_no_document_in_utf_8() {
-    let scene = Scene::new();
+    let test = RequestTest::new();
     for protocol in PROTOCOLS {
         let whole = question(protocol, "Hello.").to_string();
         let with = |member: &str| format!("{},{member}}}", &whole[..whole.len() - 1]).into_bytes();
@@ -56,18 +56,18 @@ fn j01_what_is_no_document_in_utf_8() {
             with("\"x\":1,"),
             with("\"x\":\"a\nb\""),
         ] {
-            let response = scene.send(&raw(protocol, &body));
+            let response = test.send(&raw(protocol, &body));
             assert_refused(protocol, &response, "invalid_json");
         }
         let fine = with("\"x\":[1.50,\"\\u0000\"]");
-        assert_eq!(scene.send(&raw(protocol, &fine)).status, 200, "what was added is not what is wrong");
+        assert_eq!(test.send(&raw(protocol, &fine)).status, 200, "what was added is not what is wrong");
     }
 }
 
 /// Nesting beyond the limit is refused with 400 on every route, at any depth.
 #[test]
 fn j02_what_nests_too_deep_is_refused_on_every_route() {
-    let scene = Scene::new();
+    let test = RequestTest::new();
     for protocol in PROTOCOLS {
         let whole = question(protocol, "Hello.").to_string();
         let nested = |open: &str, close: &str, depth: usize| {
@@ -75,9 +75,9 @@ fn j02_what_nests_too_deep_is_refused_on_every_route() {
             raw(protocol, format!("{},\"x\":{value}}}", &whole[..whole.len() - 1]).as_bytes())
         };
         for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
-            assert_eq!(scene.send(&nested(open, close, 63)).status, 200);
+            assert_eq!(test.send(&nested(open, close, 63)).status, 200);
             for depth in [64, 128, 1_000_000] {
-                assert_refused(protocol, &scene.send(&nested(open, close, depth)), "invalid_json");
+                assert_refused(protocol, &test.send(&nested(open, close, depth)), "invalid_json");
             }
         }
     }
@@ -86,27 +86,27 @@ fn j02_what_nests_too_deep_is_refused_on_every_route() {
 /// Numbers that are relayed keep their exact spelling; numbers that do not fit their field are refused with 400.
 #[test]
 fn j03_numbers_keep_their_spelling_or_are_refused() {
-    let scene = Scene::new();
-    for protocol in TEXT {
+    let test = RequestTest::new();
+    for protocol in requests::TEXT_PROTOCOLS {
         let whole = question(protocol, "Hello.").to_string();
         let with = |member: &str| format!("{},{member}}}", &whole[..whole.len() - 1]);
         let odd = "\"x\":[-0,1.0,1.50e0,1E+2,9007199254740993,0.1000000000000000055511151231257827,1e-400]";
-        let response = scene.send(&raw(protocol, with(odd).as_bytes()));
+        let response = test.send(&raw(protocol, with(odd).as_bytes()));
         assert_eq!(response.status, 200, "{}", response.text());
-        let forwarded = scene.simulator.requests();
+        let forwarded = test.simulator.requests();
         let body = std::str::from_utf8(&forwarded.last().unwrap().body).unwrap();
         assert!(body.contains(odd), "{body}");
         let cap = cap(protocol);
         for number in ["1e400", "1.5", "9223372036854775808", "1e19", &"9".repeat(100_000)] {
             let body = changed(question(protocol, "Hello."), &json!({cap: "number"}));
-            let response = scene.send(&raw(protocol, body.to_string().replace("\"number\"", number).as_bytes()));
+            let response = test.send(&raw(protocol, body.to_string().replace("\"number\"", number).as_bytes()));
             assert_eq!(response.status, 400, "{cap} {number:.20}: {}", response.text());
         }
         for number in ["16.0", "1.6e1", "16"] {
             let body = changed(question(protocol, "Hello."), &json!({cap: "number"}));
-            scene.send(&raw(protocol, body.to_string().replace("\"number\"", number).as_bytes()));
+            test.send(&raw(protocol, body.to_string().replace("\"number\"", number).as_bytes()));
             // Accepting that spelling is up to the upstream.
-            let forwarded = scene.simulator.requests().pop().unwrap();
+            let forwarded = test.simulator.requests().pop().unwrap();
             let spelled = format!("\"{cap}\":{number}");
             assert!(std::str::from_utf8(&forwarded.body).unwrap().contains(&spelled), "{protocol:?} {number}");
         }
@@ -117,17 +117,17 @@ fn j03_numbers_keep_their_spelling_or_are_refused() {
 /// tool's schema are refused with 400, for every upstream protocol.
 #[test]
 fn j03_j09_a_schema_is_made_of_values() {
-    let scene = Scene::new();
-    for client in TEXT {
-        for upstream in TEXT {
+    let test = RequestTest::new();
+    for client in requests::TEXT_PROTOCOLS {
+        for upstream in requests::TEXT_PROTOCOLS {
             let schema = json!({"type": "object", "properties": {"a": {"maximum": "HERE"}}});
             let tool = match client {
                 Protocol::Messages => json!({"name": "f", "input_schema": schema}),
                 Protocol::Chat => json!({"type": "function", "function": {"name": "f", "parameters": schema}}),
                 _ => json!({"type": "function", "name": "f", "parameters": schema, "strict": false}),
             };
-            let body = changed(question(client, "Hello."), &json!({"model": word(upstream), "tools": [tool]}));
-            let with = |value: &str| scene.send(&raw(client, body.to_string().replace("\"HERE\"", value).as_bytes()));
+            let body = changed(question(client, "Hello."), &json!({"model": protocol_name(upstream), "tools": [tool]}));
+            let with = |value: &str| test.send(&raw(client, body.to_string().replace("\"HERE\"", value).as_bytes()));
             for value in ["1e400", "-1E+999", &"9".repeat(400), r#""\ud800""#, r#"["\udc00\ud800"]"#] {
                 assert_refused(client, &with(value), "invalid_json");
             }
@@ -143,30 +143,30 @@ fn j03_j09_a_schema_is_made_of_values() {
 /// than the gateway did.
 #[test]
 fn j04_a_field_that_is_given_twice_is_refused() {
-    let scene = Scene::new();
+    let test = RequestTest::new();
     for protocol in PROTOCOLS {
         let whole = question(protocol, "Hello.").to_string();
         for twice in ["\"model\":\"other\"", "\"stream\":true", "\"mod\\u0065l\":\"other\""] {
             let body = format!("{},{twice}}}", &whole[..whole.len() - 1]);
-            assert_refused(protocol, &scene.send(&raw(protocol, body.as_bytes())), "invalid_json");
+            assert_refused(protocol, &test.send(&raw(protocol, body.as_bytes())), "invalid_json");
         }
     }
-    for protocol in TEXT {
+    for protocol in requests::TEXT_PROTOCOLS {
         let whole = question(protocol, "Hello.").to_string();
         let nested = whole.replace("\"role\":\"user\"", "\"role\":\"user\",\"role\":\"assistant\"");
         assert_ne!(nested, whole);
-        assert_eq!(scene.send(&raw(protocol, nested.as_bytes())).status, 400, "{protocol:?}");
+        assert_eq!(test.send(&raw(protocol, nested.as_bytes())).status, 400, "{protocol:?}");
     }
-    scene.nobody_was_asked();
+    test.nobody_was_asked();
 }
 
 /// Values of the wrong type, and null for a required field, are refused with 400 that names the field.
 #[test]
 fn j05_values_of_a_wrong_type_are_refused_by_name() {
-    let scene = Scene::new();
+    let test = RequestTest::new();
     let refused = |protocol: Protocol, field: &str, value: Value| {
         let body = changed(question(protocol, "Hello."), &json!({field: value}));
-        let response = scene.send(&raw(protocol, body.to_string().as_bytes()));
+        let response = test.send(&raw(protocol, body.to_string().as_bytes()));
         assert_eq!(response.status, 400, "{protocol:?} {body}: {}", response.text());
         let error = response.json()["error"].clone();
         let names_it = error["message"].as_str().unwrap().contains(field);
@@ -185,7 +185,7 @@ fn j05_values_of_a_wrong_type_are_refused_by_name() {
             refused(protocol, content, value);
         }
     }
-    for protocol in TEXT {
+    for protocol in requests::TEXT_PROTOCOLS {
         refused(protocol, "model", json!(null));
         refused(protocol, "temperature", json!("warm"));
         refused(protocol, "tools", json!("all"));
@@ -194,20 +194,20 @@ fn j05_values_of_a_wrong_type_are_refused_by_name() {
     refused(Protocol::Chat, "response_format", json!(["text"]));
     let choice = json!({"tool_choice": {"type": "function", "function": ["look"]}});
     let response =
-        scene.send(&raw(Protocol::Chat, changed(question(Protocol::Chat, "Hello."), &choice).to_string().as_bytes()));
+        test.send(&raw(Protocol::Chat, changed(question(Protocol::Chat, "Hello."), &choice).to_string().as_bytes()));
     assert_eq!(
         (response.status, &response.json()["error"]["param"]),
         (400, &json!("tool_choice.function")),
         "{}",
         response.text()
     );
-    scene.nobody_was_asked();
+    test.nobody_was_asked();
 }
 
 /// Unknown fields are accepted, and one that names a host, a key or headers has no effect on where a request is sent.
 #[test]
 fn j07_unknown_fields_change_nothing() {
-    let scene = Scene::new();
+    let test = RequestTest::new();
     let elsewhere = Simulator::honest().unwrap();
     let url = elsewhere.base_url();
     for protocol in PROTOCOLS {
@@ -219,9 +219,9 @@ fn j07_unknown_fields_change_nothing() {
             "mock_response": "mocked",
         });
         let body = changed(question(protocol, "Hello."), &unknown);
-        let response = scene.send(&raw(protocol, body.to_string().as_bytes()));
+        let response = test.send(&raw(protocol, body.to_string().as_bytes()));
         assert_eq!(response.status, 200, "{protocol:?}: {}", response.text());
-        let forwarded = scene.simulator.requests().pop().unwrap();
+        let forwarded = test.simulator.requests().pop().unwrap();
         assert_eq!(forwarded.path, path(protocol), "no query is added");
         assert!(forwarded.headers.iter().all(|(name, value)| name != "x-added" && !value.contains("stolen")));
         assert!(forwarded.headers.iter().any(|(_, value)| value.contains(UPSTREAM_KEY)));
@@ -234,15 +234,17 @@ fn j07_unknown_fields_change_nothing() {
 /// values are refused with 400.
 #[test]
 fn j08_many_members_are_read_in_time() {
-    let scene = Scene::new();
-    for (client, upstream) in TEXT.into_iter().zip(TEXT.into_iter().cycle().skip(1)) {
+    let test = RequestTest::new();
+    for (client, upstream) in
+        requests::TEXT_PROTOCOLS.into_iter().zip(requests::TEXT_PROTOCOLS.into_iter().cycle().skip(1))
+    {
         let mut whole = question(client, "Hello.");
-        whole["model"] = word(upstream).into();
+        whole["model"] = protocol_name(upstream).into();
         let whole = whole.to_string();
         let with = |member: String| format!("{},{member}}}", &whole[..whole.len() - 1]);
         let keys: Vec<String> = (0..50_000).map(|key| format!("\"the_same_prefix_{key}\":0")).collect();
         for body in [with(keys.join(",")), with(format!("\"x\":\"{}\"", "\\u0000".repeat(500_000)))] {
-            let response = scene.send(&raw(client, body.as_bytes()));
+            let response = test.send(&raw(client, body.as_bytes()));
             assert_eq!(response.status, 200, "{client:?} before {upstream:?}: {:.300}", response.text());
         }
     }
@@ -254,17 +256,17 @@ fn j08_many_members_are_read_in_time() {
             question(protocol, "Hello."),
             &json!({"tools": vec![json!({"type": "mcp"}); 50_000], "tool_choice": choice}),
         );
-        assert_eq!(scene.send(&house::request(protocol, &body)).status, 400);
+        assert_eq!(test.send(&requests::request(protocol, &body)).status, 400);
     }
     for protocol in PROTOCOLS {
         let whole = question(protocol, "Hello.").to_string();
         let items = |count: usize| format!("[{}0]", "0,".repeat(count));
         let with = |count: usize| format!("{},\"x\":{}}}", &whole[..whole.len() - 1], items(count));
-        assert_eq!(scene.send(&raw(protocol, with(300_000).as_bytes())).status, 200);
-        assert_refused(protocol, &scene.send(&raw(protocol, with(1_000_000).as_bytes())), "invalid_json");
+        assert_eq!(test.send(&raw(protocol, with(300_000).as_bytes())).status, 200);
+        assert_refused(protocol, &test.send(&raw(protocol, with(1_000_000).as_bytes())), "invalid_json");
         let content = if protocol == Protocol::Responses { "input" } else { "messages" };
         let content = if protocol == Protocol::Images { "prompt" } else { content };
-        let response = scene.send(&raw(protocol, format!("{{\"{content}\":{}}}", items(300_000)).as_bytes()));
+        let response = test.send(&raw(protocol, format!("{{\"{content}\":{}}}", items(300_000)).as_bytes()));
         assert_eq!(response.status, 400);
         assert!(response.body.len() < 4 << 10, "the error has {} bytes", response.body.len());
     }
@@ -274,17 +276,17 @@ fn j08_many_members_are_read_in_time() {
 /// 400.
 #[test]
 fn j09_characters_are_relayed_as_they_were_written() {
-    let scene = Scene::new();
-    for protocol in TEXT {
+    let test = RequestTest::new();
+    for protocol in requests::TEXT_PROTOCOLS {
         let whole = question(protocol, "TEXT").to_string();
         let written =
             "\\u0000 \u{2028}\u{2029}\\u2028 \u{7f}\u{85}\u{feff}\u{10ffff}\\ud83d\\ude00 \\/ \u{202e}\\u0041";
-        let response = scene.send(&raw(protocol, whole.replace("TEXT", written).as_bytes()));
+        let response = test.send(&raw(protocol, whole.replace("TEXT", written).as_bytes()));
         assert_eq!(response.status, 200, "{protocol:?}: {}", response.text());
-        let forwarded = scene.simulator.requests().pop().unwrap();
+        let forwarded = test.simulator.requests().pop().unwrap();
         assert!(std::str::from_utf8(&forwarded.body).unwrap().contains(written), "as it was written");
         for half in ["\\ud800", "\\udc00", "\\ud800\\ud800", "\\ud800x"] {
-            let response = scene.send(&raw(protocol, whole.replace("TEXT", half).as_bytes()));
+            let response = test.send(&raw(protocol, whole.replace("TEXT", half).as_bytes()));
             assert_refused(protocol, &response, "invalid_json");
         }
     }
@@ -294,12 +296,12 @@ fn j09_characters_are_relayed_as_they_were_written() {
 /// the media type are ignored.
 #[test]
 fn j10_a_body_of_another_type_is_refused() {
-    let scene = Scene::new();
+    let test = RequestTest::new();
     for protocol in PROTOCOLS {
         let body = question(protocol, "Hello.").to_string();
         let send = |kind: &str| {
             let request = Request::post_bytes(path(protocol), body.as_bytes()).bearer(CLIENT_KEY);
-            scene.send(&request.header("content-type", kind))
+            test.send(&request.header("content-type", kind))
         };
         for kind in [
             "text/plain",
@@ -318,26 +320,26 @@ fn j10_a_body_of_another_type_is_refused() {
             assert_eq!(send(kind).status, 200, "{protocol:?} {kind}");
         }
         let untyped = Request::post_bytes(path(protocol), body.as_bytes()).bearer(CLIENT_KEY);
-        assert_eq!(scene.send(&untyped).status, 200);
+        assert_eq!(test.send(&untyped).status, 200);
         let latin: Vec<u8> = body.bytes().map(|byte| if byte == b'.' { 0xe9 } else { byte }).collect();
         let latin =
             Request::post_bytes(path(protocol), &latin).header("content-type", "application/json; charset=latin1");
-        assert_refused(protocol, &scene.send(&latin.bearer(CLIENT_KEY)), "invalid_json");
+        assert_refused(protocol, &test.send(&latin.bearer(CLIENT_KEY)), "invalid_json");
     }
 }
 
 /// Counts out of range are refused with 400 that names the field, and no memory is allocated for them.
 #[test]
 fn j11_counts_out_of_range_are_refused_by_name() {
-    let scene = Scene::new();
+    let test = RequestTest::new();
     let refused = |protocol: Protocol, field: &str, value: Value| {
         let body = changed(question(protocol, "Hello."), &json!({field: value}));
-        let response = scene.send(&raw(protocol, body.to_string().as_bytes()));
+        let response = test.send(&raw(protocol, body.to_string().as_bytes()));
         assert_eq!(response.status, 400, "{protocol:?} {field} {value}: {}", response.text());
         assert!(response.json()["error"]["message"].as_str().unwrap().contains(field), "{}", response.text());
     };
     for value in [json!(0), json!(-1), json!(i64::MIN), json!(-1.0)] {
-        for protocol in TEXT {
+        for protocol in requests::TEXT_PROTOCOLS {
             refused(protocol, cap(protocol), value.clone());
         }
         refused(Protocol::Images, "n", value.clone());
@@ -354,34 +356,34 @@ fn j11_counts_out_of_range_are_refused_by_name() {
     {
         refused(Protocol::Images, field, value);
     }
-    scene.nobody_was_asked();
-    for protocol in TEXT {
+    test.nobody_was_asked();
+    for protocol in requests::TEXT_PROTOCOLS {
         // No memory is allocated for an output cap: the accepted range is up to the upstream.
         let body = changed(question(protocol, "Hello."), &json!({cap(protocol): 1_000_000_000_000_000_000_i64}));
-        assert_eq!(scene.send(&raw(protocol, body.to_string().as_bytes())).status, 200, "{protocol:?}");
+        assert_eq!(test.send(&raw(protocol, body.to_string().as_bytes())).status, 200, "{protocol:?}");
     }
 }
 
 /// The schema of a tool is not interpreted: one that refers to itself is relayed byte for byte.
 #[test]
 fn j12_a_schema_that_refers_to_itself_is_relayed() {
-    let scene = Scene::new();
+    let test = RequestTest::new();
     let schema = json!({
         "type": "object", "$ref": "#", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}},
         "properties": {"x": {"$ref": "#"}, "y": {"$ref": "https://127.0.0.1:1/schema.json"}},
     });
-    for client in TEXT {
+    for client in requests::TEXT_PROTOCOLS {
         let tool = match client {
             Protocol::Responses => json!({"type": "function", "name": "f", "parameters": schema, "strict": false}),
             Protocol::Chat => json!({"type": "function", "function": {"name": "f", "parameters": schema}}),
             _ => json!({"name": "f", "input_schema": schema}),
         };
-        for upstream in TEXT {
+        for upstream in requests::TEXT_PROTOCOLS {
             let mut body = changed(question(client, "Hello."), &json!({"tools": [tool]}));
-            body["model"] = word(upstream).into();
-            let response = scene.send(&raw(client, body.to_string().as_bytes()));
+            body["model"] = protocol_name(upstream).into();
+            let response = test.send(&raw(client, body.to_string().as_bytes()));
             assert_eq!(response.status, 200, "{client:?} before {upstream:?}: {}", response.text());
-            let forwarded = scene.simulator.requests().pop().unwrap();
+            let forwarded = test.simulator.requests().pop().unwrap();
             let forwarded_body = std::str::from_utf8(&forwarded.body).unwrap();
             assert!(forwarded_body.contains(&schema.to_string()), "{client:?} before {upstream:?}: {forwarded_body}");
         }
@@ -389,32 +391,32 @@ fn j12_a_schema_that_refers_to_itself_is_relayed() {
 }
 
 /// A gateway in front of a conforming upstream.
-struct Scene {
-    house: House,
+struct RequestTest {
+    gateway: Gateway,
     simulator: Simulator,
 }
 
-impl Scene {
+impl RequestTest {
     fn new() -> Self {
-        let simulator = Simulator::honest().unwrap();
-        Self { house: House::before(&simulator, "their-model", "", ""), simulator }
+        let (gateway, simulator) = GATEWAY.with_upstream("");
+        Self { gateway, simulator }
     }
 
     fn send(&self, request: &Request) -> Response {
-        request.send(self.house.address())
+        request.send(self.gateway.address())
     }
 
     /// Asserts that no request has reached the upstream, since errors are found before one is sent.
     #[track_caller]
     fn nobody_was_asked(&self) {
         assert!(self.simulator.requests().is_empty());
-        assert_eq!(self.house.gateway.metric("sluicegate_panics_total"), 0.0);
+        assert_eq!(self.gateway.metric("sluicegate_panics_total"), 0.0);
     }
 }
 
 /// A plain request to an upstream of the client's own protocol.
 fn question(protocol: Protocol, text: &str) -> Value {
-    ask(protocol, word(protocol), text, false)
+    ask(protocol, protocol_name(protocol), text, false)
 }
 
 /// A request with this body.
@@ -439,5 +441,3 @@ fn cap(protocol: Protocol) -> &'static str {
         _ => "max_tokens",
     }
 }
-
-const TEXT: [Protocol; 3] = house::TEXT;

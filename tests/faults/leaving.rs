@@ -6,20 +6,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use simulator::{Cut, Play, Protocol, Request, Step, honest};
+use testkit::requests::{self, ask, protocol_name};
+use testkit::{Connection, await_that};
 use wire::ErrorKind;
 
-use crate::client::Connection;
-use crate::house::word;
-use crate::question::ask;
-use crate::scene::{Got, Lane, PATIENT, Scene, honest_text, lanes, request};
-use crate::server::await_that;
-use crate::{client, house};
+use crate::fault_test::{FaultTest, Lane, Outcome, PATIENT, honest_text, lanes, request};
 
 const TEXT: &str = "Hello, you there.";
 
 /// A gateway that shuts down on request, with this drain timeout for open responses.
-fn leaving(drain: &str, behave: impl Fn(&Request) -> Play + Send + Sync + 'static) -> Scene {
-    Scene::playing(behave, &format!("lame_duck = \"1ms\"\ndrain = \"{drain}\""), PATIENT)
+fn leaving(drain: &str, behave: impl Fn(&Request) -> Play + Send + Sync + 'static) -> FaultTest {
+    FaultTest::playing(behave, &format!("lame_duck = \"1ms\"\ndrain = \"{drain}\""), PATIENT)
 }
 
 /// Sends all but the end of a reply, and then nothing more.
@@ -41,11 +38,11 @@ fn hesitant(request: &Request) -> Play {
 }
 
 /// Opens a stream on each lane; they reach the upstream in the same order.
-fn streams(scene: &Scene) -> Vec<(Lane, Connection)> {
+fn streams(test: &FaultTest) -> Vec<(Lane, Connection)> {
     let mut open = Vec::new();
     for lane in lanes() {
-        open.push((lane, scene.open(lane, true)));
-        scene.await_requests(open.len());
+        open.push((lane, test.open(lane, true)));
+        test.await_requests(open.len());
     }
     open
 }
@@ -61,8 +58,8 @@ fn await_closed(address: SocketAddr) {
 fn d01_no_request_is_lost_while_it_leaves() {
     let pause = Duration::from_millis(20);
     let behave = move |request: &Request| Play::new().pause(pause).then(honest::answer(request));
-    let mut scene = Scene::playing(behave, "lame_duck = \"300ms\"", PATIENT);
-    let (address, answered) = (scene.house.address(), AtomicUsize::new(0));
+    let mut test = FaultTest::playing(behave, "lame_duck = \"300ms\"", PATIENT);
+    let (address, answered) = (test.gateway.address(), AtomicUsize::new(0));
     let lane = lanes()[0];
     let question = request(lane, false, TEXT).bytes();
     let ask_on = || {
@@ -71,7 +68,7 @@ fn d01_no_request_is_lost_while_it_leaves() {
             loop {
                 connection.send(&question);
                 let response = connection.response();
-                assert_eq!((response.status, response.complete), (200, true), "{}", response.text());
+                assert_eq!((response.status, response.is_complete()), (200, true), "{}", response.text());
                 answered.fetch_add(1, Ordering::Relaxed);
                 if response.header("connection") == Some("close") {
                     assert!(connection.is_ended(), "with a FIN");
@@ -85,27 +82,27 @@ fn d01_no_request_is_lost_while_it_leaves() {
     thread::scope(|scope| {
         let clients: Vec<_> = (0..8).map(|_| scope.spawn(ask_on)).collect();
         await_that("all are served", || answered.load(Ordering::Relaxed) > 40);
-        scene.house.gateway.signal("TERM");
+        test.gateway.signal("TERM");
         for client in clients {
             assert!(client.join().unwrap() > 0, "it was still served after the signal");
         }
     });
-    assert!(scene.house.gateway.wait().success());
-    assert_eq!(scene.simulator.requests().len(), answered.load(Ordering::Relaxed));
+    assert!(test.gateway.wait().success());
+    assert_eq!(test.simulator.requests().len(), answered.load(Ordering::Relaxed));
 }
 
 /// Connections made before the listener closed are served, and so is a request sent on an idle connection at that
 /// moment.
 #[test]
 fn d01_who_has_connected_is_answered() {
-    let mut scene = leaving("20s", honest::answer);
-    let (address, lane) = (scene.house.address(), lanes()[0]);
-    let mut idle = scene.open(lane, false);
+    let mut test = leaving("20s", honest::answer);
+    let (address, lane) = (test.gateway.address(), lanes()[0]);
+    let mut idle = test.open(lane, false);
     assert_eq!(idle.response().status, 200);
     let mut fresh = Connection::open(address);
     let question = request(lane, false, TEXT).bytes();
     fresh.send(&question[..10]);
-    scene.house.gateway.signal("TERM");
+    test.gateway.signal("TERM");
     await_closed(address);
     idle.send(&question);
     fresh.send(&question[10..]);
@@ -114,7 +111,7 @@ fn d01_who_has_connected_is_answered() {
         assert_eq!((response.status, response.header("connection")), (200, Some("close")));
         assert!(connection.is_ended());
     }
-    assert!(scene.house.gateway.wait().success());
+    assert!(test.gateway.wait().success());
 }
 
 /// During the shutdown delay the gateway is not ready but serves as before; then new connections are refused, and
@@ -123,30 +120,30 @@ fn d01_who_has_connected_is_answered() {
 fn d01_d02_it_serves_while_it_stays_and_then_ends_what_is_open() {
     const STAY: Duration = Duration::from_secs(3);
     let behave = |request: &Request| if request.streams() { hesitant(request) } else { honest::answer(request) };
-    let mut scene = Scene::playing(behave, "lame_duck = \"3s\"\ndrain = \"60s\"", PATIENT);
-    let (address, admin) = (scene.house.address(), scene.house.gateway.admin.unwrap());
-    let answers = |path| client::Request::get(path).send(admin).status;
+    let mut test = FaultTest::playing(behave, "lame_duck = \"3s\"\ndrain = \"60s\"", PATIENT);
+    let (address, admin) = (test.gateway.address(), test.gateway.admin.unwrap());
+    let answers = |path| testkit::Request::get(path).send(admin).status;
     assert_eq!(answers("/readyz"), 200);
-    let mut open = streams(&scene);
-    scene.house.gateway.signal("TERM");
+    let mut open = streams(&test);
+    test.gateway.signal("TERM");
     let signalled = now();
     await_that("it is not ready", || answers("/readyz") == 503);
     for lane in lanes() {
-        open.push((lane, scene.open(lane, true)));
-        let got = scene.ask(lane, false);
+        open.push((lane, test.open(lane, true)));
+        let got = test.ask(lane, false);
         got.is_whole();
         assert_eq!(got.response.header("connection"), Some("close"), "{lane:?}");
     }
-    scene.await_requests(3 * lanes().len());
+    test.await_requests(3 * lanes().len());
     await_closed(address);
     assert!(signalled.elapsed() >= STAY, "newcomers are refused after {:?}", signalled.elapsed());
     assert_eq!((answers("/livez"), answers("/readyz")), (200, 503), "it is there for those who are");
-    scene.simulator.release_all();
+    test.simulator.release_all();
     for (lane, mut connection) in open {
-        Got::new(lane, connection.response(), honest_text(lane, true, TEXT)).is_whole();
+        Outcome::new(lane, connection.response(), honest_text(lane, true, TEXT)).is_whole();
         assert!(connection.is_ended(), "{lane:?}");
     }
-    assert!(scene.house.gateway.wait().success());
+    assert!(test.gateway.wait().success());
 }
 
 /// Streams that end before the drain deadline are complete, and relayed ones are byte for byte what the upstream
@@ -154,49 +151,49 @@ fn d01_d02_it_serves_while_it_stays_and_then_ends_what_is_open() {
 #[test]
 fn d02_streams_that_end_in_time_are_whole() {
     let behave = |request: &Request| if request.streams() { hesitant(request) } else { honest::answer(request) };
-    let mut scene = leaving("60s", behave);
-    let open = streams(&scene);
-    let requests = scene.simulator.requests();
-    let mut idle = scene.open(lanes()[0], false);
+    let mut test = leaving("60s", behave);
+    let open = streams(&test);
+    let requests = test.simulator.requests();
+    let mut idle = test.open(lanes()[0], false);
     assert_eq!(idle.response().status, 200);
-    scene.house.gateway.signal("TERM");
+    test.gateway.signal("TERM");
     assert!(idle.is_ended(), "connections that are idle are closed when the drain begins");
-    await_closed(scene.house.address());
-    scene.simulator.release_all();
+    await_closed(test.gateway.address());
+    test.simulator.release_all();
     for ((lane, mut connection), request) in open.into_iter().zip(&requests) {
-        let got = Got::new(lane, connection.response(), honest_text(lane, true, TEXT));
+        let got = Outcome::new(lane, connection.response(), honest_text(lane, true, TEXT));
         got.is_whole();
         // In Chat the details of the usage are left out.
         if lane.client == lane.upstream && lane.client != Protocol::Chat {
             let expected = String::from_utf8(honest::answer(request).body_bytes()).unwrap();
-            assert_eq!(got.response.text(), expected.replace("their-model", word(lane.client)));
+            assert_eq!(got.response.text(), expected.replace("their-model", protocol_name(lane.client)));
         }
         assert!(connection.is_ended());
     }
-    assert!(scene.house.gateway.wait().success());
+    assert!(test.gateway.wait().success());
 }
 
 /// Streams that are open at the drain deadline get exactly one failure event and a FIN; their outcome is `shutdown`,
 /// and the process exits with status 0 within 2 s of the deadline.
 #[test]
 fn d03_streams_past_the_deadline_are_told_that_they_failed() {
-    let mut scene = leaving("1s", endless);
-    let open = streams(&scene);
-    scene.house.gateway.signal("TERM");
+    let mut test = leaving("1s", endless);
+    let open = streams(&test);
+    test.gateway.signal("TERM");
     let signalled = now();
     thread::scope(|scope| {
         for (lane, mut connection) in open {
             scope.spawn(move || {
-                let got = Got::new(lane, connection.response(), honest_text(lane, true, TEXT));
+                let got = Outcome::new(lane, connection.response(), honest_text(lane, true, TEXT));
                 got.fails();
-                assert!(got.response.complete && connection.is_ended(), "{lane:?}: the end is a proper one");
+                assert!(got.response.is_complete() && connection.is_ended(), "{lane:?}: the end is a proper one");
             });
         }
     });
-    assert_eq!(scene.house.gateway.wait().code(), Some(0));
+    assert_eq!(test.gateway.wait().code(), Some(0));
     assert!(signalled.elapsed() < Duration::from_secs(1) + GRACE, "{:?}", signalled.elapsed());
     await_that("each outcome is logged", || {
-        let log = scene.house.gateway.log.lock().unwrap();
+        let log = test.gateway.log.lock().unwrap();
         log.matches("\"outcome\":\"shutdown\"").count() == lanes().len()
     });
 }
@@ -206,13 +203,13 @@ fn d03_streams_past_the_deadline_are_told_that_they_failed() {
 #[test]
 fn d03_who_does_not_read_holds_nobody_up() {
     let scenario = simulator::scenario::named("endless-deltas").unwrap();
-    let mut scene = leaving("100ms", move |request| scenario.play(request));
+    let mut test = leaving("100ms", move |request| scenario.play(request));
     let lane = lanes()[0];
-    let mut stuck = scene.open(lane, true);
-    assert_eq!(stuck.head().0, 200);
-    scene.house.gateway.signal("TERM");
+    let mut stuck = test.open(lane, true);
+    assert_eq!(stuck.head().unwrap().status, 200);
+    test.gateway.signal("TERM");
     let signalled = now();
-    assert_eq!(scene.house.gateway.wait().code(), Some(0));
+    assert_eq!(test.gateway.wait().code(), Some(0));
     assert!(signalled.elapsed() < Duration::from_millis(100) + GRACE, "{:?}", signalled.elapsed());
 }
 
@@ -220,11 +217,11 @@ fn d03_who_does_not_read_holds_nobody_up() {
 #[test]
 fn d04_a_second_signal_ends_it_at_once() {
     for (limits, second) in [("lame_duck = \"1h\"", "TERM"), ("lame_duck = \"1ms\"\ndrain = \"1h\"", "INT")] {
-        let mut scene = Scene::playing(endless, limits, PATIENT);
-        let _open = streams(&scene);
-        let gateway = &mut scene.house.gateway;
+        let mut test = FaultTest::playing(endless, limits, PATIENT);
+        let _open = streams(&test);
+        let gateway = &mut test.gateway;
         gateway.signal("TERM");
-        let ready = client::Request::get("/readyz");
+        let ready = testkit::Request::get("/readyz");
         await_that("it leaves", || ready.send(gateway.admin.unwrap()).status == 503);
         gateway.signal(second);
         assert_eq!(gateway.wait().code(), Some(130), "{limits}");
@@ -235,25 +232,26 @@ fn d04_a_second_signal_ends_it_at_once() {
 /// and while it waits for the upstream.
 #[test]
 fn d05_what_has_not_begun_by_the_deadline_is_a_503() {
-    let mut scene = leaving("1s", |_| Play::new().hold());
+    let mut test = leaving("1s", |_| Play::new().hold());
     let mut open = Vec::new();
     for (lane, stream) in lanes().into_iter().flat_map(|lane| [(lane, false), (lane, true)]) {
-        open.push((lane, scene.open(lane, stream)));
-        let mut uploading = Connection::open(scene.house.address());
-        let bytes = house::request(lane.client, &ask(lane.client, word(lane.upstream), TEXT, stream)).bytes();
+        open.push((lane, test.open(lane, stream)));
+        let mut uploading = Connection::open(test.gateway.address());
+        let bytes =
+            requests::request(lane.client, &ask(lane.client, protocol_name(lane.upstream), TEXT, stream)).bytes();
         uploading.send(&bytes[..bytes.len() - 5]);
         open.push((lane, uploading));
     }
-    scene.await_requests(lanes().len() * 2);
-    scene.house.gateway.signal("TERM");
+    test.await_requests(lanes().len() * 2);
+    test.gateway.signal("TERM");
     for (lane, mut connection) in open {
-        let got = Got::new(lane, connection.response(), String::new());
+        let got = Outcome::new(lane, connection.response(), String::new());
         got.is_refused(ErrorKind::Unavailable, "service_unavailable");
         assert_eq!(got.response.json()["error"]["message"], "The service is shutting down.");
         assert_eq!(got.response.header("retry-after"), Some("2"));
         assert!(connection.is_ended(), "{lane:?}");
     }
-    assert_eq!(scene.house.gateway.wait().code(), Some(0));
+    assert_eq!(test.gateway.wait().code(), Some(0));
 }
 
 #[allow(clippy::disallowed_methods, reason = "a guard against hanging needs a clock")]

@@ -7,13 +7,13 @@ use std::thread;
 
 use serde_json::{Value, json};
 use simulator::Simulator;
+use testkit::{Connection, Gateway, Request, TEXT, await_that};
 
-use crate::client::{Connection, Request};
-use crate::server::{Server, TEXT, await_that};
+use crate::GATEWAY;
 
 /// A gateway with a very long model id that every log line contains, so that the log fills up soon.
 struct Talkative {
-    server: Server,
+    server: Gateway,
     question: Request,
     _simulator: Simulator,
 }
@@ -30,7 +30,7 @@ impl Talkative {
         );
         let body = json!({"model": id, "messages": [{"role": "user", "content": "Hello."}]});
         let question = Request::post("/v1/chat/completions", &body).bearer(TEXT);
-        Self { server: Server::logging_to(place, &config), question, _simulator: simulator }
+        Self { server: GATEWAY.logging_to(place, &config), question, _simulator: simulator }
     }
 
     fn lost(&self) -> f64 {
@@ -43,7 +43,7 @@ impl Talkative {
         let mut requests = 0;
         while self.lost() == 0.0 {
             assert!(requests < MANY, "no line was lost after {MANY} requests");
-            connection.send(&self.question.bytes());
+            connection.send(self.question.bytes());
             assert_eq!(connection.response().status, 200);
             requests += 1;
         }

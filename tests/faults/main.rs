@@ -1,36 +1,20 @@
 //! Faults between a client and the running binary: each test is named after its row of the fault list.
 //!
-//! The rows about upstreams are in `tests/upstreams`, with the harness that both share: `house` is a gateway with its
-//! upstreams, `scene` asserts what must hold under any fault. `roads` lists all ways of a request through the
-//! gateway; `sizes`, `permits` and `shares` check each limit on each of them, `gate` keeps requests waiting.
+//! The rows about upstreams are in `tests/upstreams`, whose `fault_test` asserts what must hold under any fault.
+//! `roads` lists all ways of a request through the gateway; `sizes`, `permits` and `shares` check each limit on each of
+//! them, `gate` keeps requests waiting.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
-#[path = "../black_box/client.rs"]
-#[allow(dead_code, reason = "black_box uses the rest")]
-mod client;
-#[path = "../upstreams/form.rs"]
-mod form;
-#[path = "../upstreams/house.rs"]
+#[path = "../upstreams/fault_test.rs"]
 #[allow(dead_code, reason = "upstreams uses the rest")]
-mod house;
-#[path = "../upstreams/law.rs"]
-mod law;
-#[path = "../upstreams/question.rs"]
+mod fault_test;
+#[path = "../upstreams/reply.rs"]
 #[allow(dead_code, reason = "upstreams uses the rest")]
-mod question;
-#[path = "../upstreams/scene.rs"]
-#[allow(dead_code, reason = "upstreams uses the rest")]
-mod scene;
-#[path = "../black_box/server.rs"]
-#[allow(dead_code, reason = "black_box uses the rest")]
-mod server;
+mod reply;
 #[path = "../black_box/stream.rs"]
 #[allow(dead_code, reason = "black_box uses the rest")]
 mod stream;
-#[path = "../upstreams/told.rs"]
-#[allow(dead_code, reason = "upstreams uses the rest")]
-mod told;
 
 mod auth;
 mod bounds;
@@ -45,9 +29,10 @@ mod permits;
 mod pictures;
 mod private;
 mod process;
-mod raw;
 mod reload;
 mod roads;
 mod shares;
 mod sizes;
 mod slow;
+
+const GATEWAY: testkit::Binary = testkit::binary!();

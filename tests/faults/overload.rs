@@ -5,18 +5,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use simulator::{Cut, Play, Protocol, Request, honest};
+use testkit::requests::ask;
+use testkit::{CLIENT_KEY, Connection, Response, TEXT, await_that};
 use wire::ErrorKind;
 
-use crate::client::{self, Connection, Response};
-use crate::house::CLIENT_KEY;
-use crate::question::ask;
-use crate::scene::{GUARD, Got, Lane, PATIENT, Scene, honest_text, lanes, request};
-use crate::server::{TEXT, await_that};
+use crate::fault_test::{FaultTest, GUARD, Lane, Outcome, PATIENT, honest_text, lanes, request};
 
 /// A gateway with this limit of concurrent requests.
-fn limited(limit: usize, behave: impl Fn(&Request) -> Play + Send + Sync + 'static) -> Scene {
+fn limited(limit: usize, behave: impl Fn(&Request) -> Play + Send + Sync + 'static) -> FaultTest {
     let limits = format!("concurrency = {limit}\nconcurrency_per_key = {limit}");
-    Scene::playing(behave, &limits, PATIENT)
+    FaultTest::playing(behave, &limits, PATIENT)
 }
 
 /// Answers once the test opens the gate.
@@ -30,7 +28,7 @@ fn is_told_within(lane: &Lane) -> bool {
 }
 
 #[track_caller]
-fn is_over_the_limit(got: &Got) {
+fn is_over_the_limit(got: &Outcome) {
     got.is_refused(ErrorKind::RateLimit, "gateway_concurrency_limit");
     assert_eq!(got.response.header("retry-after"), Some("1"));
     assert!((1000..2000).contains(&milliseconds(&got.response)));
@@ -44,89 +42,89 @@ fn milliseconds(response: &Response) -> u32 {
 /// 1`, and its connection can be reused.
 #[test]
 fn o01_one_too_many_is_refused_and_may_come_again() {
-    let scene = limited(1, gated);
-    let mut first = scene.open(lanes()[0], false);
-    scene.await_requests(1);
+    let test = limited(1, gated);
+    let mut first = test.open(lanes()[0], false);
+    test.await_requests(1);
     let mut refused = Vec::new();
     for lane in lanes() {
-        let mut connection = scene.open(lane, false);
-        let got = Got::new(lane, connection.response(), honest_text(lane, false, "Hello, you there."));
+        let mut connection = test.open(lane, false);
+        let got = Outcome::new(lane, connection.response(), honest_text(lane, false, "Hello, you there."));
         is_over_the_limit(&got);
         refused.push((lane, connection));
     }
-    assert_eq!(scene.simulator.requests().len(), 1, "no upstream request was sent");
-    scene.simulator.release_all();
+    assert_eq!(test.simulator.requests().len(), 1, "no upstream request was sent");
+    test.simulator.release_all();
     assert_eq!(first.response().status, 200);
-    scene.house.gateway.await_quiet();
+    test.gateway.await_quiet();
     for (lane, mut connection) in refused {
-        scene.sent.fetch_add(1, Ordering::Relaxed);
-        connection.send(&request(lane, false, "Hello.").bytes());
+        test.sent.fetch_add(1, Ordering::Relaxed);
+        connection.send(request(lane, false, "Hello.").bytes());
         assert_eq!(connection.response().status, 200, "{lane:?}");
-        scene.house.gateway.await_quiet();
+        test.gateway.await_quiet();
     }
-    scene.end();
+    test.end();
 }
 
 /// A Responses stream over the concurrency limit is 200 with one `response.failed` event of that code; a stream of
 /// every other protocol is 429 before it starts.
 #[test]
 fn o02_o03_streams_over_the_limit_are_told_as_their_protocol_can() {
-    let scene = limited(1, gated);
-    let mut first = scene.open(lanes()[0], true);
-    scene.await_requests(1);
+    let test = limited(1, gated);
+    let mut first = test.open(lanes()[0], true);
+    test.await_requests(1);
     for lane in lanes() {
-        let got = scene.ask(lane, true);
+        let got = test.ask(lane, true);
         if is_told_within(&lane) { got.fails_with("gateway_concurrency_limit") } else { is_over_the_limit(&got) }
     }
-    assert_eq!(scene.simulator.requests().len(), 1, "no upstream request was sent");
-    scene.simulator.release_all();
+    assert_eq!(test.simulator.requests().len(), 1, "no upstream request was sent");
+    test.simulator.release_all();
     assert_eq!(first.response().status, 200);
-    scene.end();
+    test.end();
 }
 
 /// However requests end, the permits in use never exceed the limits per key and overall, and all of them are
 /// returned.
 #[test]
 fn o04_permits_come_back_whatever_happens() {
-    let scene = Scene::playing(as_asked, "concurrency = 5\nconcurrency_per_key = 4", PATIENT);
+    let test = FaultTest::playing(as_asked, "concurrency = 5\nconcurrency_per_key = 4", PATIENT);
     thread::scope(|scope| {
         for turn in 0..6 {
             for lane in lanes() {
-                let scene = &scene;
-                scope.spawn(move || comes_and_goes(scene, lane, turn));
+                let test = &test;
+                scope.spawn(move || comes_and_goes(test, lane, turn));
             }
         }
         for _ in 0..50 {
-            assert!((0.0..=4.0).contains(&in_flight(&scene)), "all have one key");
+            assert!((0.0..=4.0).contains(&in_flight(&test)), "all have one key");
         }
     });
-    scene.house.gateway.await_quiet();
-    let mut held = take_all(&scene, CLIENT_KEY, 4);
-    held.extend(take_all(&scene, TEXT, 1));
-    scene.simulator.release_all();
+    test.gateway.await_quiet();
+    let mut held = take_all(&test, CLIENT_KEY, 4);
+    held.extend(take_all(&test, TEXT, 1));
+    test.simulator.release_all();
     assert!(held.iter_mut().all(|connection| connection.response().status == 200));
-    scene.end();
+    test.end();
 }
 
 /// Sends one request that ends in a different way in each turn. Only upstreams of the client's own protocol abort:
 /// one that fails more often in a row would open its circuit breaker.
-fn comes_and_goes(scene: &Scene, lane: Lane, turn: usize) {
+fn comes_and_goes(test: &FaultTest, lane: Lane, turn: usize) {
     let is_relayed = lane.client == lane.upstream;
     match turn {
         // The client disconnects once the head has arrived.
-        0 => assert!(matches!(scene.open(lane, true).head().0, 200 | 429), "{lane:?}"),
-        1 => admitted(scene, lane, false, "Hello.").is_whole(),
-        2 if is_relayed => admitted(scene, lane, false, RESET).is_bad_gateway(),
-        3 if is_relayed => admitted(scene, lane, true, CLOSE).fails_at_once_or_later(),
-        4 if is_relayed => admitted(scene, lane, true, END).is_bad_gateway(),
-        _ => admitted(scene, lane, true, "Hello.").is_whole(),
+        0 => assert!(matches!(test.open(lane, true).head().unwrap().status, 200 | 429), "{lane:?}"),
+        1 => admitted(test, lane, false, "Hello.").is_whole(),
+        2 if is_relayed => admitted(test, lane, false, RESET).is_bad_gateway(),
+        3 if is_relayed => admitted(test, lane, true, CLOSE).fails_at_once_or_later(),
+        4 if is_relayed => admitted(test, lane, true, END).is_bad_gateway(),
+        _ => admitted(test, lane, true, "Hello.").is_whole(),
     }
 }
 
 /// Retries until there is a permit; each earlier refusal is one for the limit.
-fn admitted(scene: &Scene, lane: Lane, stream: bool, text: &str) -> Got {
+fn admitted(test: &FaultTest, lane: Lane, stream: bool, text: &str) -> Outcome {
     for _ in 0..1_000 {
-        let got = scene.say(lane, stream, text);
+        let got = test.ask_with(lane, stream, text);
         if got.response.status == 429 {
             is_over_the_limit(&got);
         } else if stream && is_told_within(&lane) && got.response.text().contains("gateway_concurrency_limit") {
@@ -154,72 +152,72 @@ fn as_asked(request: &Request) -> Play {
 
 /// Takes all permits of a key, and keeps them until the upstream is allowed to answer.
 #[track_caller]
-fn take_all(scene: &Scene, key: &str, permits: usize) -> Vec<Connection> {
-    scene.sent.fetch_add(permits + 1, Ordering::Relaxed);
+fn take_all(test: &FaultTest, key: &str, permits: usize) -> Vec<Connection> {
+    test.sent.fetch_add(permits + 1, Ordering::Relaxed);
     let question = |text| {
         let body = ask(Protocol::Chat, "chat", text, false);
-        client::Request::post("/v1/chat/completions", &body).bearer(key)
+        testkit::Request::post("/v1/chat/completions", &body).bearer(key)
     };
-    let before = in_flight(scene);
+    let before = in_flight(test);
     let open = |_| {
-        let mut connection = Connection::open(scene.house.address());
-        connection.send(&question(WAIT).bytes());
+        let mut connection = Connection::open(test.gateway.address());
+        connection.send(question(WAIT).bytes());
         connection
     };
     let held = (0..permits).map(open).collect();
-    await_that("each has a permit", || in_flight(scene) == before + permits as f64);
-    assert_eq!(question("Hello.").send(scene.house.address()).status, 429, "there is no permit more");
+    await_that("each has a permit", || in_flight(test) == before + permits as f64);
+    assert_eq!(question("Hello.").send(test.gateway.address()).status, 429, "there is no permit more");
     held
 }
 
-fn in_flight(scene: &Scene) -> f64 {
-    scene.house.gateway.metric("sluicegate_in_flight")
+fn in_flight(test: &FaultTest) -> f64 {
+    test.gateway.metric("sluicegate_in_flight")
 }
 
 /// While five times as many clients as the limit allows each retry three times without a delay, the accepted requests
 /// are served completely, and refused requests do not reach an upstream. Figures: `cargo xtask soak overload`.
 #[test]
 fn o05_o06_a_storm_of_retries_takes_nothing_from_those_who_are_served() {
-    let scene = limited(LIMIT, unhurried);
-    let storm = storm(&scene);
+    let test = limited(LIMIT, unhurried);
+    let storm = storm(&test);
     assert!(storm.refused > 0, "the limit was felt");
-    assert_eq!(scene.simulator.requests().len(), storm.served, "no other upstream request was sent");
+    assert_eq!(test.simulator.requests().len(), storm.served, "no other upstream request was sent");
     let refused = "sluicegate_requests_total{route=\"chat_completions\",status=\"429\"";
-    await_that("each refusal is counted", || scene.house.sum(refused) == storm.refused as f64);
-    scene.end();
+    await_that("each refusal is counted", || test.gateway.sum(refused) == storm.refused as f64);
+    test.end();
 }
 
 /// After a storm of retries no connection is left, and the concurrency limit is available in full.
 #[test]
 fn o09_after_a_storm_of_retries_all_is_as_before() {
-    let scene = limited(LIMIT, unhurried);
-    storm(&scene);
-    scene.house.gateway.await_quiet();
-    await_that("all have gone", || scene.house.gateway.metric("sluicegate_connections") == 0.0);
-    let mut held = take_all(&scene, CLIENT_KEY, LIMIT);
-    scene.simulator.release_all();
+    let test = limited(LIMIT, unhurried);
+    storm(&test);
+    test.gateway.await_quiet();
+    await_that("all have gone", || test.gateway.metric("sluicegate_connections") == 0.0);
+    let mut held = take_all(&test, CLIENT_KEY, LIMIT);
+    test.simulator.release_all();
     assert!(held.iter_mut().all(|connection| connection.response().status == 200));
-    scene.end();
+    test.end();
 }
 
 /// The admin listener responds throughout a storm of retries.
 #[test]
 fn o10_operators_are_answered_in_a_storm_of_retries() {
-    let scene = limited(LIMIT, unhurried);
-    let admin = scene.house.gateway.admin.unwrap();
+    let test = limited(LIMIT, unhurried);
+    let admin = test.gateway.admin.unwrap();
     thread::scope(|scope| {
-        let storm = scope.spawn(|| storm(&scene));
-        scene.await_requests(LIMIT);
+        let storm = scope.spawn(|| storm(&test));
+        test.await_requests(LIMIT);
         let mut rounds = 0;
         while !storm.is_finished() {
             for path in ["/livez", "/readyz", "/metrics"] {
-                assert_eq!(client::Request::get(path).send(admin).status, 200, "{path}");
+                assert_eq!(testkit::Request::get(path).send(admin).status, 200, "{path}");
             }
             rounds += 1;
         }
         assert!(rounds > 1 && storm.join().is_ok(), "{rounds} rounds");
     });
-    scene.end();
+    test.end();
 }
 
 /// The result of a storm.
@@ -230,19 +228,19 @@ struct Storm {
 
 /// Runs five times as many clients as the limit allows, each of which retries three times without a delay when it is
 /// refused, until ten times the limit was served.
-fn storm(scene: &Scene) -> Storm {
+fn storm(test: &FaultTest) -> Storm {
     const ENOUGH: usize = 10 * LIMIT;
     let (served, refused) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let lane = Lane { client: Protocol::Chat, upstream: Protocol::Chat };
     let (bytes, honest) = (request(lane, false, "Hello.").bytes(), honest_text(lane, false, "Hello."));
     let started = now();
     let client = || {
-        let mut connection = Connection::open(scene.house.address());
+        let mut connection = Connection::open(test.gateway.address());
         while served.load(Ordering::Relaxed) < ENOUGH {
             assert!(started.elapsed() < GUARD, "only {served:?} of {ENOUGH} were served");
             for _ in 0..4 {
                 connection.send(&bytes);
-                let got = Got::new(lane, connection.response(), honest.clone());
+                let got = Outcome::new(lane, connection.response(), honest.clone());
                 if got.response.status == 429 {
                     is_over_the_limit(&got);
                     refused.fetch_add(1, Ordering::Relaxed);
@@ -255,7 +253,7 @@ fn storm(scene: &Scene) -> Storm {
     };
     thread::scope(|scope| (0..5 * LIMIT).for_each(|_| _ = scope.spawn(client)));
     let storm = Storm { served: served.into_inner(), refused: refused.into_inner() };
-    scene.sent.fetch_add(storm.served + storm.refused, Ordering::Relaxed);
+    test.sent.fetch_add(storm.served + storm.refused, Ordering::Relaxed);
     storm
 }
 
@@ -267,10 +265,10 @@ fn unhurried(request: &Request) -> Play {
 /// Requests that are refused together get different Retry-After values.
 #[test]
 fn o06_the_time_to_come_back_is_spread() {
-    let scene = limited(1, gated);
-    let _first = scene.open(lanes()[0], false);
-    scene.await_requests(1);
-    let mut delays: Vec<_> = (0..20).map(|_| milliseconds(&scene.ask(lanes()[0], false).response)).collect();
+    let test = limited(1, gated);
+    let _first = test.open(lanes()[0], false);
+    test.await_requests(1);
+    let mut delays: Vec<_> = (0..20).map(|_| milliseconds(&test.ask(lanes()[0], false).response)).collect();
     assert!(delays.iter().all(|delay| (1000..2000).contains(delay)), "{delays:?}");
     delays.sort_unstable();
     delays.dedup();
@@ -280,12 +278,12 @@ fn o06_the_time_to_come_back_is_spread() {
 /// A key that uses all of its permits leaves the rest to other keys.
 #[test]
 fn o07_one_key_cannot_take_what_is_anothers() {
-    let scene = Scene::playing(as_asked, "concurrency = 4\nconcurrency_per_key = 2", PATIENT);
-    let mut held = take_all(&scene, CLIENT_KEY, 2);
-    held.extend(take_all(&scene, TEXT, 2));
-    scene.simulator.release_all();
+    let test = FaultTest::playing(as_asked, "concurrency = 4\nconcurrency_per_key = 2", PATIENT);
+    let mut held = take_all(&test, CLIENT_KEY, 2);
+    held.extend(take_all(&test, TEXT, 2));
+    test.simulator.release_all();
     assert!(held.iter_mut().all(|connection| connection.response().status == 200));
-    scene.end();
+    test.end();
 }
 
 #[allow(clippy::disallowed_methods, reason = "a guard against hanging needs a clock")]

@@ -1,11 +1,11 @@
 //! O: the limits of concurrent requests are exact on every route and upstream protocol.
 
 use simulator::Protocol;
+use testkit::{IMAGES, MESSAGES, TEXT};
 
 use crate::gate::Gate;
+use crate::reply;
 use crate::roads::{Asks, Road, roads};
-use crate::server::{IMAGES, MESSAGES, TEXT};
-use crate::told;
 
 /// On every route, plain or streamed, exactly as many requests as the concurrency limit are accepted and one more is
 /// refused with `gateway_concurrency_limit`; once they have ended as many are accepted again.
@@ -40,7 +40,7 @@ fn o07_the_concurrency_limit_of_a_key_is_exact_on_every_road() {
 fn is_over_the_limit(gate: &Gate, road: Road, stream: bool) {
     let response = gate.refuse(&road.request(stream));
     if stream && road.asks == Asks::Text(Protocol::Responses) {
-        let failure = told::stream(Protocol::Responses, &response).failure();
+        let failure = reply::stream(Protocol::Responses, &response).failure();
         assert!(failure.contains("\"gateway_concurrency_limit\""), "{failure}");
     } else {
         assert_eq!(

@@ -2,19 +2,19 @@
 
 use serde_json::{Value, json};
 use simulator::{Protocol, Simulator};
+use testkit::requests::{RED, TEXT_PROTOCOLS, protocol_name};
+use testkit::{CLIENT_KEY, Config, Gateway, Response};
 
-use crate::client::Response;
-use crate::house::{CLIENT_KEY, House, Plan};
-use crate::question::{RED, TEXT, word};
+use crate::GATEWAY;
 
 /// A picture URL in an edit is validated before anything is fetched or forwarded, in a form and as JSON.
 #[test]
 fn f01_f02_f15_addresses_of_edits_lead_nowhere_inside() {
     let red = format!("data:image/png;base64,{RED}");
     for edits in ["multipart", "json", "as_sent"] {
-        let scene = Scene::new(edits, "");
+        let test = EditTest::new(edits, "");
         for url in INSIDE {
-            let response = scene.edit(&json!([{"image_url": url}]));
+            let response = test.edit(&json!([{"image_url": url}]));
             assert_eq!(
                 (response.status, &response.json()["error"]["param"]),
                 (400, &json!("images[0].image_url")),
@@ -23,10 +23,10 @@ fn f01_f02_f15_addresses_of_edits_lead_nowhere_inside() {
             assert_eq!(response.json()["error"]["code"], "invalid_value", "{url}");
             // Beside `images` it is not read by the gateway, but may be by an upstream.
             let body = json!({"model": "images", "prompt": "x", "images": [{"image_url": red}], "image": url});
-            let response = scene.house.gateway.post(CLIENT_KEY, "/v1/images/edits", &body);
+            let response = test.gateway.post(CLIENT_KEY, "/v1/images/edits", &body);
             assert_eq!((response.status, &response.json()["error"]["param"]), (400, &json!("image")), "{url}");
         }
-        scene.nobody_was_asked();
+        test.nobody_was_asked();
     }
 }
 
@@ -34,8 +34,7 @@ fn f01_f02_f15_addresses_of_edits_lead_nowhere_inside() {
 /// position.
 #[test]
 fn f01_f02_f15_addresses_in_conversations_lead_nowhere_inside() {
-    let simulator = Simulator::honest().unwrap();
-    let house = House::before(&simulator, "theirs", "", "");
+    let (gateway, simulator) = GATEWAY.with_upstream("");
     let places = |url: &str| {
         let source = json!({"type": "url", "url": url});
         let result =
@@ -64,12 +63,11 @@ fn f01_f02_f15_addresses_in_conversations_lead_nowhere_inside() {
             messages(json!([{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}])),
         ]
     };
-    for model in TEXT.map(word) {
+    for model in TEXT_PROTOCOLS.map(protocol_name) {
         let asked = simulator.requests().len();
         for url in INSIDE.iter().filter(|url| url.starts_with("https://")) {
             for (path, field, input) in places(url) {
-                let response =
-                    house.gateway.post(CLIENT_KEY, path, &json!({"model": model, "max_tokens": 9, field: input}));
+                let response = gateway.post(CLIENT_KEY, path, &json!({"model": model, "max_tokens": 9, field: input}));
                 assert_eq!(response.status, 400, "{path} {input}: {}", response.text());
                 assert!(response.text().contains("not allowed"), "{path} {input}: {}", response.text());
             }
@@ -77,8 +75,7 @@ fn f01_f02_f15_addresses_in_conversations_lead_nowhere_inside() {
         assert_eq!(simulator.requests().len(), asked, "no upstream request was sent");
         for (path, field, input) in places("https://pictures.example/a.png") {
             let asked = simulator.requests().len();
-            let response =
-                house.gateway.post(CLIENT_KEY, path, &json!({"model": model, "max_tokens": 9, field: input}));
+            let response = gateway.post(CLIENT_KEY, path, &json!({"model": model, "max_tokens": 9, field: input}));
             assert!(!response.text().contains("not allowed"), "{path} {input}: {}", response.text());
             assert!(response.status != 200 || simulator.requests().len() == asked + 1);
         }
@@ -89,15 +86,15 @@ fn f01_f02_f15_addresses_in_conversations_lead_nowhere_inside() {
 /// Pictures that are to be fetched reserve their share of the body memory before they are downloaded.
 #[test]
 fn f11_l06_fetched_pictures_share_the_memory_for_bodies() {
-    let scene = Scene::new(
+    let test = EditTest::new(
         "multipart",
         "picture = \"1MiB\"\nedit_body = \"1MiB\"\njson_body = \"64KiB\"\nbody_memory = \"1MiB\"",
     );
-    let response = scene.edit(&json!([{"image_url": "https://pictures.example/a.png"}]));
+    let response = test.edit(&json!([{"image_url": "https://pictures.example/a.png"}]));
     assert_eq!((response.status, response.header("retry-after")), (503, Some("1")), "{}", response.text());
-    assert_eq!(scene.house.sum("sluicegate_fetches_total"), 0.0, "nothing is fetched for which there is no room");
+    assert_eq!(test.gateway.sum("sluicegate_fetches_total"), 0.0, "nothing is fetched for which there is no room");
     let inline = format!("data:image/png;base64,{RED}");
-    assert_eq!(scene.edit(&json!([{"image_url": inline}])).status, 200, "its share is back");
+    assert_eq!(test.edit(&json!([{"image_url": inline}])).status, 200, "its share is back");
 }
 
 /// Addresses to which no request may be sent.
@@ -128,19 +125,19 @@ const INSIDE: [&str; 21] = [
 /// An edit with more pictures than the limit is refused with 400 before any is fetched.
 #[test]
 fn f11_an_edit_has_sixteen_pictures_at_most() {
-    let scene = Scene::new("multipart", "");
+    let test = EditTest::new("multipart", "");
     let many: Vec<_> = (0..17).map(|i| json!({"image_url": format!("https://pictures.example/{i}.png")})).collect();
-    let response = scene.edit(&many.into());
+    let response = test.edit(&many.into());
     assert_eq!((response.status, &response.json()["error"]["param"]), (400, &json!("images")), "{}", response.text());
-    assert_eq!(scene.house.sum("sluicegate_fetches_total"), 0.0);
-    scene.nobody_was_asked();
+    assert_eq!(test.gateway.sum("sluicegate_fetches_total"), 0.0);
+    test.nobody_was_asked();
 }
 
 /// Base64 must use the standard alphabet with padding and no whitespace, and the rest of a data URL must be
 /// well-formed.
 #[test]
 fn i04_i05_data_urls_are_read_strictly() {
-    let scene = Scene::new("multipart", "");
+    let test = EditTest::new("multipart", "");
     let data = |data: &str| format!("data:image/png;base64,{data}");
     let (unpadded, spaced) = (RED.trim_end_matches('='), format!("{} {}", &RED[..8], &RED[8..]));
     for url in [
@@ -162,7 +159,7 @@ fn i04_i05_data_urls_are_read_strictly() {
         format!("data;image/png;base64,{RED}"),
         RED.to_owned(),
     ] {
-        let response = scene.edit(&json!([{"image_url": url}]));
+        let response = test.edit(&json!([{"image_url": url}]));
         let shown: String = url.chars().take(60).collect();
         assert_eq!(
             (response.status, &response.json()["error"]["param"]),
@@ -171,37 +168,37 @@ fn i04_i05_data_urls_are_read_strictly() {
         );
         assert!(response.body.len() < 1 << 10, "the error has {} bytes", response.body.len());
     }
-    scene.nobody_was_asked();
-    assert_eq!(scene.edit(&json!([{"image_url": data(RED)}])).status, 200);
+    test.nobody_was_asked();
+    assert_eq!(test.edit(&json!([{"image_url": data(RED)}])).status, 200);
 }
 
 /// A gateway in front of a conforming upstream, which receives edits in this form.
-struct Scene {
-    house: House,
+struct EditTest {
+    gateway: Gateway,
     simulator: Simulator,
 }
 
-impl Scene {
+impl EditTest {
     fn new(edits: &str, limits: &str) -> Self {
         let simulator = Simulator::honest().unwrap();
-        let plan = Plan::new(limits).upstream(
+        let plan = Config::new(limits).upstream(
             "images",
             Protocol::Images,
             &simulator.base_url(),
             &format!("edits = \"{edits}\""),
         );
-        let house = plan.model("images", Protocol::Images, r#"[{ upstream = "images" }]"#).start();
-        Self { house, simulator }
+        let gateway = plan.model("images", Protocol::Images, r#"[{ upstream = "images" }]"#).start(GATEWAY);
+        Self { gateway, simulator }
     }
 
     fn edit(&self, images: &Value) -> Response {
         let body = json!({"model": "images", "prompt": "x", "images": images});
-        self.house.gateway.post(CLIENT_KEY, "/v1/images/edits", &body)
+        self.gateway.post(CLIENT_KEY, "/v1/images/edits", &body)
     }
 
     #[track_caller]
     fn nobody_was_asked(&self) {
         assert!(self.simulator.requests().is_empty());
-        self.house.gateway.await_quiet();
+        self.gateway.await_quiet();
     }
 }

@@ -4,35 +4,33 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use simulator::{Play, Protocol, Request as Asked, Simulator, honest};
+use testkit::requests::{self, PROTOCOLS, RED, TEXT_PROTOCOLS, ask, path, protocol_name};
+use testkit::{CLIENT_KEY, Config, Connection, Request, Response, UPSTREAM_KEY, await_that, changed};
 
-use crate::client::{Connection, Request, Response, changed};
-use crate::house::{self, CLIENT_KEY, House, PROTOCOLS, Plan, TEXT, UPSTREAM_KEY, path, word};
-use crate::question::{RED, ask};
-use crate::scene::lanes;
-use crate::server::{await_that, binary};
+use crate::GATEWAY;
+use crate::fault_test::lanes;
 
 /// An upstream receives exactly these headers, whatever a client sends and in every client protocol.
 #[test]
 fn p01_an_upstream_sees_a_stated_set_of_headers() {
-    let simulator = Simulator::honest().unwrap();
-    let house = House::before(&simulator, "their-model", "", "");
+    let (gateway, simulator) = GATEWAY.with_upstream("");
     let sees = |path: &str, body: &Value, owed: &[String]| {
         let request = hostile(&Request::post(path, body).bearer(CLIENT_KEY));
         let request = request.header("anthropic-version", "2026-10-21").header("anthropic-beta", "one");
-        let response = request.send(house.address());
+        let response = request.send(gateway.address());
         assert_eq!(response.status, 200, "{}", response.text());
         assert_eq!(seen(&simulator), owed, "{path} with {body}");
     };
     for lane in lanes() {
         for stream in [false, true] {
-            let body = ask(lane.client, word(lane.upstream), "Hello.", stream);
+            let body = ask(lane.client, protocol_name(lane.upstream), "Hello.", stream);
             let owed = owed(lane.upstream, stream, true);
             let is_messages = (lane.client, lane.upstream) == (Protocol::Messages, Protocol::Messages);
             sees(path(lane.client), &body, &if is_messages { versioned(owed) } else { owed });
             assert_eq!(simulator.requests().pop().unwrap().path, path(lane.upstream), "{lane:?}");
         }
     }
-    let mut count = ask(Protocol::Messages, word(Protocol::Messages), "Hello.", false);
+    let mut count = ask(Protocol::Messages, protocol_name(Protocol::Messages), "Hello.", false);
     count.as_object_mut().unwrap().remove("max_tokens");
     sees("/v1/messages/count_tokens", &count, &versioned(owed(Protocol::Messages, false, true)));
 }
@@ -41,13 +39,17 @@ fn p01_an_upstream_sees_a_stated_set_of_headers() {
 #[test]
 fn p02_an_upstream_without_a_key_sees_no_key() {
     let simulator = Simulator::honest().unwrap();
-    let plan = PROTOCOLS.into_iter().fold(Plan::new(""), |plan, protocol| {
-        let targets = format!("[{{ upstream = \"{}\" }}]", word(protocol));
-        plan.keyless(word(protocol), protocol, &simulator.base_url()).model(word(protocol), protocol, &targets)
+    let plan = PROTOCOLS.into_iter().fold(Config::new(""), |plan, protocol| {
+        let targets = format!("[{{ upstream = \"{}\" }}]", protocol_name(protocol));
+        plan.keyless(protocol_name(protocol), protocol, &simulator.base_url()).model(
+            protocol_name(protocol),
+            protocol,
+            &targets,
+        )
     });
-    let house = plan.start();
+    let gateway = plan.start(GATEWAY);
     for protocol in PROTOCOLS {
-        let response = hostile(&house::request(protocol, &question(protocol, false))).send(house.address());
+        let response = hostile(&requests::request(protocol, &question(protocol, false))).send(gateway.address());
         assert_eq!(response.status, 200, "{}", response.text());
         assert_eq!(seen(&simulator), owed(protocol, false, false), "{protocol:?}");
     }
@@ -56,29 +58,29 @@ fn p02_an_upstream_without_a_key_sees_no_key() {
 /// No value that a client sends can inject a header or a line.
 #[test]
 fn p03_nothing_breaks_out_into_a_header() {
-    let simulator = Simulator::honest().unwrap();
-    let house = House::before(&simulator, "their-model", "", "");
+    let (gateway, _simulator) = GATEWAY.with_upstream("");
     let evil = "x\r\nset-cookie: a=b\r\n\r\n<script>";
     let mut requests = vec![
         Request::get("/v1/models/%0d%0aset-cookie:a=b").bearer(CLIENT_KEY),
         Request::get("/v1/%0d%0aset-cookie:a=b").bearer(CLIENT_KEY),
         Request::get("/v1/models?after=%0d%0aset-cookie:a=b").bearer(CLIENT_KEY),
     ];
-    for client in TEXT {
-        for upstream in TEXT {
+    for client in TEXT_PROTOCOLS {
+        for upstream in TEXT_PROTOCOLS {
             let mut body =
                 changed(question(client, false), &json!({evil: evil, "user": evil, "metadata": {evil: evil}}));
-            body["model"] = word(upstream).into();
-            requests.push(house::request(client, &body));
+            body["model"] = protocol_name(upstream).into();
+            requests.push(requests::request(client, &body));
         }
     }
     for protocol in PROTOCOLS {
         let body = changed(question(protocol, true), &json!({"model": evil}));
-        requests.push(house::request(protocol, &body));
-        requests.push(house::request(protocol, &question(protocol, true)).header("x-request-id", "a\tset-cookie:a=b"));
+        requests.push(requests::request(protocol, &body));
+        requests
+            .push(requests::request(protocol, &question(protocol, true)).header("x-request-id", "a\tset-cookie:a=b"));
     }
     for request in requests {
-        let response = request.send(house.address());
+        let response = request.send(gateway.address());
         assert!(response.status < 500, "{}: {request:?}", response.text());
         for (name, value) in &response.headers {
             assert!(TOLD.contains(&name.as_str()), "{name}: {value}");
@@ -92,14 +94,14 @@ fn p03_nothing_breaks_out_into_a_header() {
 #[test]
 fn p04_p05_i09_no_secret_is_told() {
     let simulator = Simulator::start(indiscreet).unwrap();
-    let plan = Plan::before(&simulator, "their-model", "json_body = \"256KiB\"", "");
-    let mut command = binary();
+    let plan = Config::before(&simulator, "json_body = \"256KiB\"", "");
+    let mut command = GATEWAY.command();
     command.env("SLUICEGATE_LOG", "trace").env("CANARY", "canary-of-the-environment");
-    let house = plan.start_by(command);
-    let responses: Vec<Response> = bundle().iter().map(|request| request.send(house.address())).collect();
+    let gateway = plan.start_by(GATEWAY, command);
+    let responses: Vec<Response> = bundle().iter().map(|request| request.send(gateway.address())).collect();
     let last = responses.last().unwrap().header("x-request-id").unwrap().to_owned();
-    await_that("the last is logged", || house.gateway.log.lock().unwrap().contains(&last));
-    house.gateway.await_quiet();
+    await_that("the last is logged", || gateway.log.lock().unwrap().contains(&last));
+    gateway.await_quiet();
 
     let statuses: BTreeSet<_> = responses.iter().map(|response| response.status).collect();
     assert!([200, 400, 401, 404, 405, 413, 415, 502].iter().all(|status| statuses.contains(status)), "{statuses:?}");
@@ -109,9 +111,9 @@ fn p04_p05_i09_no_secret_is_told() {
         assert_private("an answer", &String::from_utf8_lossy(&response.body), &KEYS);
         response.headers.iter().for_each(|(_, value)| assert_private("a header", value, &ALL));
     }
-    let metrics = Request::get("/metrics").send(house.gateway.admin.unwrap());
+    let metrics = Request::get("/metrics").send(gateway.admin.unwrap());
     assert_private("the metrics", metrics.text(), &ALL);
-    let log = house.gateway.log.lock().unwrap();
+    let log = gateway.log.lock().unwrap();
     assert!(log.lines().count() > responses.len(), "{log}");
     // Of a URL that is not fetched, host and path are logged.
     assert!(log.contains(": 127.0.0.1/a.png\"") && log.contains(": localhost/a.png\""), "{log}");
@@ -125,36 +127,35 @@ fn p04_p05_i09_no_secret_is_told() {
 /// Metric labels have bounded sets of values: names of models, keys and paths create no new series.
 #[test]
 fn p06_the_number_of_series_is_bounded() {
-    let simulator = Simulator::honest().unwrap();
-    let house = House::before(&simulator, "their-model", "", "");
-    let mut connection = Connection::open(house.address());
+    let (gateway, _simulator) = GATEWAY.with_upstream("");
+    let mut connection = Connection::open(gateway.address());
     let mut ask_all = |number: usize| {
         let model = json!({"model": format!("model-{number}"), "messages": [{"role": "user", "content": "Hi."}]});
         for request in [
-            house::request(Protocol::Chat, &model),
+            requests::request(Protocol::Chat, &model),
             Request::get("/v1/models").bearer(&format!("sg_key_{number}")),
             Request::get(&format!("/v1/path_{number}")),
             Request::get(&format!("/v1/models/model_{number}")).bearer(CLIENT_KEY),
             Request::get("/v1/models").method(&format!("M{number}")),
             Request::get("/v1/models").bearer(CLIENT_KEY).header("x-request-id", &format!("id-{number}")),
         ] {
-            connection.send(&request.bytes());
+            connection.send(request.bytes());
             let response = connection.response();
             if response.header("connection") == Some("close") {
-                connection = Connection::open(house.address());
+                connection = Connection::open(gateway.address());
             }
         }
     };
     let series = || {
-        let metrics = Request::get("/metrics").send(house.gateway.admin.unwrap());
+        let metrics = Request::get("/metrics").send(gateway.admin.unwrap());
         let lines = metrics.text().lines().filter(|line| !line.starts_with('#'));
         lines.filter_map(|line| line.rsplit_once(' ')).map(|(series, _)| series.to_owned()).collect::<BTreeSet<_>>()
     };
     ask_all(0);
-    let counted = |count: usize| house.sum("sluicegate_requests_total{") == (6 * count) as f64;
+    let counted = |count: usize| gateway.sum("sluicegate_requests_total{") == (6 * count) as f64;
     await_that("all are counted", || counted(1));
     // The closed connection is counted too, a moment later.
-    await_that("its end is counted", || house.sum("sluicegate_connections_ended_total{reason=\"done\"") >= 1.0);
+    await_that("its end is counted", || gateway.sum("sluicegate_connections_ended_total{reason=\"done\"") >= 1.0);
     let before = series();
     (1..ROUNDS).for_each(&mut ask_all);
     await_that("all are counted", || counted(ROUNDS));
@@ -165,26 +166,25 @@ fn p06_the_number_of_series_is_bounded() {
 /// proxies.
 #[test]
 fn p08_answers_are_neither_stored_nor_gathered() {
-    let simulator = Simulator::honest().unwrap();
-    let house = House::before(&simulator, "their-model", "", "");
+    let (gateway, _simulator) = GATEWAY.with_upstream("");
     let owed = |response: &Response, caching: &str, gathering: Option<&str>| {
         let of = |name: &str| response.header(name);
         assert_eq!(of("x-content-type-options"), Some("nosniff"), "{}", response.text());
         assert_eq!((of("cache-control"), of("x-accel-buffering")), (Some(caching), gathering), "{}", response.text());
     };
     for protocol in PROTOCOLS {
-        owed(&house.ask(protocol, &question(protocol, false)), "no-store", None);
-        owed(&house.ask(protocol, &question(protocol, true)), "no-cache", Some("no"));
-        owed(&house.ask(protocol, &json!({})), "no-store", None);
+        owed(&gateway.ask(protocol, &question(protocol, false)), "no-store", None);
+        owed(&gateway.ask(protocol, &question(protocol, true)), "no-cache", Some("no"));
+        owed(&gateway.ask(protocol, &json!({})), "no-store", None);
     }
     for path in ["/v1/models", "/v1/models/chat", "/v1/models/none", "/none"] {
-        owed(&Request::get(path).bearer(CLIENT_KEY).send(house.address()), "no-store", None);
+        owed(&Request::get(path).bearer(CLIENT_KEY).send(gateway.address()), "no-store", None);
     }
-    owed(&Request::get("/v1/models").send(house.address()), "no-store", None);
+    owed(&Request::get("/v1/models").send(gateway.address()), "no-store", None);
 }
 
 fn question(protocol: Protocol, stream: bool) -> Value {
-    ask(protocol, word(protocol), "Hello.", stream)
+    ask(protocol, protocol_name(protocol), "Hello.", stream)
 }
 
 /// A request with headers that must not be forwarded.
@@ -264,17 +264,18 @@ fn versioned(mut headers: Vec<String>) -> Vec<String> {
 fn bundle() -> Vec<Request> {
     let mut all = Vec::new();
     for protocol in PROTOCOLS {
-        for upstream in if protocol == Protocol::Images { &[Protocol::Images][..] } else { &TEXT[..] } {
+        for upstream in if protocol == Protocol::Images { &[Protocol::Images][..] } else { &TEXT_PROTOCOLS[..] } {
             for fault in faults() {
                 for stream in [false, true] {
                     let text = format!("{fault} {PROMPT}");
-                    let mut body = changed(ask(protocol, word(*upstream), &text, stream), &json!({PROMPT: PROMPT}));
+                    let mut body =
+                        changed(ask(protocol, protocol_name(*upstream), &text, stream), &json!({PROMPT: PROMPT}));
                     body["user"] = PROMPT.into();
-                    all.push(house::request(protocol, &body).header("cookie", COOKIE).header("user-agent", COOKIE));
+                    all.push(requests::request(protocol, &body).header("cookie", COOKIE).header("user-agent", COOKIE));
                 }
             }
         }
-        let wrong = |change: Value| house::request(protocol, &changed(question(protocol, false), &change));
+        let wrong = |change: Value| requests::request(protocol, &changed(question(protocol, false), &change));
         let content = if protocol == Protocol::Responses { "input" } else { "messages" };
         let content = if protocol == Protocol::Images { "prompt" } else { content };
         all.extend([
@@ -293,7 +294,7 @@ fn bundle() -> Vec<Request> {
     }
     all.extend(["prompt", "image\"; filename=\"canary-of-the-file.png", "mask\"; filename=\"\u{202e}canary"].map(form));
     for fault in faults() {
-        let mut count = ask(Protocol::Messages, word(Protocol::Messages), &format!("{fault} {PROMPT}"), false);
+        let mut count = ask(Protocol::Messages, protocol_name(Protocol::Messages), &format!("{fault} {PROMPT}"), false);
         count.as_object_mut().unwrap().remove("max_tokens");
         all.push(Request::post("/v1/messages/count_tokens", &count).bearer(CLIENT_KEY));
     }

@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use serde_json::json;
 use simulator::Simulator;
+use testkit::{Connection, Gateway, NOWHERE, TEXT, await_that, by_shell};
 
-use crate::client::{self, Connection};
-use crate::scene::{Got, HASTY, Scene, honest_text, text_lanes};
-use crate::server::{NOWHERE, Scratch, Server, TEXT, await_that, binary, by_shell};
+use crate::GATEWAY;
+use crate::fault_test::{FaultTest, HASTY, Outcome, honest_text, text_lanes};
 
 /// A process that was killed starts again at its address without any repair.
 #[test]
 fn d06_killed_at_any_moment_it_starts_again() {
-    let mut killed = Server::without_engines("");
+    let mut killed = GATEWAY.without_engines("");
     for turn in 0..10 {
         let address = killed.address();
         let mut connections: Vec<_> = (0..turn).map(|_| Connection::open(address)).collect();
@@ -24,9 +24,9 @@ fn d06_killed_at_any_moment_it_starts_again() {
         }
         killed.signal("KILL");
         assert!(!killed.wait().success());
-        let mut command = binary();
+        let mut command = GATEWAY.command();
         command.args(["serve", "--listen", &address.to_string(), "--admin", "127.0.0.1:0"]);
-        killed = Server::run(&command, Stdio::piped(), Some(Scratch::file("sluicegate.toml", NOWHERE)));
+        killed = Gateway::run(&command, Stdio::piped(), Some(GATEWAY.file("sluicegate.toml", NOWHERE)));
         assert_eq!(killed.get(TEXT, "/v1/models").status, 200, "turn {turn}");
     }
 }
@@ -35,23 +35,23 @@ fn d06_killed_at_any_moment_it_starts_again() {
 /// meanwhile is served, and the gateway works as before.
 #[test]
 fn d12_suspended_it_goes_on_and_what_is_late_fails_cleanly() {
-    let scene = Scene::named("stall-after-2", HASTY);
-    let mut open: Vec<_> = text_lanes().into_iter().map(|lane| (lane, scene.open(lane, true))).collect();
-    scene.await_requests(open.len());
-    scene.house.gateway.signal("STOP");
+    let test = FaultTest::named("stall-after-2", HASTY);
+    let mut open: Vec<_> = text_lanes().into_iter().map(|lane| (lane, test.open(lane, true))).collect();
+    test.await_requests(open.len());
+    test.gateway.signal("STOP");
     let asked = open.len();
     let late = text_lanes()[0];
-    open.push((late, scene.open(late, true)));
-    let is_asked = scene.simulator.wait_for_requests(asked + 1, PAST_LIMITS);
+    open.push((late, test.open(late, true)));
+    let is_asked = test.simulator.wait_for_requests(asked + 1, PAST_LIMITS);
     assert!(!is_asked, "a suspended process sends no requests");
-    scene.house.gateway.signal("CONT");
-    scene.await_requests(asked + 1);
+    test.gateway.signal("CONT");
+    test.await_requests(asked + 1);
     for (lane, mut connection) in open {
-        let got = Got::new(lane, connection.response(), honest_text(lane, true, "Hello, you there."));
-        assert!(got.response.complete, "{lane:?}");
+        let got = Outcome::new(lane, connection.response(), honest_text(lane, true, "Hello, you there."));
+        assert!(got.response.is_complete(), "{lane:?}");
         got.stalls();
     }
-    scene.end();
+    test.end();
 }
 
 /// Uploads beyond the body memory limit are refused with 503 before the system's memory limit is reached.
@@ -59,11 +59,11 @@ fn d12_suspended_it_goes_on_and_what_is_late_fails_cleanly() {
 fn d15_uploads_past_their_memory_are_refused_before_the_system_kills() {
     // No model is embedded: a single one would exceed the limit.
     let config = "[limits]\njson_body = \"8MiB\"\nedit_body = \"8MiB\"\nbody_memory = \"32MiB\"\n".to_owned() + NOWHERE;
-    let mut command = by_shell("exec prlimit --data=268435456 \"$@\"", &binary());
+    let mut command = by_shell("exec prlimit --data=268435456 \"$@\"", &GATEWAY.command());
     command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
-    let server = Server::run(&command, Stdio::piped(), Some(Scratch::file("sluicegate.toml", &config)));
+    let server = Gateway::run(&command, Stdio::piped(), Some(GATEWAY.file("sluicegate.toml", &config)));
     let body = json!({"model": "nobody", "input": [{"role": "user", "content": "x".repeat(7 << 20)}]});
-    let question = client::Request::post("/v1/responses", &body).bearer(TEXT).bytes();
+    let question = testkit::Request::post("/v1/responses", &body).bearer(TEXT).bytes();
     // Each holds all of its body but the end, until it is refused: 32 of 7 MiB, where 4 have room.
     let mut open: Vec<_> = (0..32).map(|_| Connection::open(server.address())).collect();
     let all_but_the_end = &question[..question.len() - 1];
@@ -90,17 +90,17 @@ fn d16_key_files_are_looked_at() {
                    api_key = { file = \"/nonexistent/upstream.key\" }\n"
         .to_owned()
         + NOWHERE;
-    let file = Scratch::file("sluicegate.toml", &missing);
-    let output = binary().args(["serve", "--config"]).arg(&file.0).output().unwrap();
+    let file = GATEWAY.file("sluicegate.toml", &missing);
+    let output = GATEWAY.command().args(["serve", "--config"]).arg(&file.0).output().unwrap();
     let message = String::from_utf8(output.stderr).unwrap();
     assert!(!output.status.success() && message.contains("/nonexistent/upstream.key"), "{message}");
 
     for (mode, is_warned) in [(0o644, true), (0o600, false)] {
-        let key = Scratch::file("upstream.key", "simulator-secret");
+        let key = GATEWAY.file("upstream.key", "simulator-secret");
         fs::set_permissions(&key.0, Permissions::from_mode(mode)).unwrap();
         let config = missing.replace("/nonexistent/upstream.key", key.0.to_str().unwrap());
         let config = config.replace("http://127.0.0.1:1/v1", &simulator.base_url());
-        let server = Server::configured(&config);
+        let server = GATEWAY.configured(&config);
         assert_eq!(server.get(TEXT, "/v1/models").status, 200);
         let warning = || server.log.lock().unwrap().contains("the key file is world-readable");
         if is_warned {

@@ -9,9 +9,9 @@ use std::thread;
 
 use serde_json::json;
 use simulator::Simulator;
+use testkit::{Gateway, Request, TEXT, await_that};
 
-use crate::client::Request;
-use crate::server::{Scratch, Server, TEXT, await_that, binary};
+use crate::GATEWAY;
 
 /// A configuration with one model, which has this other name at its only upstream.
 fn version(model: &str, simulator: &Simulator, theirs: &str) -> String {
@@ -23,7 +23,7 @@ fn version(model: &str, simulator: &Simulator, theirs: &str) -> String {
     )
 }
 
-fn status(server: &Server, model: &str) -> u16 {
+fn status(server: &Gateway, model: &str) -> u16 {
     let body = json!({"model": model, "messages": [{"role": "user", "content": "Hello."}]});
     server.post(TEXT, "/v1/chat/completions", &body).status
 }
@@ -40,7 +40,7 @@ fn replace(path: &Path, text: &str) {
 fn d08_no_request_sees_a_mix() {
     let (first, second) = (Simulator::honest().unwrap(), Simulator::honest().unwrap());
     let versions = [version("mine", &first, "alpha"), version("mine", &second, "beta")];
-    let server = Server::configured(&versions[0]);
+    let server = GATEWAY.configured(&versions[0]);
     let (over, asked) = (AtomicBool::new(false), AtomicUsize::new(0));
     thread::scope(|scope| {
         for _ in 0..4 {
@@ -76,7 +76,7 @@ fn d08_no_request_sees_a_mix() {
 fn d08_a_file_that_is_being_written_is_let_be() {
     let simulator = Simulator::honest().unwrap();
     let whole = version("mine", &simulator, "alpha");
-    let server = Server::configured(&whole);
+    let server = GATEWAY.configured(&whole);
     let path = server.config_path();
     for _ in 0..5 {
         fs::write(path, &whole[..whole.find("[[models]]").unwrap()]).unwrap();
@@ -93,14 +93,14 @@ fn d08_a_file_that_is_being_written_is_let_be() {
 #[test]
 fn d08_a_link_that_points_elsewhere_is_a_changed_file() {
     let simulator = Simulator::honest().unwrap();
-    let old = Scratch::file("old.toml", &version("old", &simulator, "alpha"));
-    let new = Scratch::file("new.toml", &version("new", &simulator, "alpha"));
-    let link = Scratch::file("sluicegate.toml", "");
+    let old = GATEWAY.file("old.toml", &version("old", &simulator, "alpha"));
+    let new = GATEWAY.file("new.toml", &version("new", &simulator, "alpha"));
+    let link = GATEWAY.file("sluicegate.toml", "");
     fs::remove_file(&link.0).unwrap();
     symlink(&old.0, &link.0).unwrap();
-    let mut command = binary();
+    let mut command = GATEWAY.command();
     command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
-    let server = Server::run(&command, Stdio::piped(), Some(link));
+    let server = Gateway::run(&command, Stdio::piped(), Some(link));
     assert_eq!((status(&server, "old"), status(&server, "new")), (200, 404));
     let next = server.config_path().with_extension("next");
     symlink(&new.0, &next).unwrap();
@@ -116,7 +116,7 @@ fn d08_a_link_that_points_elsewhere_is_a_changed_file() {
 fn d08_an_engine_that_is_not_there_is_not_promised() {
     let simulator = Simulator::honest().unwrap();
     let whole = version("mine", &simulator, "alpha");
-    let server = Server::configured(&whole);
+    let server = GATEWAY.configured(&whole);
     let refused = || server.sum("sluicegate_config_reloads_total{outcome=\"refused\"}");
     let targets = whole.find("targets").unwrap();
     for changed in

@@ -4,11 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use simulator::Protocol;
-
-use crate::client::{Request, Response};
-use crate::form::Form;
-use crate::house::{self, CLIENT_KEY, word};
-use crate::question::{RED, TEXT, ask};
+use testkit::requests::{self, RED, TEXT_PROTOCOLS, ask, protocol_name};
+use testkit::{CLIENT_KEY, Form, Request, Response};
 
 /// An endpoint, and the format of its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +22,7 @@ pub(crate) enum Asks {
     Form,
 }
 
-/// A way of a request through a gateway of [`house::House::before`]: endpoint and upstream protocol.
+/// A way of a request through a gateway of [`Binary::before`](testkit::Binary::before): endpoint and upstream protocol.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Road {
     pub(crate) asks: Asks,
@@ -34,17 +31,17 @@ pub(crate) struct Road {
 
 /// Each text protocol in front of each upstream, relayed and translated, and the other endpoints.
 pub(crate) fn roads() -> Vec<Road> {
-    let of = |client| TEXT.map(|upstream| Road { asks: Asks::Text(client), upstream });
+    let of = |client| TEXT_PROTOCOLS.map(|upstream| Road { asks: Asks::Text(client), upstream });
     let count = Road { asks: Asks::Count, upstream: Protocol::Messages };
     let pictures = [Asks::Generation, Asks::Edit, Asks::Form].map(|asks| Road { asks, upstream: Protocol::Images });
-    TEXT.into_iter().flat_map(of).chain([count]).chain(pictures).collect()
+    TEXT_PROTOCOLS.into_iter().flat_map(of).chain([count]).chain(pictures).collect()
 }
 
 impl Road {
     /// The path of the endpoint.
     pub(crate) fn path(self) -> &'static str {
         match self.asks {
-            Asks::Text(client) => house::path(client),
+            Asks::Text(client) => requests::path(client),
             Asks::Count => "/v1/messages/count_tokens",
             Asks::Generation => "/v1/images/generations",
             Asks::Edit | Asks::Form => "/v1/images/edits",
@@ -113,7 +110,7 @@ impl Road {
     }
 
     fn body(self, stream: bool) -> Vec<u8> {
-        let model = word(self.upstream);
+        let model = protocol_name(self.upstream);
         let body: Value = match self.asks {
             Asks::Text(client) => ask(client, model, "Hello.", stream),
             Asks::Count => json!({"model": model, "messages": [{"role": "user", "content": "Hello."}]}),

@@ -1,6 +1,7 @@
 //! L: the memory limit for request bodies is exact on every route and upstream protocol.
 
-use crate::client::Request;
+use testkit::Request;
+
 use crate::gate::Gate;
 use crate::roads::{Road, roads};
 

@@ -3,19 +3,11 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use simulator::Simulator;
+use testkit::requests::RED;
+use testkit::{CLIENT_KEY, Form, Request, exchange};
 
-use crate::client::Request;
-use crate::form::Form;
-use crate::house::{CLIENT_KEY, House};
-use crate::question::RED;
-use crate::raw::exchange;
+use crate::GATEWAY;
 use crate::roads::{Asks, Road, roads};
-
-fn house(limits: &str) -> (House, Simulator) {
-    let simulator = Simulator::honest().unwrap();
-    (House::before(&simulator, "their-model", limits, ""), simulator)
-}
 
 /// A byte less than the limit, the limit and a byte more, each with whether it is accepted.
 fn around(limit: usize) -> [(usize, bool); 3] {
@@ -26,13 +18,13 @@ fn around(limit: usize) -> [(usize, bool); 3] {
 /// 413, and no upstream request is sent. Edits have a separate limit.
 #[test]
 fn l05_a_body_may_be_as_large_as_the_limit_on_every_road() {
-    let (house, simulator) = house("json_body = \"16KiB\"\nedit_body = \"24KiB\"");
+    let (gateway, simulator) = GATEWAY.with_upstream("json_body = \"16KiB\"\nedit_body = \"24KiB\"");
     let mut forwarded = 0;
     for road in roads() {
         let limit = if matches!(road.asks, Asks::Edit | Asks::Form) { 24 << 10 } else { 16 << 10 };
         for (length, is_accepted) in around(limit) {
             let body = road.body_of(length);
-            let response = road.with(&body).send(house.address());
+            let response = road.with(&body).send(gateway.address());
             if is_accepted {
                 assert_eq!(response.status, 200, "{road:?} of {length}: {}", response.text());
             } else {
@@ -40,23 +32,27 @@ fn l05_a_body_may_be_as_large_as_the_limit_on_every_road() {
                 assert_eq!(response.header("x-should-retry"), Some("false"));
             }
             let status = if is_accepted { 200 } else { 413 };
-            assert_eq!(exchange(house.address(), in_chunks(road, &body)).statuses(), [status], "{road:?} of {length}");
+            assert_eq!(
+                exchange(gateway.address(), in_chunks(road, &body)).statuses(),
+                [status],
+                "{road:?} of {length}"
+            );
             forwarded += if is_accepted { 2 } else { 0 };
         }
         assert_eq!(simulator.requests().len(), forwarded, "{road:?}: no upstream request is sent over the limit");
     }
-    house.gateway.await_quiet();
+    gateway.await_quiet();
 }
 
 /// A picture of an edit, in any position, may be as large as the limit; a larger one is refused with 413 with its
 /// field or part as `param`.
 #[test]
 fn m05_a_picture_may_be_as_large_as_the_limit_wherever_it_is() {
-    let (house, simulator) = house("picture = \"10KiB\"");
+    let (gateway, simulator) = GATEWAY.with_upstream("picture = \"10KiB\"");
     let mut forwarded = 0;
     for (size, is_accepted) in around(10 << 10) {
         for (request, field) in edits(&red(), &picture(size)) {
-            let response = request.bearer(CLIENT_KEY).send(house.address());
+            let response = request.bearer(CLIENT_KEY).send(gateway.address());
             if is_accepted {
                 assert_eq!(response.status, 200, "{field} of {size}: {}", response.text());
                 forwarded += 1;
@@ -68,18 +64,18 @@ fn m05_a_picture_may_be_as_large_as_the_limit_wherever_it_is() {
         }
     }
     assert_eq!(simulator.requests().len(), forwarded, "no upstream request is sent over the limit");
-    house.gateway.await_quiet();
+    gateway.await_quiet();
 }
 
 /// On every route path and query may be as long as the limit; longer ones are refused with 414 in the error format of
 /// its protocol.
 #[test]
 fn l04_a_target_may_be_as_long_as_the_limit_on_every_route() {
-    let (house, _simulator) = house("target = \"100\"");
+    let (gateway, _simulator) = GATEWAY.with_upstream("target = \"100\"");
     let query = |path: &str, length: usize| format!("?{}", "x".repeat(length - path.len() - 1));
     for (length, is_accepted) in around(100) {
         for road in roads() {
-            let response = road.to(&query(road.path(), length)).send(house.address());
+            let response = road.to(&query(road.path(), length)).send(gateway.address());
             let owed = (414, road.code("target_too_long", "invalid_request_error"));
             assert!(
                 if is_accepted { response.status == 200 } else { road.refusal(&response) == owed },
@@ -88,7 +84,11 @@ fn l04_a_target_may_be_as_long_as_the_limit_on_every_route() {
         }
         for path in ["/v1/models", "/v1/models/chat"] {
             let request = Request::get(&(path.to_owned() + &query(path, length))).bearer(CLIENT_KEY);
-            assert_eq!(request.send(house.address()).status, if is_accepted { 200 } else { 414 }, "{path} of {length}");
+            assert_eq!(
+                request.send(gateway.address()).status,
+                if is_accepted { 200 } else { 414 },
+                "{path} of {length}"
+            );
         }
     }
 }
@@ -96,14 +96,14 @@ fn l04_a_target_may_be_as_long_as_the_limit_on_every_route() {
 /// On every route a head that is followed by a body may be as long as the limit; a longer one is refused with 431.
 #[test]
 fn l04_a_head_may_be_as_long_as_the_limit_on_every_route() {
-    let (house, simulator) = house("head = \"10KiB\"");
+    let (gateway, simulator) = GATEWAY.with_upstream("head = \"10KiB\"");
     for road in roads() {
         let body = road.body_of(1000);
         for (length, is_accepted) in around(10 << 10) {
             let head = |filler: &str| head(road, &format!("content-length: {}\r\nx: {filler}\r\n", body.len()));
             let filler = "y".repeat(length - head("").len());
             let status = if is_accepted { 200 } else { 431 };
-            let heads = exchange(house.address(), [head(&filler).as_bytes(), &body].concat());
+            let heads = exchange(gateway.address(), [head(&filler).as_bytes(), &body].concat());
             assert_eq!(heads.statuses(), [status], "{road:?} of {length}");
         }
     }

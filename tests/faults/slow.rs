@@ -1,17 +1,11 @@
 //! L: slow clients.
 
 use serde_json::json;
-use simulator::{Protocol, Simulator, honest};
+use simulator::Protocol;
+use testkit::requests::ask;
+use testkit::{CLIENT_KEY, Connection, Gateway, await_that};
 
-use crate::house::{CLIENT_KEY, House};
-use crate::question::ask;
-use crate::raw::Raw;
-use crate::server::await_that;
-
-fn house(limits: &str) -> (House, Simulator) {
-    let simulator = Simulator::start(honest::answer).unwrap();
-    (House::before(&simulator, "their-model", limits, ""), simulator)
-}
+use crate::GATEWAY;
 
 /// The head of a request whose body has this media type and length.
 fn head(path: &str, content_type: &str, length: usize) -> String {
@@ -21,40 +15,40 @@ fn head(path: &str, content_type: &str, length: usize) -> String {
     )
 }
 
-fn ended(house: &House, reason: &str) -> f64 {
-    house.sum(&format!("sluicegate_connections_ended_total{{reason=\"{reason}\"}}"))
+fn ended(gateway: &Gateway, reason: &str) -> f64 {
+    gateway.sum(&format!("sluicegate_connections_ended_total{{reason=\"{reason}\"}}"))
 }
 
 /// A connection on which nothing is sent is closed and counted.
 #[test]
 fn l01_nothing_is_sent() {
-    let (house, _simulator) = house("first_byte = \"200ms\"\n");
-    let mut silent: Vec<_> = (0..20).map(|_| Raw::open(house.address())).collect();
+    let (gateway, _simulator) = GATEWAY.with_upstream("first_byte = \"200ms\"\n");
+    let mut silent: Vec<_> = (0..20).map(|_| Connection::open(gateway.address())).collect();
     for raw in &mut silent {
-        assert_eq!(raw.await_end().text(), "");
+        assert_eq!(raw.rest().0, b"");
     }
-    await_that("all are counted", || ended(&house, "no_first_byte") == 20.0);
-    assert_eq!(house.gateway.metric("sluicegate_connections"), 0.0);
+    await_that("all are counted", || ended(&gateway, "no_first_byte") == 20.0);
+    assert_eq!(gateway.metric("sluicegate_connections"), 0.0);
 }
 
 /// A head that arrives byte by byte does not extend the header timeout, and other clients are served meanwhile.
 #[test]
 fn l02_a_head_without_end() {
-    let (house, _simulator) = house("head_timeout = \"500ms\"\n");
+    let (gateway, _simulator) = GATEWAY.with_upstream("head_timeout = \"500ms\"\n");
     std::thread::scope(|scope| {
         let drip = || {
-            let mut raw = Raw::open(house.address());
-            raw.send("GET /v1/models HTTP/1.1\r\nx-slow: ");
+            let mut raw = Connection::open(gateway.address());
+            raw.try_send("GET /v1/models HTTP/1.1\r\nx-slow: ");
             assert_eq!(raw.drip(std::iter::repeat_n(b'x', 10_000)).text(), "");
         };
         let slow: Vec<_> = (0..100).map(|_| scope.spawn(drip)).collect();
         for _ in 0..5 {
-            let served = house.ask(Protocol::Chat, &ask(Protocol::Chat, "chat", "Hello.", false));
+            let served = gateway.ask(Protocol::Chat, &ask(Protocol::Chat, "chat", "Hello.", false));
             assert_eq!(served.status, 200);
         }
         slow.into_iter().for_each(|slow| slow.join().unwrap());
     });
-    await_that("all are counted", || ended(&house, "slow_head") == 100.0);
+    await_that("all are counted", || ended(&gateway, "slow_head") == 100.0);
 }
 
 /// A body that stalls, or arrives below the minimum rate, is refused with 408 and the connection is closed. It holds
@@ -62,14 +56,17 @@ fn l02_a_head_without_end() {
 #[test]
 fn l03_a_body_without_end() {
     for limits in ["body_idle = \"300ms\"\n", "body_grace = \"300ms\"\nbody_rate = \"1MiB\"\n"] {
-        let (house, simulator) = house(&format!("concurrency = 1\n{limits}"));
-        let mut slow = Raw::open(house.address());
-        slow.send(head("/v1/chat/completions", "application/json", 10_000));
-        slow.send("{");
-        let served = house.ask(Protocol::Chat, &ask(Protocol::Chat, "chat", "Hello.", false));
+        let (gateway, simulator) = GATEWAY.with_upstream(&format!("concurrency = 1\n{limits}"));
+        let mut slow = Connection::open(gateway.address());
+        slow.try_send(head("/v1/chat/completions", "application/json", 10_000));
+        slow.try_send("{");
+        let served = gateway.ask(Protocol::Chat, &ask(Protocol::Chat, "chat", "Hello.", false));
         assert_eq!(served.status, 200, "the one permit is not taken");
-        let received =
-            if limits.contains("rate") { slow.drip(std::iter::repeat_n(b' ', 9_000)) } else { slow.read_to_end() };
+        let received = if limits.contains("rate") {
+            slow.drip(std::iter::repeat_n(b' ', 9_000))
+        } else {
+            slow.received_until_closed()
+        };
         assert_eq!(received.statuses(), [408], "{limits}");
         assert!(received.has("\"request_timeout\"") && received.has("connection: close"), "{}", received.text());
         assert_eq!(simulator.requests().len(), 1);
@@ -79,10 +76,11 @@ fn l03_a_body_without_end() {
 /// A body that keeps the minimum rate may take longer in total than the idle timeout.
 #[test]
 fn l03_a_body_that_keeps_its_pace_is_read() {
-    let (house, _simulator) = house("body_idle = \"400ms\"\nbody_grace = \"100ms\"\nbody_rate = \"1\"\n");
+    let (gateway, _simulator) =
+        GATEWAY.with_upstream("body_idle = \"400ms\"\nbody_grace = \"100ms\"\nbody_rate = \"1\"\n");
     let body = ask(Protocol::Chat, "chat", "Hello.", false).to_string();
-    let mut raw = Raw::open(house.address());
-    raw.send(
+    let mut raw = Connection::open(gateway.address());
+    raw.try_send(
         head("/v1/chat/completions", "application/json", body.len())
             .replace("\r\n\r\n", "\r\nconnection: close\r\n\r\n"),
     );
@@ -92,13 +90,13 @@ fn l03_a_body_that_keeps_its_pace_is_read() {
 /// A form that arrives byte by byte is refused with 408, the connection is closed, and no upstream request is sent.
 #[test]
 fn m11_a_form_without_end() {
-    let (house, simulator) = house("body_grace = \"300ms\"\nbody_rate = \"1MiB\"\n");
-    let mut slow = Raw::open(house.address());
-    slow.send(head("/v1/images/edits", "multipart/form-data; boundary=b", 10_000));
-    slow.send("--b\r\nContent-Disposition: form-data; name=\"prompt\"\r\n\r\n");
+    let (gateway, simulator) = GATEWAY.with_upstream("body_grace = \"300ms\"\nbody_rate = \"1MiB\"\n");
+    let mut slow = Connection::open(gateway.address());
+    slow.try_send(head("/v1/images/edits", "multipart/form-data; boundary=b", 10_000));
+    slow.try_send("--b\r\nContent-Disposition: form-data; name=\"prompt\"\r\n\r\n");
     let received = slow.drip(std::iter::repeat_n(b'x', 9_000));
     assert_eq!(received.statuses(), [408]);
     assert!(received.has("\"request_timeout\"") && received.has("connection: close"), "{}", received.text());
     assert_eq!(simulator.requests().len(), 0);
-    assert_eq!(house.ask(Protocol::Images, &json!({"model": "images", "prompt": "A boat"})).status, 200);
+    assert_eq!(gateway.ask(Protocol::Images, &json!({"model": "images", "prompt": "A boat"})).status, 200);
 }

@@ -1,9 +1,9 @@
 //! Function calls. The server constrains the arguments to their schema.
 
 use serde_json::{Value, json};
+use testkit::await_that;
 
 use crate::road::{Road, gateway, user};
-use crate::server::await_that;
 
 fn forced(road: Road) -> Value {
     let parameters = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});

@@ -6,12 +6,6 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
-#[path = "../black_box/client.rs"]
-#[allow(dead_code, reason = "the helpers of more tests than these")]
-mod client;
-#[path = "../black_box/server.rs"]
-#[allow(dead_code, reason = "the helpers of more tests than these")]
-mod server;
 #[path = "../black_box/stream.rs"]
 mod stream;
 
@@ -19,3 +13,5 @@ mod answers;
 mod calls;
 mod failures;
 mod road;
+
+const GATEWAY: testkit::Binary = testkit::binary!();

@@ -1,15 +1,15 @@
 //! The ways from a client to the model server, and what all of them have in common.
 
 use serde_json::{Value, json};
+use testkit::{Gateway, MESSAGES, Response, TEXT, changed};
 
-use crate::client::{Response, changed};
-use crate::server::{MESSAGES, Server, TEXT};
+use crate::GATEWAY;
 use crate::stream;
 
 /// The gateway in front of the model server.
-pub(crate) fn gateway() -> Server {
+pub(crate) fn gateway() -> Gateway {
     let url = std::env::var("SLUICEGATE_INTEROP_URL").expect("cargo xtask interop starts the model server");
-    Server::configured(&CONFIG.replace("{url}", &url))
+    GATEWAY.configured(&CONFIG.replace("{url}", &url))
 }
 
 /// A way from a client to the model server, which supports Chat Completions.
@@ -40,7 +40,7 @@ impl Road {
         changed(changed(body, &json!({"temperature": 0})), more)
     }
 
-    pub(crate) fn post(self, gateway: &Server, body: &Value) -> Response {
+    pub(crate) fn post(self, gateway: &Gateway, body: &Value) -> Response {
         gateway.post(self.key(), self.path(), body)
     }
 
@@ -58,14 +58,14 @@ impl Road {
 
     /// Sends the request plain and streamed, and returns both replies.
     #[track_caller]
-    pub(crate) fn both(self, gateway: &Server, turns: &Value, more: &Value) -> [Answer; 2] {
+    pub(crate) fn both(self, gateway: &Gateway, turns: &Value, more: &Value) -> [Answer; 2] {
         let plain = self.post(gateway, &self.request(turns, more));
         assert_eq!((plain.status, plain.header("content-type")), (200, Some("application/json")), "{}", plain.text());
         let streamed = self.stream(gateway, turns, more);
         [self.read(&plain.json()), self.read(&self.fold(&streamed).reply())]
     }
 
-    pub(crate) fn stream(self, gateway: &Server, turns: &Value, more: &Value) -> Response {
+    pub(crate) fn stream(self, gateway: &Gateway, turns: &Value, more: &Value) -> Response {
         let mut body = changed(self.request(turns, more), &json!({"stream": true}));
         if Self::CHAT.contains(&self) {
             body["stream_options"] = json!({"include_usage": true});

@@ -3,10 +3,10 @@
 use std::sync::atomic::Ordering;
 
 use simulator::{Play, Protocol, Request, honest};
+use testkit::{Connection, Response};
 
-use crate::client::{Connection, Response};
+use crate::fault_test::{FaultTest, Lane, PATIENT, lanes, request};
 use crate::rows::Table;
-use crate::scene::{Lane, PATIENT, Scene, lanes, request};
 
 /// Upstream failures, the concurrency limit, a slow upload and the shutdown are reported exactly as in the tables of
 /// errors.
@@ -34,31 +34,31 @@ fn lanes_of(client: impl Fn(Protocol) -> bool) -> Vec<Lane> {
 
 /// Responses to requests for a plain reply and for a stream before an upstream that plays this scenario.
 fn played(name: &str, lanes: &[Lane]) -> Vec<Response> {
-    let scene = Scene::named(name, "head_timeout = \"100ms\"");
-    let both = lanes.iter().flat_map(|lane| [false, true].map(|stream| scene.ask(*lane, stream).response)).collect();
-    scene.end();
+    let test = FaultTest::named(name, "head_timeout = \"100ms\"");
+    let both = lanes.iter().flat_map(|lane| [false, true].map(|stream| test.ask(*lane, stream).response)).collect();
+    test.end();
     both
 }
 
 /// Responses to requests for a plain reply while the only permit is out.
 fn over_the_limit(lanes: &[Lane]) -> Vec<Response> {
     let gated = |request: &Request| Play::new().gate().then(honest::answer(request));
-    let scene = Scene::playing(gated, "concurrency = 1\nconcurrency_per_key = 1", PATIENT);
-    let mut holder = scene.open(lanes[0], false);
-    scene.await_requests(1);
-    let over = lanes.iter().map(|lane| scene.ask(*lane, false).response).collect();
-    scene.simulator.release_all();
+    let test = FaultTest::playing(gated, "concurrency = 1\nconcurrency_per_key = 1", PATIENT);
+    let mut holder = test.open(lanes[0], false);
+    test.await_requests(1);
+    let over = lanes.iter().map(|lane| test.ask(*lane, false).response).collect();
+    test.simulator.release_all();
     assert_eq!(holder.response().status, 200);
-    scene.end();
+    test.end();
     over
 }
 
 /// Responses to requests whose bodies stop in the middle. Their connections are closed.
 fn slow_upload(lanes: &[Lane]) -> Vec<Response> {
-    let scene = Scene::playing(honest::answer, "body_idle = \"200ms\"", PATIENT);
+    let test = FaultTest::playing(honest::answer, "body_idle = \"200ms\"", PATIENT);
     let slow = |lane: &Lane| {
-        scene.sent.fetch_add(1, Ordering::Relaxed);
-        let mut connection = Connection::open(scene.house.address());
+        test.sent.fetch_add(1, Ordering::Relaxed);
+        let mut connection = Connection::open(test.gateway.address());
         let whole = request(*lane, false, "Hello.").bytes();
         connection.send(&whole[..whole.len() - 5]);
         let response = connection.response();
@@ -66,19 +66,19 @@ fn slow_upload(lanes: &[Lane]) -> Vec<Response> {
         response
     };
     let given_up = lanes.iter().map(slow).collect();
-    assert_eq!(scene.simulator.requests().len(), 0, "no upstream request was sent");
-    scene.end();
+    assert_eq!(test.simulator.requests().len(), 0, "no upstream request was sent");
+    test.end();
     given_up
 }
 
 /// Responses to requests that have no response yet when the process exits.
 fn draining(lanes: &[Lane]) -> Vec<Response> {
     let limits = "lame_duck = \"1ms\"\ndrain = \"100ms\"";
-    let mut scene = Scene::playing(|_| Play::new().hold(), limits, PATIENT);
-    let open: Vec<_> = lanes.iter().flat_map(|lane| [false, true].map(|stream| scene.open(*lane, stream))).collect();
-    scene.await_requests(open.len());
-    scene.house.gateway.signal("TERM");
+    let mut test = FaultTest::playing(|_| Play::new().hold(), limits, PATIENT);
+    let open: Vec<_> = lanes.iter().flat_map(|lane| [false, true].map(|stream| test.open(*lane, stream))).collect();
+    test.await_requests(open.len());
+    test.gateway.signal("TERM");
     let cut = open.into_iter().map(|mut connection| connection.response()).collect();
-    assert_eq!(scene.house.gateway.wait().code(), Some(0));
+    assert_eq!(test.gateway.wait().code(), Some(0));
     cut
 }

@@ -9,7 +9,7 @@
 //! | U8 at every offset | `offsets` |
 //! | U19, C1–C4, C6 | `leaving` |
 //! | C5 (embedded engines) | `tests/black_box`, `limits` and `images` |
-//! | C7 (a panic) | `crates/server`, the tests of `body/events`; every scene counts panics |
+//! | C7 (a panic) | `crates/server`, the tests of `body/events`; every test counts panics |
 //! | targets, retry, circuit breaker, fallback | `targets` |
 
 mod failing;
@@ -18,15 +18,15 @@ mod offsets;
 mod reading;
 mod targets;
 
-use crate::scene::Got;
+use crate::fault_test::Outcome;
+use crate::reply;
 use crate::stream::End;
-use crate::told;
 
 /// Accepts a complete reply or a proper failure, where the operating system decides: a reset may discard data that
 /// was received just before.
 #[track_caller]
-fn is_whole_or_fails(got: &Got) {
-    let is_whole = got.response.status == 200 && matches!(told::stream(got.lane.client, &got.response), End::Reply(_));
+fn is_whole_or_fails(got: &Outcome) {
+    let is_whole = got.response.status == 200 && matches!(reply::stream(got.lane.client, &got.response), End::Reply(_));
     if is_whole { got.is_whole() } else { got.fails_at_once_or_later() }
 }
 

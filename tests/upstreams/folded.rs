@@ -4,10 +4,9 @@
 
 use serde_json::{Map, Value, json};
 use simulator::Protocol;
+use testkit::Response;
 
-use crate::client::Response;
-
-/// Folds a complete stream into its reply. Its grammar is checked by [`crate::told::stream`].
+/// Folds a complete stream into its reply. Its grammar is checked by [`crate::reply::stream`].
 #[track_caller]
 pub(crate) fn reply(protocol: Protocol, response: &Response) -> Value {
     let data = response.text().lines().filter_map(|line| line.strip_prefix("data: ")).filter(|data| *data != "[DONE]");

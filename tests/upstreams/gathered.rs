@@ -6,11 +6,10 @@ use std::time::Duration;
 use memchr::memmem;
 use serde_json::{Value, json};
 use simulator::{Framing, Play, Protocol, Request as Asked, Step, honest};
+use testkit::{CLIENT_KEY, Request, Response};
 
 use crate::access;
-use crate::client::{Request, Response};
-use crate::house::CLIENT_KEY;
-use crate::scene::{Lane, PATIENT, Scene, lanes, request, text_lanes};
+use crate::fault_test::{FaultTest, Lane, PATIENT, lanes, request, text_lanes};
 
 /// A slow upstream stream that is collected into a plain reply fails with 504 at the deadline; its connection is
 /// closed and its permit returned.
@@ -44,43 +43,43 @@ fn u21_a_plain_reply_that_drips_has_a_deadline() {
 /// A token count that arrives byte by byte fails with 504 at the deadline.
 #[test]
 fn u21_a_count_of_tokens_that_drips_has_a_deadline() {
-    let scene = Scene::playing(dripping, DEADLINE, PATIENT);
+    let test = FaultTest::playing(dripping, DEADLINE, PATIENT);
     let count = json!({"model": "messages", "messages": [{"role": "user", "content": "Hello."}]});
-    let response = Request::post("/v1/messages/count_tokens", &count).bearer(CLIENT_KEY).send(scene.house.address());
-    scene.sent.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    is_late(&scene, Protocol::Messages, &response);
-    scene.all_closed();
-    scene.end();
+    let response = Request::post("/v1/messages/count_tokens", &count).bearer(CLIENT_KEY).send(test.gateway.address());
+    test.sent.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    is_late(&test, Protocol::Messages, &response);
+    test.all_closed();
+    test.end();
 }
 
 /// Sends a plain request on each of these lanes to an upstream that behaves like this, and checks how they end.
 fn end_in_time(lanes: &[Lane], behave: impl Fn(&Asked) -> Play + Send + Sync + 'static) {
-    let scene = Scene::playing(behave, DEADLINE, PATIENT);
+    let test = FaultTest::playing(behave, DEADLINE, PATIENT);
     std::thread::scope(|scope| {
         for lane in lanes {
-            scene.sent.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            let scene = &scene;
+            test.sent.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let test = &test;
             scope.spawn(move || {
-                let response = request(*lane, false, "Hello.").send(scene.house.address());
-                is_late(scene, lane.client, &response);
+                let response = request(*lane, false, "Hello.").send(test.gateway.address());
+                is_late(test, lane.client, &response);
             });
         }
     });
-    assert_eq!(scene.simulator.requests().len(), lanes.len(), "no request is retried");
-    scene.all_closed();
-    scene.end();
+    assert_eq!(test.simulator.requests().len(), lanes.len(), "no request is retried");
+    test.all_closed();
+    test.end();
 }
 
 /// Asserts that the client got 504, and that the log has its outcome.
 #[track_caller]
-fn is_late(scene: &Scene, client: Protocol, response: &Response) {
+fn is_late(test: &FaultTest, client: Protocol, response: &Response) {
     let error = &response.json()["error"];
     let (kind, code) = match client {
         Protocol::Messages => ("timeout_error", Value::Null),
         _ => ("server_error", json!("upstream_timeout")),
     };
     assert_eq!((response.status, &error["type"], &error["code"]), (504, &json!(kind), &code), "{}", response.text());
-    let line = access::line(&scene.house.gateway, response);
+    let line = access::line(&test.gateway, response);
     assert_eq!(
         (&line["status"], &line["outcome"], &line["code"]),
         (&json!(504), &json!("timeout"), &json!("upstream_timeout")),

@@ -1,36 +1,24 @@
 //! The running binary in front of model servers, which the simulator plays in the process of the tests.
 //!
-//! `house` is a gateway with its upstreams, `question` and `form` are requests of clients, `told` parses their
-//! responses, `folded` has the reply that a stream amounts to, `access` reads the log. `matrix` tests every pair of
-//! protocols, `pictures` long replies and edits that change their format, `errors` the tables of errors, `patterns`
-//! keys for some models, `usage` and `timing` metrics and log. In `faults` and `gathered` upstreams misbehave,
-//! `scene` checks each of them, and `law` has the assertions that hold under every fault.
+//! `reply` parses responses, `folded` has the reply that a stream amounts to, `access` reads the log. `matrix` tests
+//! every pair of protocols, `pictures` long replies and edits that change their format, `errors` the tables of errors,
+//! `patterns` keys for some models, `usage` and `timing` metrics and log. In `faults` and `gathered` upstreams
+//! misbehave, and `fault_test` checks each of them.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
-#[path = "../black_box/client.rs"]
-#[allow(dead_code, reason = "black_box uses the rest")]
-mod client;
 #[path = "../black_box/rows.rs"]
 #[allow(dead_code, reason = "black_box uses the rest")]
 mod rows;
-#[path = "../black_box/server.rs"]
-#[allow(dead_code, reason = "black_box uses the rest")]
-mod server;
 #[path = "../black_box/stream.rs"]
 #[allow(dead_code, reason = "black_box uses the rest")]
 mod stream;
 
 mod access;
+mod fault_test;
 mod folded;
-mod form;
-#[allow(dead_code, reason = "faults uses the rest")]
-mod house;
-mod law;
-mod question;
 mod redact;
-mod scene;
-mod told;
+mod reply;
 
 mod errors;
 mod faults;
@@ -42,3 +30,5 @@ mod reload;
 mod thoughts;
 mod timing;
 mod usage;
+
+const GATEWAY: testkit::Binary = testkit::binary!();

@@ -5,13 +5,13 @@
 
 use serde_json::Value;
 use simulator::{Protocol, Simulator};
+use testkit::Response;
+use testkit::requests::{Question, protocol_name};
 
-use crate::client::Response;
+use crate::GATEWAY;
 use crate::folded;
-use crate::house::{House, word};
-use crate::question::Question;
 use crate::redact::Redactor;
-use crate::told;
+use crate::reply;
 
 macro_rules! pairs {
     ($($name:ident: $client:ident, $upstream:ident;)*) => {$(
@@ -36,22 +36,21 @@ pairs! {
 
 /// Sends all questions, plain and streamed.
 fn pair(client: Protocol, upstream: Protocol) {
-    let simulator = Simulator::honest().unwrap();
-    let house = House::before(&simulator, "their-model", "", "");
+    let (gateway, simulator) = GATEWAY.with_upstream("");
     for question in Question::ALL {
         let [plain, streamed] = [false, true].map(|stream| {
-            let response = house.ask(client, &question.body(client, word(upstream), stream));
+            let response = gateway.ask(client, &question.body(client, protocol_name(upstream), stream));
             keep(client, upstream, question, &simulator, &response);
             response
         });
-        told::stream(client, &streamed).reply();
-        let (mut folded, mut plain) = (folded::reply(client, &streamed), told::plain(client, &plain));
+        reply::stream(client, &streamed).reply();
+        let (mut folded, mut plain) = (folded::reply(client, &streamed), reply::plain(client, &plain));
         blind(&mut folded);
         blind(&mut plain);
         assert_eq!(folded, whole(client, plain), "{question:?}: the fold is the plain reply");
     }
-    house.gateway.await_quiet();
-    assert_eq!(house.gateway.metric("sluicegate_panics_total"), 0.0);
+    gateway.await_quiet();
+    assert_eq!(gateway.metric("sluicegate_panics_total"), 0.0);
 }
 
 /// Compares requests and responses with their snapshot.
@@ -71,9 +70,9 @@ fn keep(client: Protocol, upstream: Protocol, question: Question, simulator: &Si
         redactor.redact(response.text()),
     );
     let mode = if kind.starts_with("text/event-stream") { "stream" } else { "plain" };
-    let name = format!("{}.{mode}", question.word());
+    let name = format!("{}.{mode}", question.name());
     let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path(format!("snapshots/{}_of_{}", word(client), word(upstream)));
+    settings.set_snapshot_path(format!("snapshots/{}_of_{}", protocol_name(client), protocol_name(upstream)));
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
     settings.bind(|| insta::assert_snapshot!(name, text));

@@ -6,21 +6,20 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use simulator::{Protocol, Simulator};
+use testkit::requests::{RED, TEXT_PROTOCOLS, ask, path, protocol_name};
+use testkit::{Config, Form, Gateway, Request, Response};
 
-use crate::client::{Request, Response};
-use crate::form::Form;
-use crate::house::{House, Plan, path, word};
-use crate::question::{RED, TEXT, ask};
+use crate::GATEWAY;
 
 /// On every endpoint a model that no pattern of the key matches is refused with 403, streamed or not, and no upstream
 /// request is sent.
 #[test]
 fn a06_a_model_that_no_pattern_matches_is_refused_on_every_endpoint() {
-    let (house, simulator) = house();
+    let (gateway, simulator) = gateway();
     for stream in [false, true] {
         for (text, image) in OPEN {
             for request in requests(Some(text), Some(image), stream) {
-                let response = request.clone().bearer(NARROW).send(house.address());
+                let response = request.clone().bearer(NARROW).send(gateway.address());
                 assert_eq!(response.status, 200, "{request:?}: {}", response.text());
             }
         }
@@ -29,25 +28,25 @@ fn a06_a_model_that_no_pattern_matches_is_refused_on_every_endpoint() {
     for stream in [false, true] {
         for (text, image) in CLOSED {
             for request in requests(Some(text), Some(image), stream) {
-                is_forbidden(&request.bearer(NARROW).send(house.address()));
+                is_forbidden(&request.bearer(NARROW).send(gateway.address()));
             }
         }
     }
     assert_eq!(simulator.requests().len(), 2 * 2 * ENDPOINTS, "no upstream request is sent");
-    house.gateway.await_quiet();
+    gateway.await_quiet();
 }
 
 /// A request for pictures without a model is refused with 403 if no pattern matches the default model.
 #[test]
 fn a06_the_default_model_of_pictures_needs_a_pattern_too() {
-    let (house, simulator) = house();
+    let (gateway, simulator) = gateway();
     let pictures = || requests(None, None, false).into_iter().skip(ENDPOINTS - PICTURES);
     for request in pictures() {
-        is_forbidden(&request.bearer(NARROW).send(house.address()));
+        is_forbidden(&request.bearer(NARROW).send(gateway.address()));
     }
     assert!(simulator.requests().is_empty(), "no upstream request is sent");
     for request in pictures() {
-        let response = request.bearer(WIDE).send(house.address());
+        let response = request.bearer(WIDE).send(gateway.address());
         assert_eq!(response.status, 200, "{}", response.text());
     }
     assert_eq!(simulator.requests().len(), PICTURES);
@@ -56,13 +55,13 @@ fn a06_the_default_model_of_pictures_needs_a_pattern_too() {
 /// A key without patterns may use every model; one whose patterns match none may use none.
 #[test]
 fn a06_a_key_without_patterns_may_use_every_model() {
-    let (house, simulator) = house();
+    let (gateway, simulator) = gateway();
     for (text, image) in [OPEN.as_slice(), &CLOSED].concat() {
         for request in requests(Some(text), Some(image), false) {
-            let response = request.clone().bearer(WIDE).send(house.address());
+            let response = request.clone().bearer(WIDE).send(gateway.address());
             assert_eq!(response.status, 200, "{request:?}: {}", response.text());
             let before = simulator.requests().len();
-            is_forbidden(&request.bearer(NOTHING).send(house.address()));
+            is_forbidden(&request.bearer(NOTHING).send(gateway.address()));
             assert_eq!(simulator.requests().len(), before, "no upstream request is sent");
         }
     }
@@ -72,8 +71,8 @@ fn a06_a_key_without_patterns_may_use_every_model() {
 /// that does not exist.
 #[test]
 fn a06_models_that_a_key_may_not_use_are_not_listed() {
-    let (house, _simulator) = house();
-    let get = |path: &str, key: &str| Request::get(path).bearer(key).send(house.address());
+    let (gateway, _simulator) = gateway();
+    let get = |path: &str, key: &str| Request::get(path).bearer(key).send(gateway.address());
     let ids = |path: &str, key: &str| {
         let list = get(path, key).json();
         let ids = list["data"].as_array().unwrap().iter().map(|model| model["id"].as_str().unwrap().to_owned());
@@ -121,9 +120,9 @@ const WIDE: &str = "sg_test_wide_key_0000000000000000000000";
 const NOTHING: &str = "sg_test_nothing_key_0000000000000000000";
 
 /// A gateway in front of a conforming upstream, with these keys and models.
-fn house() -> (House, Simulator) {
+fn gateway() -> (Gateway, Simulator) {
     let simulator = Simulator::honest().unwrap();
-    let mut plan = Plan::new("");
+    let mut plan = Config::new("");
     for (name, key, models) in [
         ("narrow", NARROW, r#"models = ["open-*", "exact", "exact-image"]"#),
         ("wide", WIDE, ""),
@@ -134,7 +133,7 @@ fn house() -> (House, Simulator) {
         plan = plan.key(&format!("name = \"{name}\"\nhash = \"{hash}\"\n{scopes}\n{models}"));
     }
     for protocol in [Protocol::Messages, Protocol::Images] {
-        let name = word(protocol);
+        let name = protocol_name(protocol);
         plan = plan.upstream(name, protocol, &simulator.base_url(), "");
         let ids = [OPEN.as_slice(), &CLOSED].concat();
         let ids = ids.iter().map(|(text, image)| if protocol == Protocol::Images { *image } else { *text });
@@ -142,7 +141,7 @@ fn house() -> (House, Simulator) {
             plan = plan.model(id, protocol, &format!("[{{ upstream = \"{name}\" }}]"));
         }
     }
-    (plan.start(), simulator)
+    (plan.start(GATEWAY), simulator)
 }
 
 /// A plain or streamed request to each endpoint; those for pictures come last.
@@ -153,7 +152,7 @@ fn requests(text: Option<&str>, image: Option<&str>, stream: bool) -> Vec<Reques
         body
     };
     let question = |protocol| named(ask(protocol, "", "Hello.", stream), text);
-    let mut all: Vec<_> = TEXT.map(|protocol| Request::post(path(protocol), &question(protocol))).into();
+    let mut all: Vec<_> = TEXT_PROTOCOLS.map(|protocol| Request::post(path(protocol), &question(protocol))).into();
     let count = json!({"messages": [{"role": "user", "content": "Hello."}]});
     all.push(Request::post("/v1/messages/count_tokens", &named(count, text)));
     let generation = json!({"prompt": "x", "stream": stream});

@@ -9,36 +9,36 @@ use image::{DynamicImage, ImageFormat, Rgba, RgbaImage};
 use memchr::memmem;
 use serde_json::json;
 use simulator::{Cut, Framing, Play, Protocol, Request as Asked, Simulator, Step, honest};
+use testkit::requests::request;
+use testkit::{CLIENT_KEY, Config, Connection, Form, Gateway, Request, Response};
 
+use crate::GATEWAY;
 use crate::access;
-use crate::client::{Connection, Request, Response};
-use crate::form::Form;
-use crate::house::{CLIENT_KEY, House, Plan, request};
-use crate::scene::{PATIENT, Scene};
+use crate::fault_test::{FaultTest, PATIENT};
 
 /// A long reply is relayed byte for byte and with its length.
 #[test]
 fn a_long_reply_passes_as_it_came() {
-    let scene = Scene::playing(honest::answer, "", PATIENT);
-    let response = ask(&scene);
-    let honest = honest_body(&scene.simulator.requests()[0]);
+    let test = FaultTest::playing(honest::answer, "", PATIENT);
+    let response = ask(&test);
+    let honest = honest_body(&test.simulator.requests()[0]);
     assert!(honest.len() > LONG, "it is not read before it goes on: {}", honest.len());
     assert_eq!((response.status, response.header("content-type")), (200, Some("application/json")));
     assert_eq!(response.header("content-length"), Some(honest.len().to_string().as_str()));
-    assert!(response.complete && response.body == honest);
-    assert_eq!(outcome(&scene, &response), "completed");
-    scene.end();
+    assert!(response.is_complete() && response.body == honest);
+    assert_eq!(outcome(&test, &response), "completed");
+    test.end();
 }
 
 /// A reply without a length is complete, too: it ends with its JSON.
 #[test]
 fn a_long_reply_without_a_length_passes_too() {
-    let scene = Scene::playing(|request| slowly(&honest_body(request), Framing::Chunked, Step::End), "", PATIENT);
-    let response = ask(&scene);
+    let test = FaultTest::playing(|request| slowly(&honest_body(request), Framing::Chunked, Step::End), "", PATIENT);
+    let response = ask(&test);
     assert_eq!((response.status, response.header("content-length")), (200, None));
-    assert!(response.complete && response.body == honest_body(&scene.simulator.requests()[0]));
-    assert_eq!(outcome(&scene, &response), "completed");
-    scene.end();
+    assert!(response.is_complete() && response.body == honest_body(&test.simulator.requests()[0]));
+    assert_eq!(outcome(&test, &response), "completed");
+    test.end();
 }
 
 /// A long reply that is truncated by the upstream is truncated for the client, and never looks complete.
@@ -76,32 +76,32 @@ fn u09_a_long_reply_ends_before_its_json() {
 /// A reply that is known to be incomplete before any of it was forwarded is answered with 502.
 #[test]
 fn u09_a_long_reply_that_came_at_once_and_is_cut_is_a_bad_gateway() {
-    let scene = Scene::playing(|request| honest::answer(request).cut_at(LONG + 4_000, Cut::Clean), "", PATIENT);
-    let response = ask(&scene);
+    let test = FaultTest::playing(|request| honest::answer(request).cut_at(LONG + 4_000, Cut::Clean), "", PATIENT);
+    let response = ask(&test);
     if response.status == 200 {
         // It arrived in several pieces after all.
-        assert!(!response.complete);
+        assert!(!response.is_complete());
     } else {
         assert_eq!((response.status, &response.json()["error"]["code"]), (502, &json!("upstream_error")));
     }
-    scene.end();
+    test.end();
 }
 
 /// A reply that is incomplete at the request deadline is aborted.
 #[test]
 fn u21_a_long_reply_has_a_deadline() {
     let play = |request: &Asked| slowly(&honest_body(request)[..LONG + 4_000], Framing::Length(30_000), Step::Hold);
-    let scene = breaks(play, "request_timeout = \"1s\"", &["timeout"]);
-    scene.all_closed();
-    scene.end();
+    let test = breaks(play, "request_timeout = \"1s\"", &["timeout"]);
+    test.all_closed();
+    test.end();
 }
 
 /// A form is forwarded as JSON to an upstream that takes no forms, and nothing of it is lost.
 #[test]
 fn an_edit_in_a_form_goes_on_as_json() {
     let edit = Sample::new();
-    let (simulator, house) = editing("edits = \"json\"");
-    let response = edit.form().send(house.address());
+    let (simulator, gateway) = editing("edits = \"json\"");
+    let response = edit.form().send(gateway.address());
     assert_eq!(response.status, 200, "{}", response.text());
     let request = simulator.requests().remove(0);
     assert_eq!((request.path.as_str(), request.header("content-type")), ("/v1/images/edits", Some("application/json")));
@@ -120,8 +120,8 @@ fn an_edit_in_a_form_goes_on_as_json() {
 #[test]
 fn an_edit_in_json_goes_on_as_a_form() {
     let edit = Sample::new();
-    let (simulator, house) = editing("edits = \"multipart\"");
-    let response = edit.json().send(house.address());
+    let (simulator, gateway) = editing("edits = \"multipart\"");
+    let response = edit.json().send(gateway.address());
     assert_eq!(response.status, 200, "{}", response.text());
     let request = simulator.requests().remove(0);
     assert_eq!(request.path, "/v1/images/edits");
@@ -144,28 +144,28 @@ fn an_edit_in_json_goes_on_as_a_form() {
 }
 
 /// Requests a picture whose reply is long. The upstream continues once the head is there.
-fn ask(scene: &Scene) -> Response {
-    scene.sent.fetch_add(1, Ordering::Relaxed);
+fn ask(test: &FaultTest) -> Response {
+    test.sent.fetch_add(1, Ordering::Relaxed);
     let body = json!({"model": "images", "prompt": "A wall.", "size": "1536x1024", "output_format": "jpeg"});
-    let mut connection = Connection::open(scene.house.address());
-    connection.send(&request(Protocol::Images, &body).bytes());
-    connection.response_after_head(|| scene.simulator.release())
+    let mut connection = Connection::open(test.gateway.address());
+    connection.send(request(Protocol::Images, &body).bytes());
+    connection.response_after_head(|| test.simulator.release())
 }
 
 /// Asserts that the client does not get a complete reply from an upstream that plays this.
-fn breaks(play: impl Fn(&Asked) -> Play + Send + Sync + 'static, limits: &str, outcomes: &[&str]) -> Scene {
-    let scene = Scene::playing(play, limits, PATIENT);
-    let response = ask(&scene);
+fn breaks(play: impl Fn(&Asked) -> Play + Send + Sync + 'static, limits: &str, outcomes: &[&str]) -> FaultTest {
+    let test = FaultTest::playing(play, limits, PATIENT);
+    let response = ask(&test);
     assert_eq!(response.status, 200, "it had begun");
-    assert!(!response.complete, "{} bytes came as a whole reply", response.body.len());
-    let outcome = outcome(&scene, &response);
+    assert!(!response.is_complete(), "{} bytes came as a whole reply", response.body.len());
+    let outcome = outcome(&test, &response);
     assert!(outcomes.contains(&outcome.as_str()), "{outcome}");
-    scene
+    test
 }
 
 /// The outcome of the request in the log.
-fn outcome(scene: &Scene, response: &Response) -> String {
-    access::line(&scene.house.gateway, response)["outcome"].as_str().unwrap().to_owned()
+fn outcome(test: &FaultTest, response: &Response) -> String {
+    access::line(&test.gateway, response)["outcome"].as_str().unwrap().to_owned()
 }
 
 /// Enough of a body to make it a long one, the rest once the test releases it, and its end.
@@ -180,11 +180,11 @@ fn honest_body(request: &Asked) -> Vec<u8> {
 }
 
 /// A gateway in front of an upstream of Images with these settings.
-fn editing(settings: &str) -> (Simulator, House) {
+fn editing(settings: &str) -> (Simulator, Gateway) {
     let simulator = Simulator::honest().unwrap();
-    let plan = Plan::new("").upstream("images", Protocol::Images, &simulator.base_url(), settings);
-    let house = plan.model("mine", Protocol::Images, r#"[{ upstream = "images", model = "theirs" }]"#).start();
-    (simulator, house)
+    let plan = Config::new("").upstream("images", Protocol::Images, &simulator.base_url(), settings);
+    let gateway = plan.model("mine", Protocol::Images, r#"[{ upstream = "images", model = "theirs" }]"#).start(GATEWAY);
+    (simulator, gateway)
 }
 
 /// An edit of two pictures with a mask.

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 use simulator::{Play, Protocol, Request, Simulator};
+use testkit::{Gateway, Response};
 
-use crate::client::Response;
-use crate::house::House;
-use crate::{folded, told};
+use crate::GATEWAY;
+use crate::{folded, reply};
 
 const SEAL: &str = "c2VhbA/+==";
 const HIDDEN: &str = "aGlkZGVu/+==";
@@ -75,19 +75,19 @@ fn question(stream: bool, include: &[&str]) -> Value {
 fn output(stream: bool, response: &Response) -> Vec<Value> {
     let reply = match stream {
         true => folded::reply(Protocol::Responses, response),
-        false => told::plain(Protocol::Responses, response),
+        false => reply::plain(Protocol::Responses, response),
     };
     reply["output"].as_array().unwrap().clone()
 }
 
 /// Sends a follow-up request after a reply, and returns what the upstream receives of the reply, and whether the
 /// client is informed that reasoning was dropped.
-fn given(house: &House, simulator: &Simulator, output: &[Value]) -> (Vec<Value>, bool) {
+fn given(gateway: &Gateway, simulator: &Simulator, output: &[Value]) -> (Vec<Value>, bool) {
     let mut next = question(false, &[]);
     let input = next["input"].as_array_mut().unwrap();
     input.extend(output.iter().cloned());
     input.push(json!({"role": "user", "content": "Go on."}));
-    let response = house.ask(Protocol::Responses, &next);
+    let response = gateway.ask(Protocol::Responses, &next);
     assert_eq!(response.status, 200, "{}", response.text());
     let request: Value = serde_json::from_slice(&simulator.requests().last().unwrap().body).unwrap();
     let dropped =
@@ -102,9 +102,9 @@ fn kinds(items: &[Value]) -> Vec<&str> {
 #[test]
 fn thoughts_come_back_to_the_model_that_had_them() {
     let simulator = Simulator::start(thinks).unwrap();
-    let house = House::before(&simulator, "their-model", "", "");
+    let gateway = GATEWAY.before(&simulator, "", "");
     for stream in [false, true] {
-        let response = house.ask(Protocol::Responses, &question(stream, &["reasoning.encrypted_content"]));
+        let response = gateway.ask(Protocol::Responses, &question(stream, &["reasoning.encrypted_content"]));
         assert!(!response.text().contains(SEAL) && !response.text().contains(HIDDEN), "in envelopes alone");
         let output = output(stream, &response);
         assert_eq!(kinds(&output), ["reasoning", "reasoning", "message"]);
@@ -113,7 +113,7 @@ fn thoughts_come_back_to_the_model_that_had_them() {
         let thinking = json!({"type": "thinking", "thinking": "Let me see.", "signature": SEAL});
         let hidden = json!({"type": "redacted_thinking", "data": HIDDEN});
         let text = json!({"type": "text", "text": "Here."});
-        assert_eq!(given(&house, &simulator, &output), (vec![thinking, hidden, text.clone()], false));
+        assert_eq!(given(&gateway, &simulator, &output), (vec![thinking, hidden, text.clone()], false));
 
         // An invented signature is not accepted, and reasoning without one is not sent back.
         let mut forged = output;
@@ -121,16 +121,16 @@ fn thoughts_come_back_to_the_model_that_had_them() {
             let sealed = item["encrypted_content"].as_str().unwrap();
             item["encrypted_content"] = format!("{}AAAA", &sealed[..sealed.len() - 4]).into();
         }
-        assert_eq!(given(&house, &simulator, &forged), (vec![text], true));
+        assert_eq!(given(&gateway, &simulator, &forged), (vec![text], true));
     }
 }
 
 #[test]
 fn who_does_not_ask_for_sealed_thoughts_gets_none() {
     let simulator = Simulator::start(thinks).unwrap();
-    let house = House::before(&simulator, "their-model", "", "");
+    let gateway = GATEWAY.before(&simulator, "", "");
     for stream in [false, true] {
-        let output = output(stream, &house.ask(Protocol::Responses, &question(stream, &[])));
+        let output = output(stream, &gateway.ask(Protocol::Responses, &question(stream, &[])));
         assert_eq!(kinds(&output), ["reasoning", "message"]);
         assert_eq!(output[0]["encrypted_content"], Value::Null);
     }

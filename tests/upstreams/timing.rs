@@ -6,24 +6,23 @@ use std::time::{Duration, Instant};
 use memchr::memmem;
 use serde_json::{Value, json};
 use simulator::{Play, Protocol, Request as Asked, Simulator, Step, honest};
+use testkit::requests::{self, RED, ask, protocol_name};
+use testkit::{CLIENT_KEY, Connection, Gateway, Request};
 
+use crate::GATEWAY;
 use crate::access;
-use crate::client::{Connection, Request, Response};
-use crate::house::{self, CLIENT_KEY, House, word};
-use crate::question::{RED, ask};
-use crate::scene::{GUARD, lanes, request};
+use crate::fault_test::{GUARD, lanes, request};
 
 /// Each request, however it ends, adds one to the histogram of durations and one to the counter of its route, status
 /// and code. The log has its duration and, for streams only, the time of the first event, which is no later.
 #[test]
 fn each_request_is_timed_once() {
-    let simulator = Simulator::honest().unwrap();
-    let house = House::before(&simulator, "their-model", "", "");
-    let mut histogram = Histogram { house: &house, sum: 0.0, count: 0.0 };
+    let (gateway, _simulator) = GATEWAY.with_upstream("");
+    let mut histogram = Histogram { gateway: &gateway, sum: 0.0, count: 0.0 };
     for lane in lanes() {
         for stream in [false, true] {
-            let body = ask(lane.client, word(lane.upstream), "Hello.", stream);
-            histogram.adds(&house::request(lane.client, &body), route(lane.client), "200", "", stream);
+            let body = ask(lane.client, protocol_name(lane.upstream), "Hello.", stream);
+            histogram.adds(&requests::request(lane.client, &body), route(lane.client), "200", "", stream);
         }
     }
     let red = format!("data:image/png;base64,{RED}");
@@ -49,14 +48,14 @@ fn each_request_is_timed_once() {
 #[test]
 fn first_events_and_durations_are_those_of_the_answer() {
     let simulator = Simulator::start(hesitant).unwrap();
-    let house = House::before(&simulator, "their-model", "keep_alive = \"20ms\"", "");
+    let gateway = GATEWAY.before(&simulator, "keep_alive = \"20ms\"", "");
     for (number, lane) in lanes().into_iter().enumerate() {
         let before = now();
-        let mut connection = Connection::open(house.address());
-        connection.send(&request(lane, true, "Hello.").bytes());
+        let mut connection = Connection::open(gateway.address());
+        connection.send(request(lane, true, "Hello.").bytes());
         assert!(simulator.wait_for_requests(number + 1, GUARD));
         let sent = now();
-        let (status, headers) = connection.head();
+        let head = connection.head().unwrap();
         await_silence(&mut connection);
         let answered = now();
         simulator.release();
@@ -65,8 +64,8 @@ fn first_events_and_durations_are_those_of_the_answer() {
         await_silence(&mut connection);
         let finished = now();
         simulator.release();
-        while connection.chunk().is_some_and(|chunk| !chunk.is_empty()) {}
-        let line = access::line(&house.gateway, &Response { status, headers, body: Vec::new(), complete: true });
+        while connection.chunk().is_ok_and(|chunk| !chunk.is_empty()) {}
+        let line = access::line(&gateway, &head);
         let (first, took) = (milliseconds(&line["first_event_ms"]), milliseconds(&line["took_ms"]));
         assert!(is_between(first, answered - sent, came - before), "{lane:?}: {line}");
         assert!(is_between(took, finished - sent, before.elapsed()) && took >= first, "{lane:?}: {line}");
@@ -77,19 +76,19 @@ fn first_events_and_durations_are_those_of_the_answer() {
 #[test]
 fn a_plain_reply_takes_as_long_as_its_upstream() {
     let simulator = Simulator::start(|request| Play::new().gate().then(honest::answer(request))).unwrap();
-    let house = House::before(&simulator, "their-model", "", "");
-    let sum = || house.gateway.metric("sluicegate_request_duration_seconds_sum");
+    let gateway = GATEWAY.before(&simulator, "", "");
+    let sum = || gateway.metric("sluicegate_request_duration_seconds_sum");
     for (number, lane) in lanes().into_iter().enumerate() {
         let (already, before) = (sum(), now());
-        let mut connection = Connection::open(house.address());
-        connection.send(&request(lane, false, "Hello.").bytes());
+        let mut connection = Connection::open(gateway.address());
+        connection.send(request(lane, false, "Hello.").bytes());
         assert!(simulator.wait_for_requests(number + 1, GUARD));
         let sent = now();
         // Requests for the metrics take some time, but are not timed themselves.
         (0..5).for_each(|_| assert!(sum() == already));
         let answered = now();
         simulator.release();
-        let line = access::line(&house.gateway, &connection.response());
+        let line = access::line(&gateway, &connection.response());
         let took = milliseconds(&line["took_ms"]);
         let counted = Duration::from_secs_f64(sum() - already);
         for took in [took, counted] {
@@ -100,7 +99,7 @@ fn a_plain_reply_takes_as_long_as_its_upstream() {
 
 /// The histogram of durations, with its sum and count so far.
 struct Histogram<'a> {
-    house: &'a House,
+    gateway: &'a Gateway,
     sum: f64,
     count: f64,
 }
@@ -110,11 +109,11 @@ impl Histogram<'_> {
     #[track_caller]
     fn adds(&mut self, request: &Request, route: &str, status: &str, code: &str, is_stream: bool) {
         let requests = format!("sluicegate_requests_total{{route=\"{route}\",status=\"{status}\",code=\"{code}\"}} ");
-        let before = self.house.sum(&requests);
-        let response = request.send(self.house.address());
-        let line = access::line(&self.house.gateway, &response);
+        let before = self.gateway.sum(&requests);
+        let response = request.send(self.gateway.address());
+        let line = access::line(self.gateway, &response);
         assert_eq!((&line["route"], line["status"].to_string().as_str()), (&json!(route), status), "{line}");
-        assert_eq!(self.house.sum(&requests), before + 1.0, "{line}");
+        assert_eq!(self.gateway.sum(&requests), before + 1.0, "{line}");
         self.count += 1.0;
         self.check();
         let (first, took) = (&line["first_event_ms"], milliseconds(&line["took_ms"]));
@@ -126,7 +125,7 @@ impl Histogram<'_> {
 
     #[track_caller]
     fn check(&mut self) {
-        let metric = |name: &str| self.house.gateway.metric(&format!("sluicegate_request_duration_seconds_{name}"));
+        let metric = |name: &str| self.gateway.metric(&format!("sluicegate_request_duration_seconds_{name}"));
         assert_eq!(metric("count"), self.count);
         assert_eq!(metric("bucket{le=\"+Inf\"}"), self.count, "the buckets have no other label");
         assert!(metric("sum") > self.sum, "{} after {}", metric("sum"), self.sum);

@@ -7,13 +7,12 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde_json::{Value, json};
 use simulator::{Framing, Play, Protocol, Request as Asked, Simulator, honest};
+use testkit::requests::{self, PROTOCOLS, RED, ask, protocol_name};
+use testkit::{CLIENT_KEY, Config, Connection, Form, Gateway, Request, Response};
 
+use crate::GATEWAY;
 use crate::access;
-use crate::client::{Connection, Request, Response};
-use crate::form::Form;
-use crate::house::{self, CLIENT_KEY, House, PROTOCOLS, Plan, word};
-use crate::question::{RED, ask};
-use crate::scene::{Lane, lanes};
+use crate::fault_test::{Lane, lanes};
 
 /// The usage of an upstream is counted for clients of every protocol, relayed and translated, plain and streamed.
 #[test]
@@ -69,11 +68,11 @@ fn tokens_of_a_reply_that_passes_unread_are_counted() {
             // The second half is sent once the first has been forwarded.
             head.body(body.slice(..LONG)).gate().body(body.slice(LONG..))
         });
-        let mut connection = Connection::open(meter.house.address());
+        let mut connection = Connection::open(meter.gateway.address());
         let body = json!({"model": "images", "prompt": "A wall."});
-        connection.send(&house::request(Protocol::Images, &body).bytes());
+        connection.send(requests::request(Protocol::Images, &body).bytes());
         let response = connection.response_after_head(|| meter.simulator.release());
-        assert!(response.complete);
+        assert!(response.is_complete());
         meter.ended(response).adds((523, 6272));
     }
 }
@@ -92,7 +91,7 @@ fn counts_at_the_end_of_a_stream_are_totals() {
         is_kept
     };
     let meter = Meter::before(move |request| edited(request, again));
-    for client in house::TEXT {
+    for client in requests::TEXT_PROTOCOLS {
         meter.ask(Lane { client, upstream: Protocol::Messages }, true).adds((1737, 419));
     }
 }
@@ -116,9 +115,9 @@ fn of_counts_with_each_chunk_the_last_is_counted() {
 fn tokens_are_counted_without_include_usage() {
     let meter = Meter::before(|request| edited(request, count));
     for upstream in [Protocol::Responses, Protocol::Messages] {
-        let mut body = ask(Protocol::Chat, word(upstream), "Hello.", true);
+        let mut body = ask(Protocol::Chat, protocol_name(upstream), "Hello.", true);
         body.as_object_mut().unwrap().remove("stream_options");
-        let response = meter.house.ask(Protocol::Chat, &body);
+        let response = meter.gateway.ask(Protocol::Chat, &body);
         assert!(!response.text().contains("\"usage\":{"), "{}", response.text());
         meter.ended(response).adds(owed(upstream));
     }
@@ -147,12 +146,12 @@ fn attempts_that_failed_count_nothing() {
     };
     let first = Simulator::start(failing).unwrap();
     let second = Simulator::start(|request| edited(request, count)).unwrap();
-    let house = Plan::new("")
+    let gateway = Config::new("")
         .upstream("first", Protocol::Chat, &first.base_url(), "")
         .upstream("second", Protocol::Chat, &second.base_url(), "")
         .model("chat", Protocol::Chat, r#"[{ upstream = "first" }, { upstream = "second" }]"#)
-        .start();
-    let meter = Meter::of(house, second);
+        .start(GATEWAY);
+    let meter = Meter::of(gateway, second);
     for (requests, client) in (1..).zip([Protocol::Chat, Protocol::Messages]) {
         meter.ask(Lane { client, upstream: Protocol::Chat }, false).adds((1303, 317));
         assert_eq!(first.requests().len(), 2 * requests, "one retry each");
@@ -174,7 +173,7 @@ fn requests_without_an_answer_have_no_tokens() {
 
 /// A gateway, and the tokens of its requests so far.
 struct Meter {
-    house: House,
+    gateway: Gateway,
     simulator: Simulator,
     so_far: Cell<(u64, u64)>,
 }
@@ -190,17 +189,17 @@ impl Meter {
     /// A gateway in front of an upstream of each protocol that behaves like this.
     fn before(behave: impl Fn(&Asked) -> Play + Send + Sync + 'static) -> Self {
         let simulator = Simulator::start(behave).unwrap();
-        Self::of(House::before(&simulator, "their-model", "", ""), simulator)
+        Self::of(GATEWAY.before(&simulator, "", ""), simulator)
     }
 
-    fn of(house: House, simulator: Simulator) -> Self {
-        Self { house, simulator, so_far: Cell::default() }
+    fn of(gateway: Gateway, simulator: Simulator) -> Self {
+        Self { gateway, simulator, so_far: Cell::default() }
     }
 
     /// Sends a request on this lane, which succeeds.
     #[track_caller]
     fn ask(&self, lane: Lane, stream: bool) -> Exchange<'_> {
-        let response = self.house.ask(lane.client, &ask(lane.client, word(lane.upstream), "Hello.", stream));
+        let response = self.gateway.ask(lane.client, &ask(lane.client, protocol_name(lane.upstream), "Hello.", stream));
         assert_eq!(response.status, 200, "{lane:?}, stream: {stream}: {}", response.text());
         self.ended(response)
     }
@@ -208,22 +207,22 @@ impl Meter {
     /// Sends a request.
     #[track_caller]
     fn send(&self, request: &Request) -> Exchange<'_> {
-        self.ended(request.clone().bearer(CLIENT_KEY).send(self.house.address()))
+        self.ended(request.clone().bearer(CLIENT_KEY).send(self.gateway.address()))
     }
 
     /// Waits until the request that got this response is logged.
     #[track_caller]
     fn ended(&self, response: Response) -> Exchange<'_> {
-        let line = access::line(&self.house.gateway, &response);
+        let line = access::line(&self.gateway, &response);
         Exchange { meter: self, response, line }
     }
 
     /// The counters of input and output.
     #[track_caller]
     fn counters(&self) -> (f64, f64) {
-        let of = |direction| self.house.sum(&format!("sluicegate_tokens_total{{direction=\"{direction}\"}} "));
+        let of = |direction| self.gateway.sum(&format!("sluicegate_tokens_total{{direction=\"{direction}\"}} "));
         let (input, output) = (of("input"), of("output"));
-        assert_eq!(self.house.sum("sluicegate_tokens_total"), input + output, "there is no other label");
+        assert_eq!(self.gateway.sum("sluicegate_tokens_total"), input + output, "there is no other label");
         (input, output)
     }
 }

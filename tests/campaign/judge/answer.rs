@@ -2,15 +2,15 @@
 
 use serde_json::Value;
 use simulator::Protocol;
+use testkit::Response;
+use testkit::requests::{Question, protocol_name};
 
 use super::{Case, Verdict, reason};
-use crate::client::Response;
 use crate::drawing::LONG;
 use crate::fault::{Fault, Kind};
-use crate::question::{Question, word};
 use crate::reading::{End, Reading};
-use crate::stream::End as Told;
-use crate::told;
+use crate::reply;
+use crate::stream::End as StreamEnd;
 
 /// Checks a stream: its grammar, its only end, and that it has the upstream's content.
 pub(super) fn stream(case: &Case<'_>, response: &Response) -> Verdict {
@@ -34,19 +34,19 @@ pub(super) fn stream(case: &Case<'_>, response: &Response) -> Verdict {
 
 /// Checks a plain reply.
 pub(super) fn reply(case: &Case<'_>, response: &Response) -> Verdict {
-    let Case { fault, said, .. } = case;
+    let Case { fault, sent, .. } = case;
     assert!(!fault.stream, "a plain reply where a stream was requested");
-    if !response.complete {
+    if !response.is_complete() {
         assert!(may_break_off(case), "a plain reply breaks off");
-        assert!(said.body.starts_with(&response.body), "not how the upstream's reply begins");
+        assert!(sent.body.starts_with(&response.body), "not how the upstream's reply begins");
         return Verdict::BrokenOff;
     }
     if is_passed_unread(case, response) {
         // It is what the upstream wrote, whether a success or not.
-        assert!(said.is_ok() && said.is_whole && said.body == response.body, "another reply");
+        assert!(sent.is_ok() && sent.is_whole && sent.body == response.body, "another reply");
         return Verdict::Reply;
     }
-    told::plain(fault.client, response);
+    reply::plain(fault.client, response);
     let ours = read(fault, response);
     if ours.end == End::Success {
         check_success(case, response, &ours);
@@ -63,15 +63,15 @@ fn is_passed_unread(case: &Case<'_>, response: &Response) -> bool {
 }
 
 /// Returns true if a plain reply may be truncated, even before its head was sent: a long one is streamed through.
-pub(super) fn may_break_off(Case { fault, said, .. }: &Case<'_>) -> bool {
-    let is_broken = !said.is_whole || serde_json::from_slice::<Value>(&said.body).is_err();
-    fault.client == Protocol::Images && !fault.stream && said.body.len() > LONG && is_broken
+pub(super) fn may_break_off(Case { fault, sent, .. }: &Case<'_>) -> bool {
+    let is_broken = !sent.is_whole || serde_json::from_slice::<Value>(&sent.body).is_err();
+    fault.client == Protocol::Images && !fault.stream && sent.body.len() > LONG && is_broken
 }
 
 /// A client gets what the upstream completed.
 pub(super) fn check_withheld(case: &Case<'_>, verdict: Verdict) {
     let kind = &case.fault.kind;
-    if case.seen.client.stayed && kind.lets_through() && !case.may_be_late() {
+    if case.observed.client.stayed && kind.lets_through() && !case.may_be_late() {
         assert!(case.theirs.end != End::Success, "a success is withheld: {verdict:?}");
         assert!(!kind.is_harmless(), "nothing went wrong: {verdict:?}");
     }
@@ -79,27 +79,27 @@ pub(super) fn check_withheld(case: &Case<'_>, verdict: Verdict) {
 
 /// Parses a response as a client of its protocol does.
 fn read(fault: &Fault, response: &Response) -> Reading {
-    Reading::of(fault.client, &response.body, response.complete, fault.pictures())
+    Reading::of(fault.client, &response.body, response.is_complete(), fault.pictures())
 }
 
 /// Every event is within the grammar of its protocol, parsed with the types that the gateway sends.
 fn check_grammar(fault: &Fault, response: &Response) {
     let is_stranger = |data: &String| matches!(responses::Event::read(data), Ok(responses::Event::Other(_)));
     // Events that the protocol does not know are relayed, and the grammar has none.
-    if fault.client == Protocol::Responses && told::events(&response.body).iter().any(is_stranger) {
-        assert!(response.complete, "the body came to its end");
+    if fault.client == Protocol::Responses && reply::events(&response.body).iter().any(is_stranger) {
+        assert!(response.is_complete(), "the body came to its end");
         return;
     }
-    let _: Told<Value> = match fault.client {
-        Protocol::Images => told::pictures(fault.drawing.operation(), fault.drawing.count, response),
-        client => told::stream(client, response),
+    let _: StreamEnd<Value> = match fault.client {
+        Protocol::Images => reply::pictures(fault.drawing.operation(), fault.drawing.count, response),
+        client => reply::stream(client, response),
     };
 }
 
 /// A client sees a success only if its upstream succeeded, and gets the complete reply.
 fn check_success(case: &Case<'_>, response: &Response, ours: &Reading) {
-    let Case { fault, said, theirs, .. } = case;
-    let context = || format!("of: {} {}", said.status, String::from_utf8_lossy(&said.body));
+    let Case { fault, sent, theirs, .. } = case;
+    let context = || format!("of: {} {}", sent.status, String::from_utf8_lossy(&sent.body));
     assert_eq!(theirs.end, End::Success, "a false success: {}\n{}", response.text(), context());
     check_model(fault, ours);
     if fault.client != Protocol::Images && !fault.kind.changes_bytes() {
@@ -127,7 +127,7 @@ fn check_begun(case: &Case<'_>, ours: &Reading) {
 /// A reply names the model that was requested, and never by its name at the upstream. If bytes were changed, one of
 /// them may be that of the member's name.
 fn check_model(fault: &Fault, ours: &Reading) {
-    let asked = word(fault.upstream);
+    let asked = protocol_name(fault.upstream);
     let is_named = ours.models.iter().all(|model| model == asked);
     assert!(is_named || fault.kind.changes_bytes(), "the model is {:?}, not {asked}", ours.models);
 }

@@ -6,71 +6,70 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use simulator::scenario::named;
 use simulator::{Cut, Protocol, Request};
+use testkit::requests::Question;
+use testkit::{CLIENT_KEY, End, Response, UPSTREAM_KEY};
 use tokio::time::Instant;
 
 use super::{Verdict, judge};
-use crate::client::Response;
 use crate::fault::{Change, Fault, Hollow, Kind, Leave, Spot};
-use crate::law::{CLIENT_KEY, UPSTREAM_KEY};
+use crate::harness::{Exchange, Leftovers, Observed};
 use crate::metrics::Counted;
 use crate::panics;
-use crate::question::Question;
-use crate::said::Said;
+use crate::upstream_response::UpstreamResponse;
 use crate::visit::Client;
-use crate::world::{Asked, Left, Seen};
 
 /// A fault, and everything that was observed of it.
-struct Scene {
+struct Sample {
     fault: Fault,
-    seen: Seen,
+    observed: Observed,
     log: String,
     panics: Vec<String>,
 }
 
 /// A violation, and a part of the message with which the judge reports it.
-type Lie = (fn(&mut Scene), &'static str);
+type Violation = (fn(&mut Sample), &'static str);
 
-impl Scene {
+impl Sample {
     /// A correct stream of Chat from an upstream of Chat.
     fn stream() -> Self {
         let fault = Fault::planted(Protocol::Chat, Protocol::Chat, true, Kind::Nothing);
-        let said = chat(&[TEXT, FINISH, USAGE, DONE], "their-model");
-        let response = Response::of(200, EVENTS, &chat(&[TEXT, FINISH, USAGE, DONE], "chat"));
-        let mut scene = Self::new(fault, said, response);
-        scene.seen.counted = counted(&["200"], &["completed"], &[("input", 5.0), ("output", 4.0)]);
-        scene
+        let sent = chat(&[TEXT, FINISH, USAGE, DONE], "their-model");
+        let response = response(200, EVENTS, &chat(&[TEXT, FINISH, USAGE, DONE], "chat"));
+        let mut sample = Self::new(fault, sent, response);
+        sample.observed.counted = counted(&["200"], &["completed"], &[("input", 5.0), ("output", 4.0)]);
+        sample
     }
 
     /// The same stream, of which the upstream resets the second half.
     fn failed() -> Self {
-        let mut scene = Self::stream();
-        scene.fault.kind = Kind::Cut(Spot::MIDDLE, Cut::Reset);
-        scene.said().body = chat(&[TEXT], "their-model").into();
-        (scene.said().is_whole, scene.said().is_closed) = (false, true);
-        scene.response().body = chat(&[TEXT, FAILED], "chat").into();
-        scene.seen.counted = counted(&["200 upstream_error"], &["upstream_truncated"], &[]);
-        scene
+        let mut sample = Self::stream();
+        sample.fault.kind = Kind::Cut(Spot::MIDDLE, Cut::Reset);
+        sample.sent().body = chat(&[TEXT], "their-model").into();
+        (sample.sent().is_whole, sample.sent().is_closed) = (false, true);
+        sample.response().body = chat(&[TEXT, FAILED], "chat").into();
+        sample.observed.counted = counted(&["200 upstream_error"], &["upstream_truncated"], &[]);
+        sample
     }
 
     /// A plain reply of Chat, translated for a client of Messages.
     fn reply() -> Self {
         let fault = Fault::planted(Protocol::Messages, Protocol::Chat, false, Kind::Nothing);
-        let mut scene = Self::new(fault, COMPLETION.to_owned(), Response::of(200, JSON, MESSAGE));
-        scene.seen.counted = counted(&["200"], &[], &[("input", 5.0), ("output", 4.0)]);
-        scene
+        let mut sample = Self::new(fault, COMPLETION.to_owned(), response(200, JSON, MESSAGE));
+        sample.observed.counted = counted(&["200"], &[], &[("input", 5.0), ("output", 4.0)]);
+        sample
     }
 
     /// A refusal, for which the upstream has sent this status and body.
-    fn refusal(client: Protocol, said: (u16, &str), status: u16, body: &str, code: &str, outcome: &str) -> Self {
-        let fault = Fault::planted(client, Protocol::Chat, true, Kind::Hollow(Hollow::Status(said.0)));
-        let mut scene = Self::new(fault, said.1.to_owned(), Response::of(status, JSON, body));
-        scene.said().status = said.0;
-        scene.response().headers.push(("request-id".to_owned(), "req_1".to_owned()));
+    fn refusal(client: Protocol, sent: (u16, &str), status: u16, body: &str, code: &str, outcome: &str) -> Self {
+        let fault = Fault::planted(client, Protocol::Chat, true, Kind::Hollow(Hollow::Status(sent.0)));
+        let mut sample = Self::new(fault, sent.1.to_owned(), response(status, JSON, body));
+        sample.sent().status = sent.0;
+        sample.response().headers.push(("request-id".to_owned(), "req_1".to_owned()));
         if matches!(status, 429 | 503 | 529) {
-            scene.response().headers.push(("retry-after".to_owned(), "2".to_owned()));
+            sample.response().headers.push(("retry-after".to_owned(), "2".to_owned()));
         }
-        scene.seen.counted = counted(&[&format!("{status} {code}")], &[outcome], &[]);
-        scene
+        sample.observed.counted = counted(&[&format!("{status} {code}")], &[outcome], &[]);
+        sample
     }
 
     /// A refusal after the upstream's 500.
@@ -78,60 +77,63 @@ impl Scene {
         Self::refusal(Protocol::Chat, (500, "{}"), 502, UPSTREAM_ERROR, "upstream_error", "upstream_error")
     }
 
-    fn new(fault: Fault, said: String, response: Response) -> Self {
-        let said = Said { status: 200, body: said.into(), is_whole: true, is_closed: false };
-        let asked = Asked { request: request(&fault), said, written_before: Vec::new() };
+    fn new(fault: Fault, sent: String, response: Response) -> Self {
+        let sent = UpstreamResponse { status: 200, body: sent.into(), is_whole: true, is_closed: false };
+        let exchange = Exchange { request: request(&fault), response: sent, written_before: Vec::new() };
         let client = Client { response: Some(response), stayed: true, sent_head: true, sent_whole: true };
-        let seen = Seen { client, asked: vec![asked], counted: Counted::default(), left: Left::default() };
-        Self { fault, seen, log: LINE.to_owned(), panics: Vec::new() }
+        let observed = Observed {
+            client,
+            exchanges: vec![exchange],
+            counted: Counted::default(),
+            leftovers: Leftovers::default(),
+        };
+        Self { fault, observed, log: LINE.to_owned(), panics: Vec::new() }
     }
 
     fn response(&mut self) -> &mut Response {
-        self.seen.client.response.as_mut().unwrap()
+        self.observed.client.response.as_mut().unwrap()
     }
 
-    fn said(&mut self) -> &mut Said {
-        &mut self.seen.asked[0].said
+    fn sent(&mut self) -> &mut UpstreamResponse {
+        &mut self.observed.exchanges[0].response
     }
 
     /// Replaces one text by another in what the client read.
-    fn reword(&mut self, from: &str, to: &str) {
+    fn change_response(&mut self, from: &str, to: &str) {
         let response = self.response();
         assert!(response.text().contains(from), "{from}: {}", response.text());
         response.body = response.text().replace(from, to).into();
     }
 
     /// Replaces one text by another in what the upstream wrote.
-    fn missay(&mut self, from: &str, to: &str) {
-        let said = String::from_utf8(self.said().body.clone()).unwrap();
-        assert!(said.contains(from), "{from}: {said}");
-        self.said().body = said.replace(from, to).into();
+    fn change_upstream(&mut self, from: &str, to: &str) {
+        let sent = String::from_utf8(self.sent().body.clone()).unwrap();
+        assert!(sent.contains(from), "{from}: {sent}");
+        self.sent().body = sent.replace(from, to).into();
     }
 
     /// Repeats the upstream request, with the same response.
     fn ask_again(&mut self) {
-        let Asked { request, said, .. } = &self.seen.asked[0];
-        let again = Asked { request: request.clone(), said: said.clone(), written_before: Vec::new() };
-        self.seen.asked.push(again);
+        let Exchange { request, response, .. } = &self.observed.exchanges[0];
+        let again = Exchange { request: request.clone(), response: response.clone(), written_before: Vec::new() };
+        self.observed.exchanges.push(again);
     }
 
     fn judged(&self) -> Result<Verdict, String> {
         // Panics of this test are not those of a task of the campaign.
         panics::take();
-        let Self { fault, seen, log, panics } = self;
-        let judged = catch_unwind(AssertUnwindSafe(|| judge(fault, seen, log, panics)));
-        judged.map_err(|told| match told.downcast::<String>() {
-            Ok(told) => *told,
-            Err(told) => (*told.downcast::<&str>().unwrap()).to_owned(),
+        let Self { fault, observed, log, panics } = self;
+        let judged = catch_unwind(AssertUnwindSafe(|| judge(fault, observed, log, panics)));
+        judged.map_err(|message| match message.downcast::<String>() {
+            Ok(message) => *message,
+            Err(message) => (*message.downcast::<&str>().unwrap()).to_owned(),
         })
     }
 }
 
-impl Response {
-    fn of(status: u16, kind: &str, body: &str) -> Self {
-        let headers = vec![("content-type".to_owned(), kind.to_owned())];
-        Self { status, headers, body: body.into(), complete: true }
-    }
+/// The complete response that a client reads.
+fn response(status: u16, kind: &str, body: &str) -> Response {
+    Response::new(status, vec![("content-type".to_owned(), kind.to_owned())], body.into())
 }
 
 /// The request that the upstream receives.
@@ -161,149 +163,155 @@ fn chat(events: &[&str], model: &str) -> String {
     events.iter().map(|data| format!("data: {}\n\n", data.replace("MODEL", model))).collect()
 }
 
-/// Asserts that the scene is accepted, and that each violation in it is reported with its message.
-fn check(scene: fn() -> Scene, verdict: Verdict, lies: &[Lie]) {
-    assert_eq!(scene().judged(), Ok(verdict));
-    for (lie, notice) in lies {
-        let mut scene = scene();
-        lie(&mut scene);
-        let told = scene.judged().expect_err(notice);
-        assert!(told.contains(notice), "{notice} is told as: {told}");
+/// Asserts that the sample is accepted, and that each violation in it is reported with its message.
+fn check(sample: fn() -> Sample, verdict: Verdict, violations: &[Violation]) {
+    assert_eq!(sample().judged(), Ok(verdict));
+    for (violation, notice) in violations {
+        let mut sample = sample();
+        violation(&mut sample);
+        let message = sample.judged().expect_err(notice);
+        assert!(message.contains(notice), "{notice} is reported as: {message}");
     }
 }
 
 #[test]
 fn a_stream_ends_once_and_as_its_upstream_did() {
-    let lies: [Lie; 10] = [
-        (|it| it.reword("data: [DONE]", "data: [DONE]\n\ndata: [DONE]"), "exactly one end"),
-        (|it| it.reword("data: [DONE]\n\n", ""), "exactly one end"),
-        (|it| it.response().complete = false, "came to its end"),
+    let lies: [Violation; 10] = [
+        (|it| it.change_response("data: [DONE]", "data: [DONE]\n\ndata: [DONE]"), "exactly one end"),
+        (|it| it.change_response("data: [DONE]\n\n", ""), "exactly one end"),
+        (|it| it.response().end = End::Closed, "came to its end"),
         (|it| it.response().body.extend(b"data: {\"a\":1}\n\n"), "{\"a\":1}"),
-        (|it| it.missay("data: [DONE]\n\n", "data: {\"error\":{}}\n\ndata: [DONE]\n\n"), "a false success"),
-        (|it| it.missay(TEXT_OF_THEIRS, "{"), "a false success"),
+        (|it| it.change_upstream("data: [DONE]\n\n", "data: {\"error\":{}}\n\ndata: [DONE]\n\n"), "a false success"),
+        (|it| it.change_upstream(TEXT_OF_THEIRS, "{"), "a false success"),
         (
-            |it| (it.said().body, it.said().is_whole) = (chat(&[TEXT, FINISH], "their-model").into(), false),
+            |it| (it.sent().body, it.sent().is_whole) = (chat(&[TEXT, FINISH], "their-model").into(), false),
             "a false success",
         ),
-        (|it| it.said().status = 500, "a false success"),
+        (|it| it.sent().status = 500, "a false success"),
         (|it| it.fault.stream = false, "a stream, or none"),
-        (|it| it.seen.client.response = None, "no answer"),
+        (|it| it.observed.client.response = None, "no answer"),
     ];
-    check(Scene::stream, Verdict::StreamWhole, &lies);
+    check(Sample::stream, Verdict::StreamWhole, &lies);
 }
 
 #[test]
 fn a_stream_says_what_its_upstream_said() {
-    let lies: [Lie; 8] = [
-        (|it| it.reword("You said: ", "You said "), "the words of the answer"),
-        (|it| it.reword("nonce-00000007", "nonce-00000008"), "the words of the answer"),
+    let lies: [Violation; 8] = [
+        (|it| it.change_response("You said: ", "You said "), "the words of the answer"),
+        (|it| it.change_response("nonce-00000007", "nonce-00000008"), "the words of the answer"),
         (|it| it.fault.number = 8, "the request of another client"),
-        (|it| it.reword("\"model\":\"chat\"", "\"model\":\"their-model\""), "the model is"),
-        (|it| it.reword("\"completion_tokens\":4", "\"completion_tokens\":5"), "the usage"),
-        (|it| it.missay(USAGE_OF_THEIRS, "\"usage\":null"), "the usage"),
-        (|it| it.reword("\"stop\"", "\"length\""), "whether the limit on the output cut it"),
+        (|it| it.change_response("\"model\":\"chat\"", "\"model\":\"their-model\""), "the model is"),
+        (|it| it.change_response("\"completion_tokens\":4", "\"completion_tokens\":5"), "the usage"),
+        (|it| it.change_upstream(USAGE_OF_THEIRS, "\"usage\":null"), "the usage"),
+        (|it| it.change_response("\"stop\"", "\"length\""), "whether the limit on the output cut it"),
         (|it| it.response().headers.push(("x-sluicegate-dropped".to_owned(), "tools".to_owned())), "dropped:"),
     ];
-    check(Scene::stream, Verdict::StreamWhole, &lies);
+    check(Sample::stream, Verdict::StreamWhole, &lies);
 }
 
 #[test]
 fn a_stream_that_fails_says_so_and_why() {
-    let lies: [Lie; 9] = [
-        (|it| it.reword(FAILED, "[DONE]"), "[DONE]"),
-        (|it| it.reword(FAILED, &[FAILED, "\n\ndata: [DONE]"].concat()), "exactly one end"),
-        (|it| it.reword("nonce-00000007", "nonce-00000007 and more"), "is not how"),
-        (|it| it.reword("\"code\":\"server_error\"", "\"code\":\"rate_limit_exceeded\""), "the stream fails with"),
-        (|it| it.reword("\"model\":\"chat\"", "\"model\":\"other\""), "the model is"),
-        (|it| it.said().body = chat(&[TEXT, FINISH, USAGE, DONE], "their-model").into(), "a success is withheld"),
-        (|it| it.seen.counted.streams = counted(&[], &["completed"], &[]).streams, "\"completed\""),
-        (|it| it.seen.counted.streams = counted(&[], &["timeout"], &[]).streams, "\"timeout\""),
-        (|it| it.seen.counted.requests = counted(&["200"], &[], &[]).requests, "requests were counted as [\"200\"]"),
+    let lies: [Violation; 9] = [
+        (|it| it.change_response(FAILED, "[DONE]"), "[DONE]"),
+        (|it| it.change_response(FAILED, &[FAILED, "\n\ndata: [DONE]"].concat()), "exactly one end"),
+        (|it| it.change_response("nonce-00000007", "nonce-00000007 and more"), "is not how"),
+        (
+            |it| it.change_response("\"code\":\"server_error\"", "\"code\":\"rate_limit_exceeded\""),
+            "the stream fails with",
+        ),
+        (|it| it.change_response("\"model\":\"chat\"", "\"model\":\"other\""), "the model is"),
+        (|it| it.sent().body = chat(&[TEXT, FINISH, USAGE, DONE], "their-model").into(), "a success is withheld"),
+        (|it| it.observed.counted.streams = counted(&[], &["completed"], &[]).streams, "\"completed\""),
+        (|it| it.observed.counted.streams = counted(&[], &["timeout"], &[]).streams, "\"timeout\""),
+        (
+            |it| it.observed.counted.requests = counted(&["200"], &[], &[]).requests,
+            "requests were counted as [\"200\"]",
+        ),
     ];
-    check(Scene::failed, Verdict::StreamFailed, &lies);
+    check(Sample::failed, Verdict::StreamFailed, &lies);
 }
 
 /// A scenario without a fault, and a stall of the upstream, have different ends.
 #[test]
 fn an_end_fits_its_fault() {
-    let mut scene = Scene::failed();
-    scene.fault.kind = Kind::Scenario(named("sse-crlf").unwrap());
-    assert!(scene.judged().unwrap_err().contains("nothing went wrong"));
-    scene.fault = scene.fault.slow();
-    assert_eq!(scene.judged(), Ok(Verdict::StreamFailed));
+    let mut sample = Sample::failed();
+    sample.fault.kind = Kind::Scenario(named("sse-crlf").unwrap());
+    assert!(sample.judged().unwrap_err().contains("nothing went wrong"));
+    sample.fault = sample.fault.slow();
+    assert_eq!(sample.judged(), Ok(Verdict::StreamFailed));
 
-    let mut scene = Scene::failed();
-    (scene.fault.kind, scene.said().is_closed) = (Kind::Cut(Spot::MIDDLE, Cut::Hold), false);
-    assert!(scene.judged().unwrap_err().contains("upstream_error"));
-    scene.seen.counted = counted(&["200 upstream_timeout"], &["timeout"], &[]);
-    assert_eq!(scene.judged(), Ok(Verdict::StreamFailed));
+    let mut sample = Sample::failed();
+    (sample.fault.kind, sample.sent().is_closed) = (Kind::Cut(Spot::MIDDLE, Cut::Hold), false);
+    assert!(sample.judged().unwrap_err().contains("upstream_error"));
+    sample.observed.counted = counted(&["200 upstream_timeout"], &["timeout"], &[]);
+    assert_eq!(sample.judged(), Ok(Verdict::StreamFailed));
 
-    let mut scene = Scene::failed();
-    scene.fault.kind = Kind::Shutdown(Spot::MIDDLE);
-    assert!(scene.judged().unwrap_err().contains("upstream_error"));
-    scene.seen.counted = counted(&["200 server_error"], &["shutdown"], &[]);
-    assert_eq!(scene.judged(), Ok(Verdict::StreamFailed));
+    let mut sample = Sample::failed();
+    sample.fault.kind = Kind::Shutdown(Spot::MIDDLE);
+    assert!(sample.judged().unwrap_err().contains("upstream_error"));
+    sample.observed.counted = counted(&["200 server_error"], &["shutdown"], &[]);
+    assert_eq!(sample.judged(), Ok(Verdict::StreamFailed));
 }
 
 #[test]
 fn a_plain_reply_is_all_that_the_upstream_said() {
-    let lies: [Lie; 13] = [
-        (|it| it.reword("You said: nonce-00000007", "nonce-00000007"), "the words of the answer"),
-        (|it| it.reword("\"input_tokens\":5", "\"input_tokens\":6"), "the usage"),
-        (|it| it.reword("\"model\":\"chat\"", "\"model\":\"their-model\""), "the model is"),
-        (|it| it.reword("end_turn", "max_tokens"), "whether the limit on the output cut it"),
-        (|it| it.missay("\"stop\"", "null"), "a false success"),
-        (|it| it.missay("\"usage\":", "\"error\":{},\"usage\":"), "a false success"),
-        (|it| it.said().is_whole = false, "a false success"),
-        (|it| it.response().complete = false, "a plain reply breaks off"),
-        (|it| it.reword("\"end_turn\"", "null"), "a reply without success"),
+    let lies: [Violation; 13] = [
+        (|it| it.change_response("You said: nonce-00000007", "nonce-00000007"), "the words of the answer"),
+        (|it| it.change_response("\"input_tokens\":5", "\"input_tokens\":6"), "the usage"),
+        (|it| it.change_response("\"model\":\"chat\"", "\"model\":\"their-model\""), "the model is"),
+        (|it| it.change_response("end_turn", "max_tokens"), "whether the limit on the output cut it"),
+        (|it| it.change_upstream("\"stop\"", "null"), "a false success"),
+        (|it| it.change_upstream("\"usage\":", "\"error\":{},\"usage\":"), "a false success"),
+        (|it| it.sent().is_whole = false, "a false success"),
+        (|it| it.response().end = End::Closed, "a plain reply breaks off"),
+        (|it| it.change_response("\"end_turn\"", "null"), "a reply without success"),
         (|it| it.response().headers[0].1 = "text/html".to_owned(), "text/html"),
-        (|it| it.seen.counted.streams = counted(&[], &["completed"], &[]).streams, "where 0 were expected"),
+        (|it| it.observed.counted.streams = counted(&[], &["completed"], &[]).streams, "where 0 were expected"),
         (|it| it.fault.upstream = Protocol::Messages, "another path"),
         (
             |it| {
                 it.fault.stream = true;
-                it.seen.asked[0].request = request(&it.fault);
+                it.observed.exchanges[0].request = request(&it.fault);
             },
             "a plain reply where a stream was requested",
         ),
     ];
-    check(Scene::reply, Verdict::Reply, &lies);
+    check(Sample::reply, Verdict::Reply, &lies);
 }
 
 /// Dropped fields are reported, in the error format of the client's protocol.
 #[test]
 fn what_is_dropped_is_told() {
-    let mut scene = Scene::reply();
-    scene.fault.question = Question::Reasoning;
-    assert_eq!(scene.judged(), Ok(Verdict::Reply));
-    scene.fault.client = Protocol::Responses;
+    let mut sample = Sample::reply();
+    sample.fault.question = Question::Reasoning;
+    assert_eq!(sample.judged(), Ok(Verdict::Reply));
+    sample.fault.client = Protocol::Responses;
     let completed = RESPONSE.replace("MODEL", "chat");
-    *scene.response() = Response::of(200, JSON, &completed);
-    assert!(scene.judged().unwrap_err().contains("dropped: None, not Some(\"reasoning.summary\")"));
-    scene.response().headers.push(("x-sluicegate-dropped".to_owned(), "reasoning.summary".to_owned()));
-    assert_eq!(scene.judged(), Ok(Verdict::Reply));
+    *sample.response() = response(200, JSON, &completed);
+    assert!(sample.judged().unwrap_err().contains("dropped: None, not Some(\"reasoning.summary\")"));
+    sample.response().headers.push(("x-sluicegate-dropped".to_owned(), "reasoning.summary".to_owned()));
+    assert_eq!(sample.judged(), Ok(Verdict::Reply));
 }
 
 #[test]
 fn a_refusal_tells_why_there_is_no_answer() {
-    let lies: [Lie; 8] = [
+    let lies: [Violation; 8] = [
         (|it| it.response().status = 504, "is not of the closed list"),
-        (|it| it.reword("upstream_error", "server_error"), "is not of the closed list"),
+        (|it| it.change_response("upstream_error", "server_error"), "is not of the closed list"),
         (|it| it.response().body = "<html>".into(), "is not of the closed list"),
-        (|it| *it.response() = Response::of(504, JSON, TIMEOUT), "(504, \"upstream_timeout\") is reported"),
+        (|it| *it.response() = response(504, JSON, TIMEOUT), "(504, \"upstream_timeout\") is reported"),
         (|it| it.response().headers.push(("retry-after".to_owned(), "2".to_owned())), "retry-after of status 502"),
-        (|it| it.response().complete = false, "a refusal breaks off"),
-        (|it| it.seen.counted.streams = counted(&[], &["shed"], &[]).streams, "\"shed\""),
-        (|it| it.seen.counted.requests = counted(&["500 server_error"], &[], &[]).requests, "500 server_error"),
+        (|it| it.response().end = End::Closed, "a refusal breaks off"),
+        (|it| it.observed.counted.streams = counted(&[], &["shed"], &[]).streams, "\"shed\""),
+        (|it| it.observed.counted.requests = counted(&["500 server_error"], &[], &[]).requests, "500 server_error"),
     ];
-    check(Scene::refused, Verdict::Refused, &lies);
+    check(Sample::refused, Verdict::Refused, &lies);
 }
 
 /// A status of the upstream has one meaning, which each protocol expresses in its own way.
 #[test]
 fn a_refusal_is_that_of_the_upstream_s_status() {
-    for (said, code, outcome, openai, messages) in [
+    for (sent, code, outcome, openai, messages) in [
         (400, "invalid_value", "refused", (400, "invalid_request_error", "No."), (400, "invalid_request_error", "No.")),
         (422, "invalid_value", "refused", (400, "invalid_request_error", "No."), (400, "invalid_request_error", "No.")),
         (413, "request_too_large", "refused", (413, "invalid_request_error", "No."), (413, "request_too_large", LARGE)),
@@ -321,91 +329,94 @@ fn a_refusal_is_that_of_the_upstream_s_status() {
                 ),
                 _ => format!(r#"{{"error":{{"message":"{sentence}","type":"{kind}","param":null,"code":"{code}"}}}}"#),
             };
-            let scene = |said| Scene::refusal(client, (said, "{}"), status, &body, code, outcome).judged();
-            assert_eq!(scene(said), Ok(Verdict::Refused), "{said} for {client:?}");
+            let sample = |sent| Sample::refusal(client, (sent, "{}"), status, &body, code, outcome).judged();
+            assert_eq!(sample(sent), Ok(Verdict::Refused), "{sent} for {client:?}");
             // The response to a status with another meaning.
             let other = if code == "upstream_error" { 429 } else { 500 };
-            assert!(scene(other).unwrap_err().contains("is reported, and not one of"), "{said} for {client:?}");
+            assert!(sample(other).unwrap_err().contains("is reported, and not one of"), "{sent} for {client:?}");
         }
     }
 }
 
 #[test]
 fn nothing_is_left_over() {
-    let lies: [Lie; 6] = [
-        (|it| it.seen.left.permits = 1, "permits: 1"),
-        (|it| it.seen.left.connections = 1, "connections: 1"),
-        (|it| it.seen.left.tasks = 1, "tasks: 1"),
-        (|it| it.seen.left.panics = 1.0, "panics: 1.0"),
-        (|it| it.seen.left.hung = true, "hung: true"),
+    let lies: [Violation; 6] = [
+        (|it| it.observed.leftovers.permits = 1, "permits: 1"),
+        (|it| it.observed.leftovers.connections = 1, "connections: 1"),
+        (|it| it.observed.leftovers.tasks = 1, "tasks: 1"),
+        (|it| it.observed.leftovers.panics = 1.0, "panics: 1.0"),
+        (|it| it.observed.leftovers.hung = true, "hung: true"),
         (|it| it.panics.push("index out of bounds".to_owned()), "a task panicked: index out of bounds"),
     ];
-    check(Scene::stream, Verdict::StreamWhole, &lies);
+    check(Sample::stream, Verdict::StreamWhole, &lies);
 }
 
 #[test]
 fn nobody_sees_what_is_not_theirs() {
-    let lies: [Lie; 10] = [
+    let lies: [Violation; 10] = [
         (|it| it.log += UPSTREAM_KEY, "the log has"),
         (|it| it.log += "a call to internal-host-7", "the log has"),
-        (|it| it.reword("You said", CLIENT_KEY), "the body has"),
+        (|it| it.change_response("You said", CLIENT_KEY), "the body has"),
         (|it| it.response().headers.push(("server".to_owned(), "nginx".to_owned())), "header server"),
         (|it| it.response().headers.push(("date".to_owned(), UPSTREAM_KEY.to_owned())), "date has"),
-        (|it| it.seen.asked[0].request.headers[0].1 = format!("Bearer {CLIENT_KEY}"), "an upstream's own key"),
-        (|it| it.seen.asked[0].request.headers.push(("cookie".to_owned(), "a=b".to_owned())), "cookie"),
-        (|it| it.seen.asked[0].request.path += CLIENT_KEY, "the key of the client in the path"),
-        (|it| it.seen.asked[0].request.body = CLIENT_KEY.into(), "CLIENT_KEY"),
-        (|it| it.seen.asked[0].request.body = r#"{"model":"chat","stream":true}"#.into(), "another model"),
+        (|it| it.observed.exchanges[0].request.headers[0].1 = format!("Bearer {CLIENT_KEY}"), "an upstream's own key"),
+        (|it| it.observed.exchanges[0].request.headers.push(("cookie".to_owned(), "a=b".to_owned())), "cookie"),
+        (|it| it.observed.exchanges[0].request.path += CLIENT_KEY, "the key of the client in the path"),
+        (|it| it.observed.exchanges[0].request.body = CLIENT_KEY.into(), "CLIENT_KEY"),
+        (|it| it.observed.exchanges[0].request.body = r#"{"model":"chat","stream":true}"#.into(), "another model"),
     ];
-    check(Scene::stream, Verdict::StreamWhole, &lies);
+    check(Sample::stream, Verdict::StreamWhole, &lies);
 }
 
 #[test]
 fn a_request_is_counted_once() {
-    let lies: [Lie; 9] = [
-        (|it| *it.seen.counted.requests.get_mut("200").unwrap() = 2.0, "2 requests were counted, expected 1"),
-        (|it| it.seen.counted.requests.clear(), "0 requests were counted, expected 1"),
-        (|it| it.seen.counted.requests = counted(&["200 upstream_error"], &[], &[]).requests, "200 upstream_error"),
-        (|it| it.seen.counted.streams = counted(&[], &["incomplete"], &[]).streams, "incomplete"),
-        (|it| it.seen.counted.streams = counted(&[], &["completed", "timeout"], &[]).streams, "where 1 were expected"),
-        (|it| it.seen.counted.streams.clear(), "where 1 were expected"),
-        (|it| it.seen.counted.tokens.clear(), "the tokens in the metrics"),
+    let lies: [Violation; 9] = [
+        (|it| *it.observed.counted.requests.get_mut("200").unwrap() = 2.0, "2 requests were counted, expected 1"),
+        (|it| it.observed.counted.requests.clear(), "0 requests were counted, expected 1"),
+        (|it| it.observed.counted.requests = counted(&["200 upstream_error"], &[], &[]).requests, "200 upstream_error"),
+        (|it| it.observed.counted.streams = counted(&[], &["incomplete"], &[]).streams, "incomplete"),
+        (
+            |it| it.observed.counted.streams = counted(&[], &["completed", "timeout"], &[]).streams,
+            "where 1 were expected",
+        ),
+        (|it| it.observed.counted.streams.clear(), "where 1 were expected"),
+        (|it| it.observed.counted.tokens.clear(), "the tokens in the metrics"),
         (|it| it.log.clear(), "lines in the log"),
         (|it| it.log += LINE, "lines in the log"),
     ];
-    check(Scene::stream, Verdict::StreamWhole, &lies);
+    check(Sample::stream, Verdict::StreamWhole, &lies);
 }
 
 #[test]
 fn an_upstream_is_asked_again_only_where_that_does_no_harm() {
-    let lies: [Lie; 5] = [
+    let lies: [Violation; 5] = [
         (|it| (0..2).for_each(|_| it.ask_again()), "sent 3 times"),
-        (Scene::ask_again, "request repeated after status 200"),
+        (Sample::ask_again, "request repeated after status 200"),
         (
             |it| {
                 it.ask_again();
-                it.said().status = 0;
+                it.sent().status = 0;
             },
             "request repeated after status 0",
         ),
-        (|it| it.seen.asked.clear(), "no upstream request was sent"),
+        (|it| it.observed.exchanges.clear(), "no upstream request was sent"),
         (|it| it.fault.kind = Kind::Refused, "an upstream request was sent"),
     ];
-    check(Scene::stream, Verdict::StreamWhole, &lies);
-    let lies: [Lie; 1] = [(
+    check(Sample::stream, Verdict::StreamWhole, &lies);
+    let lies: [Violation; 1] = [(
         |it| {
             let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nb\r\ndata: {}\r\n\n\r\n";
-            it.seen.asked[1].written_before = head.into();
+            it.observed.exchanges[1].written_before = head.into();
         },
         "request repeated after the client had 1 events",
     )];
     let asked_twice = || {
-        let mut scene = Scene::refused();
-        scene.ask_again();
+        let mut sample = Sample::refused();
+        sample.ask_again();
         // The head and a comment may have been sent.
-        scene.seen.asked[1].written_before =
+        sample.observed.exchanges[1].written_before =
             "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\ne\r\n: keep-alive\n\n\r\n".into();
-        scene
+        sample
     };
     check(asked_twice, Verdict::Refused, &lies);
 }
@@ -414,20 +425,20 @@ fn an_upstream_is_asked_again_only_where_that_does_no_harm() {
 #[test]
 fn half_a_request_is_no_request() {
     let half = || {
-        let mut scene = Scene::refused();
-        scene.fault.kind = Kind::Upload(Spot::MIDDLE, Leave::Still);
-        (scene.seen.client.sent_whole, scene.seen.client.stayed) = (false, false);
-        scene.seen.asked.clear();
-        scene.seen.counted = counted(&["400 invalid_value"], &[], &[]);
-        *scene.response() = Response::of(400, JSON, &UPSTREAM_ERROR.replace("upstream_error", "invalid_value"));
-        scene
+        let mut sample = Sample::refused();
+        sample.fault.kind = Kind::Upload(Spot::MIDDLE, Leave::Still);
+        (sample.observed.client.sent_whole, sample.observed.client.stayed) = (false, false);
+        sample.observed.exchanges.clear();
+        sample.observed.counted = counted(&["400 invalid_value"], &[], &[]);
+        *sample.response() = response(400, JSON, &UPSTREAM_ERROR.replace("upstream_error", "invalid_value"));
+        sample
     };
-    let lies: [Lie; 5] = [
-        (|it| it.seen.asked = Scene::stream().seen.asked, "an upstream request was sent"),
-        (|it| it.seen.counted.streams = counted(&[], &["refused"], &[]).streams, "where 0 were expected"),
-        (|it| *it.response() = Response::of(502, JSON, UPSTREAM_ERROR), "(502, \"upstream_error\") is reported"),
-        (|it| it.reword("\"message\":\"", "\"message\":\"\",\"text\":\""), "no message"),
-        (|it| it.reword("{\"error\"", "{\"type\":\"error\",\"error\""), "the error of another protocol"),
+    let lies: [Violation; 5] = [
+        (|it| it.observed.exchanges = Sample::stream().observed.exchanges, "an upstream request was sent"),
+        (|it| it.observed.counted.streams = counted(&[], &["refused"], &[]).streams, "where 0 were expected"),
+        (|it| *it.response() = response(502, JSON, UPSTREAM_ERROR), "(502, \"upstream_error\") is reported"),
+        (|it| it.change_response("\"message\":\"", "\"message\":\"\",\"text\":\""), "no message"),
+        (|it| it.change_response("{\"error\"", "{\"type\":\"error\",\"error\""), "the error of another protocol"),
     ];
     check(half, Verdict::Refused, &lies);
 }
@@ -436,15 +447,15 @@ fn half_a_request_is_no_request() {
 #[test]
 fn a_client_that_left_is_counted_at_most_once() {
     let gone = || {
-        let mut scene = Scene::stream();
-        scene.fault.kind = Kind::Leaves(Spot::MIDDLE, Leave::Close);
-        (scene.seen.client.response, scene.seen.client.stayed) = (None, false);
-        scene.seen.counted = counted(&["499"], &["client_gone"], &[]);
-        scene
+        let mut sample = Sample::stream();
+        sample.fault.kind = Kind::Leaves(Spot::MIDDLE, Leave::Close);
+        (sample.observed.client.response, sample.observed.client.stayed) = (None, false);
+        sample.observed.counted = counted(&["499"], &["client_gone"], &[]);
+        sample
     };
-    let lies: [Lie; 2] = [
-        (|it| *it.seen.counted.requests.get_mut("499").unwrap() = 2.0, "2 requests were counted"),
-        (|it| *it.seen.counted.streams.get_mut("client_gone").unwrap() = 2.0, "where 1 were expected"),
+    let lies: [Violation; 2] = [
+        (|it| *it.observed.counted.requests.get_mut("499").unwrap() = 2.0, "2 requests were counted"),
+        (|it| *it.observed.counted.streams.get_mut("client_gone").unwrap() = 2.0, "where 1 were expected"),
     ];
     check(gone, Verdict::Unseen, &lies);
 }
@@ -456,16 +467,17 @@ fn a_reply_that_breaks_off_is_how_the_upstream_s_begins() {
         let mut fault = Fault::planted(Protocol::Images, Protocol::Images, false, Kind::Cut(Spot::MIDDLE, Cut::Reset));
         fault.drawing = (0..).map(|number| Fault::draw(1, number).drawing).find(|it| it.path() == IMAGES).unwrap();
         let body = format!("{{\"data\":[{{\"b64_json\":\"{}", "A".repeat(20 << 10));
-        let mut scene = Scene::new(fault, body.clone(), Response::of(200, JSON, &body[..9_000]));
-        scene.seen.asked[0].request.path = IMAGES.to_owned();
-        (scene.said().is_whole, scene.said().is_closed, scene.response().complete) = (false, true, false);
-        scene.seen.counted = counted(&["200"], &[], &[]);
-        scene
+        let mut sample = Sample::new(fault, body.clone(), response(200, JSON, &body[..9_000]));
+        sample.observed.exchanges[0].request.path = IMAGES.to_owned();
+        (sample.sent().is_whole, sample.sent().is_closed) = (false, true);
+        sample.response().end = End::Closed;
+        sample.observed.counted = counted(&["200"], &[], &[]);
+        sample
     };
-    let lies: [Lie; 3] = [
-        (|it| it.reword("{\"data\"", "{\"date\""), "not how the upstream's reply begins"),
-        (|it| it.response().complete = true, "EOF while parsing"),
-        (|it| it.said().body.truncate(10_000), "a plain reply breaks off"),
+    let lies: [Violation; 3] = [
+        (|it| it.change_response("{\"data\"", "{\"date\""), "not how the upstream's reply begins"),
+        (|it| it.response().end = End::Complete, "EOF while parsing"),
+        (|it| it.sent().body.truncate(10_000), "a plain reply breaks off"),
     ];
     check(broken, Verdict::BrokenOff, &lies);
 }
@@ -474,12 +486,12 @@ fn a_reply_that_breaks_off_is_how_the_upstream_s_begins() {
 #[test]
 fn a_changed_answer_is_judged_by_what_it_became() {
     let changed = || {
-        let mut scene = Scene::stream();
-        scene.fault.kind = Kind::Changed(Spot::MIDDLE, Change::Byte(b'x'));
-        scene.missay("You said", "You xaid");
-        scene
+        let mut sample = Sample::stream();
+        sample.fault.kind = Kind::Changed(Spot::MIDDLE, Change::Byte(b'x'));
+        sample.change_upstream("You said", "You xaid");
+        sample
     };
-    check(changed, Verdict::StreamWhole, &[(|it| it.missay("[DONE]", "[xONE]"), "a false success")]);
+    check(changed, Verdict::StreamWhole, &[(|it| it.change_upstream("[DONE]", "[xONE]"), "a false success")]);
 }
 
 const IMAGES: &str = "/v1/images/generations";

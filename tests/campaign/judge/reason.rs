@@ -2,11 +2,10 @@
 
 use serde_json::Value;
 use simulator::Protocol;
+use testkit::Response;
 
 use super::Case;
-use crate::client::Response;
 use crate::fault::Kind;
-use crate::law;
 use crate::reading::End;
 
 /// A reason for which there is no response, or an incomplete one.
@@ -87,7 +86,7 @@ pub(super) fn reasons(case: &Case<'_>) -> Vec<Reason> {
     match case.fault.kind {
         Kind::Refused => vec![Reason::Failed],
         Kind::Unreachable => vec![Reason::Late],
-        Kind::Upload(..) if !case.seen.client.sent_whole => vec![Reason::Invalid, Reason::SlowRequest],
+        Kind::Upload(..) if !case.observed.client.sent_whole => vec![Reason::Invalid, Reason::SlowRequest],
         Kind::Shutdown(_) => vec![Reason::Shutdown],
         _ if case.may_be_late() => [of_answer(case), vec![Reason::Late, Reason::Expired]].concat(),
         _ => of_answer(case),
@@ -95,15 +94,15 @@ pub(super) fn reasons(case: &Case<'_>) -> Vec<Reason> {
 }
 
 fn of_answer(case: &Case<'_>) -> Vec<Reason> {
-    let said = case.said;
-    if said.status != 0 && !said.is_ok() {
-        return vec![of_status(said.status)];
+    let sent = case.sent;
+    if sent.status != 0 && !sent.is_ok() {
+        return vec![of_status(sent.status)];
     }
     match &case.theirs.end {
         End::Failure(Some(code)) => vec![of_code(code)],
-        End::Missing if said.is_silent() && case.fault.kind.stalls() => vec![Reason::Late],
+        End::Missing if sent.is_silent() && case.fault.kind.stalls() => vec![Reason::Late],
         // The gateway itself may have aborted, at a head or an event that it rejects.
-        End::Missing if said.is_silent() => vec![Reason::Late, Reason::Truncated, Reason::Failed],
+        End::Missing if sent.is_silent() => vec![Reason::Late, Reason::Truncated, Reason::Failed],
         _ => vec![Reason::Truncated, Reason::Failed],
     }
 }
@@ -134,10 +133,10 @@ fn of_code(code: &str) -> Reason {
 pub(super) fn check_refusal(case: &Case<'_>, response: &Response) {
     let client = case.fault.client;
     // A truncated request has separate errors.
-    if case.seen.client.sent_whole {
-        law::check_refusal(client, response);
+    if case.observed.client.sent_whole {
+        testkit::check_refusal(client, response);
     }
-    assert!(response.complete, "a refusal breaks off");
+    assert!(response.is_complete(), "a refusal breaks off");
     let body: Value = serde_json::from_slice(&response.body).expect("a refusal is JSON");
     let error = &body["error"];
     let member = if client == Protocol::Messages { "type" } else { "code" };

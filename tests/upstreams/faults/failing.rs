@@ -4,12 +4,13 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use simulator::{Cut, Protocol, Request, Simulator, honest, scenario};
+use testkit::requests::{TEXT_PROTOCOLS, protocol_name};
+use testkit::{Config, await_that};
 use wire::ErrorKind;
 
 use super::{at_once, is_whole_or_fails};
-use crate::house::{Plan, TEXT, word};
-use crate::scene::{Got, HASTY, Lane, PATIENT, Scene, lanes, plainly, streams, text_lanes};
-use crate::server::await_that;
+use crate::GATEWAY;
+use crate::fault_test::{FaultTest, HASTY, Lane, Outcome, PATIENT, lanes, plainly, streams, text_lanes};
 
 /// A refused upstream connection is answered with 502.
 #[test]
@@ -17,7 +18,7 @@ fn u01_nobody_listens() {
     let nobody = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = nobody.local_addr().unwrap();
     drop(nobody);
-    unreachable(address, Got::is_bad_gateway);
+    unreachable(address, Outcome::is_bad_gateway);
 }
 
 /// An upstream connection that cannot be established in time is answered with 504.
@@ -31,7 +32,7 @@ fn u02_nobody_accepts() {
     let address = listener.local_addr().unwrap();
     // The listen backlog is full after these; the operating system drops further connections.
     let _waiting: Vec<_> = (0..8).map_while(|_| dial(address)).collect();
-    unreachable(address, Got::is_late);
+    unreachable(address, Outcome::is_late);
 }
 
 /// An upstream that sends no complete response head within its timeout is answered with 504, and its connection is
@@ -40,9 +41,9 @@ fn u02_nobody_accepts() {
 fn u05_no_head() {
     let cases = ["stall-head", "stall-in-head"].into_iter().flat_map(|name| [(name, true), (name, false)]);
     at_once(cases, |(name, stream)| {
-        let scene = Scene::named(name, HASTY).each(&lanes(), stream, Got::is_late);
-        scene.all_closed();
-        scene.end();
+        let test = FaultTest::named(name, HASTY).each(&lanes(), stream, Outcome::is_late);
+        test.all_closed();
+        test.end();
     });
 }
 
@@ -50,20 +51,20 @@ fn u05_no_head() {
 #[test]
 fn u05_no_head_once_the_stream_is_open() {
     let scenario = scenario::named("stall-head").unwrap();
-    let scene = Scene::playing(move |request| scenario.play(request), "keep_alive = \"50ms\"", HASTY);
-    let scene = scene.each(&lanes(), true, |got| {
+    let test = FaultTest::playing(move |request| scenario.play(request), "keep_alive = \"50ms\"", HASTY);
+    let test = test.each(&lanes(), true, |got| {
         got.fails();
         assert!(got.response.text().contains(": keep-alive\n\n"), "{}", got.response.text());
     });
-    scene.all_closed();
-    scene.end();
+    test.all_closed();
+    test.end();
 }
 
 /// An upstream response that is delayed but within the head timeout succeeds.
 #[test]
 fn u05_a_late_answer_is_an_answer() {
-    streams("delay-250", Got::is_whole);
-    plainly("delay-250", Got::is_whole);
+    streams("delay-250", Outcome::is_whole);
+    plainly("delay-250", Outcome::is_whole);
 }
 
 /// A stale idle connection that is closed or reset on reuse is replaced, and the request succeeds on a new
@@ -71,13 +72,13 @@ fn u05_a_late_answer_is_an_answer() {
 #[test]
 fn u06_a_connection_that_went_stale_is_replaced() {
     for name in ["close-on-reuse", "reset-on-reuse"] {
-        let scene = Scene::named(name, PATIENT);
+        let test = FaultTest::named(name, PATIENT);
         for lane in lanes() {
             for stream in [true, false, false, true] {
-                scene.ask(lane, stream).is_whole();
+                test.ask(lane, stream).is_whole();
             }
         }
-        scene.end();
+        test.end();
     }
 }
 
@@ -87,9 +88,9 @@ fn u06_a_connection_that_went_stale_is_replaced() {
 fn u06_a_new_connection_that_closes_is_a_bad_gateway() {
     for name in ["close-before-head", "reset-before-head"] {
         for stream in [true, false] {
-            let scene = Scene::named(name, PATIENT).each(&lanes(), stream, Got::is_bad_gateway);
-            assert_eq!(scene.simulator.requests().len(), lanes().len(), "{name}: what was sent is not sent again");
-            scene.end();
+            let test = FaultTest::named(name, PATIENT).each(&lanes(), stream, Outcome::is_bad_gateway);
+            assert_eq!(test.simulator.requests().len(), lanes().len(), "{name}: what was sent is not sent again");
+            test.end();
         }
     }
 }
@@ -98,16 +99,16 @@ fn u06_a_new_connection_that_closes_is_a_bad_gateway() {
 #[test]
 fn u07_a_stall_within_the_stream() {
     at_once(1..8, |events| {
-        let scene = Scene::named(&format!("stall-after-{events}"), HASTY);
+        let test = FaultTest::named(&format!("stall-after-{events}"), HASTY);
         let lanes = if events < 4 { lanes() } else { text_lanes() };
-        let scene = scene.each(&lanes, true, |got| match got.lane {
+        let test = test.each(&lanes, true, |got| match got.lane {
             // When relayed, each event has already been sent.
             Lane { client, upstream } if client == upstream => got.fails_after(events),
             _ => got.stalls(),
         });
-        scene.all_closed();
-        scene.streams_ended_as("timeout");
-        scene.end();
+        test.all_closed();
+        test.streams_ended_as("timeout");
+        test.end();
     });
 }
 
@@ -115,10 +116,10 @@ fn u07_a_stall_within_the_stream() {
 #[test]
 fn u07_a_stall_within_an_event() {
     at_once([("stall-at-700", true), ("stall-at-50", false)], |(name, stream)| {
-        let check = if stream { Got::stalls } else { Got::is_late };
-        let scene = Scene::named(name, HASTY).each(&lanes(), stream, check);
-        scene.all_closed();
-        scene.end();
+        let check = if stream { Outcome::stalls } else { Outcome::is_late };
+        let test = FaultTest::named(name, HASTY).each(&lanes(), stream, check);
+        test.all_closed();
+        test.end();
     });
 }
 
@@ -126,17 +127,17 @@ fn u07_a_stall_within_an_event() {
 #[test]
 fn u08_the_connection_breaks() {
     for name in ["close-at-700", "reset-at-700"] {
-        streams(name, Got::fails_at_once_or_later);
+        streams(name, Outcome::fails_at_once_or_later);
     }
     let broken = |request: &Request| honest::answer(request).cut_after(3, Cut::Close);
     let relayed: Vec<_> = text_lanes().into_iter().filter(|lane| lane.client == lane.upstream).collect();
-    let scene = Scene::playing(broken, "", PATIENT).each(&relayed, true, |got| got.fails_after(3));
-    scene.streams_ended_as("upstream_truncated");
-    scene.end();
+    let test = FaultTest::playing(broken, "", PATIENT).each(&relayed, true, |got| got.fails_after(3));
+    test.streams_ended_as("upstream_truncated");
+    test.end();
     // A reset may discard data that was received just before.
-    streams("reset-after-3", Got::fails_at_once_or_later);
+    streams("reset-after-3", Outcome::fails_at_once_or_later);
     for name in ["reset-at-50", "close-at-50"] {
-        plainly(name, Got::is_bad_gateway);
+        plainly(name, Outcome::is_bad_gateway);
     }
 }
 
@@ -149,10 +150,10 @@ fn u08_a_reset_after_all_was_said() {
 /// A stream that ends without its terminal event fails as `upstream_truncated`.
 #[test]
 fn u09_the_stream_ends_without_its_end() {
-    let scene = Scene::named("eof-without-end", PATIENT).each(&lanes(), true, Got::fails);
-    scene.streams_ended_as("upstream_truncated");
-    scene.end();
-    streams("eof-at-700", Got::fails_at_once_or_later);
+    let test = FaultTest::named("eof-without-end", PATIENT).each(&lanes(), true, Outcome::fails);
+    test.streams_ended_as("upstream_truncated");
+    test.end();
+    streams("eof-at-700", Outcome::fails_at_once_or_later);
 }
 
 /// A Chat stream that only lacks `[DONE]` is complete; streams of other protocols without their terminal event fail.
@@ -168,7 +169,7 @@ fn u09_a_missing_done_is_no_loss() {
 #[test]
 fn u10_a_length_that_is_wrong() {
     for name in ["content-length-short", "content-length-long"] {
-        plainly(name, Got::is_bad_gateway);
+        plainly(name, Outcome::is_bad_gateway);
     }
 }
 
@@ -176,19 +177,19 @@ fn u10_a_length_that_is_wrong() {
 #[test]
 fn u10_bytes_behind_an_answer_are_not_the_next_answer() {
     for stream in [true, false] {
-        let scene = Scene::named("two-answers", PATIENT);
+        let test = FaultTest::named("two-answers", PATIENT);
         for lane in lanes() {
-            scene.say(lane, stream, "First.").is_whole();
-            scene.say(lane, stream, "Second.").is_whole();
+            test.ask_with(lane, stream, "First.").is_whole();
+            test.ask_with(lane, stream, "Second.").is_whole();
         }
-        scene.end();
+        test.end();
     }
 }
 
 /// A plain JSON reply with the media type of an event stream is accepted as a plain reply.
 #[test]
 fn u11_a_reply_under_the_type_of_a_stream() {
-    plainly("json-as-event-stream", Got::is_whole);
+    plainly("json-as-event-stream", Outcome::is_whole);
 }
 
 /// A plain reply to a request for a stream is delivered to the client as a stream.
@@ -197,7 +198,7 @@ fn u12_a_reply_where_a_stream_was_asked_for() {
     for name in ["json-as-event-stream", "json-for-stream"] {
         streams(name, |got| {
             assert!(got.is_stream(), "{:?}: {}", got.lane, got.response.text());
-            got.says_it_all();
+            got.has_all_text();
         });
     }
 }
@@ -206,8 +207,8 @@ fn u12_a_reply_where_a_stream_was_asked_for() {
 #[test]
 fn u12_an_error_under_200() {
     for name in ["error-200", "error-for-stream"] {
-        streams(name, Got::is_bad_gateway);
-        plainly(name, Got::is_bad_gateway);
+        streams(name, Outcome::is_bad_gateway);
+        plainly(name, Outcome::is_bad_gateway);
     }
 }
 
@@ -216,18 +217,18 @@ fn u12_an_error_under_200() {
 fn u13_what_middleboxes_say() {
     for name in ["html-200", "html-502", "empty-200", "empty-204", "stream-as-text"] {
         if name != "stream-as-text" {
-            plainly(name, Got::is_bad_gateway);
+            plainly(name, Outcome::is_bad_gateway);
         }
-        streams(name, Got::is_bad_gateway);
+        streams(name, Outcome::is_bad_gateway);
     }
 }
 
 /// Redirects of an upstream are not followed, and are answered with 502.
 #[test]
 fn u13_redirects_are_not_followed() {
-    let scene = Scene::named("redirect", PATIENT).each(&lanes(), true, Got::is_bad_gateway);
-    assert!(scene.simulator.requests().iter().all(|request| !request.path.contains("redirected")));
-    scene.end();
+    let test = FaultTest::named("redirect", PATIENT).each(&lanes(), true, Outcome::is_bad_gateway);
+    assert!(test.simulator.requests().iter().all(|request| !request.path.contains("redirected")));
+    test.end();
 }
 
 /// A failure event before any content is answered with an error status, or with a failure event if the stream has
@@ -254,16 +255,16 @@ fn u14_a_rate_limit_before_anything_is_said() {
 #[test]
 fn u14_a_failure_in_the_stream() {
     for name in ["failed-middle", "failed-last"] {
-        streams(name, Got::fails);
+        streams(name, Outcome::fails);
     }
     for name in ["responses-error-event", "responses-error-event-flat"] {
         let responses: Vec<_> = text_lanes().into_iter().filter(|lane| lane.upstream == Protocol::Responses).collect();
-        let check = |got: &Got| match got.lane.client {
+        let check = |got: &Outcome| match got.lane.client {
             Protocol::Responses => got.fails(),
             // When translated, nothing has been sent yet.
             _ => got.is_bad_gateway(),
         };
-        Scene::named(name, PATIENT).each(&responses, true, check).end();
+        FaultTest::named(name, PATIENT).each(&responses, true, check).end();
     }
 }
 
@@ -282,11 +283,11 @@ fn u15_when_to_come_back() {
     ];
     for (name, owed) in cases {
         for stream in [true, false] {
-            let scene = Scene::named(name, PATIENT).each(&lanes(), stream, |got| {
+            let test = FaultTest::named(name, PATIENT).each(&lanes(), stream, |got| {
                 got.is_refused(ErrorKind::RateLimit, "rate_limit_exceeded");
                 assert_eq!(got.response.header("retry-after"), owed, "{name} {:?}", got.lane);
             });
-            scene.end();
+            test.end();
         }
     }
 }
@@ -301,7 +302,7 @@ fn u16_the_request_is_wrong() {
         ("status-413", ErrorKind::TooLarge, "request_too_large"),
     ];
     for (name, kind, code) in cases {
-        let check = |got: &Got| {
+        let check = |got: &Outcome| {
             got.is_refused(kind, code);
             // Messages has a specific error for requests that are too large.
             let is_told = got.lane.client != Protocol::Messages || name != "status-413";
@@ -317,14 +318,14 @@ fn u16_the_request_is_wrong() {
 fn p07_u16_the_operators_key_is_wrong() {
     for name in ["status-401", "status-403", "status-404"] {
         for stream in [true, false] {
-            let scene = Scene::named(name, PATIENT).each(&lanes(), stream, Got::is_bad_gateway);
+            let test = FaultTest::named(name, PATIENT).each(&lanes(), stream, Outcome::is_bad_gateway);
             // It is for the operator to mend.
             let is_told = |line: &str| line.contains("upstream request failed") && line.contains(r#""level":"ERROR""#);
             await_that("it is logged as an error, each time", || {
-                let log = scene.house.gateway.log.lock().unwrap();
+                let log = test.gateway.log.lock().unwrap();
                 log.lines().filter(|line| is_told(line)).count() == lanes().len()
             });
-            scene.end();
+            test.end();
         }
     }
 }
@@ -333,12 +334,12 @@ fn p07_u16_the_operators_key_is_wrong() {
 #[test]
 fn u17_a_server_that_failed_is_asked_once_more() {
     for name in ["flaky-500", "flaky-502", "flaky-503", "flaky-529"] {
-        let scene = Scene::named(name, PATIENT);
+        let test = FaultTest::named(name, PATIENT);
         for (place, lane) in lanes().into_iter().enumerate() {
-            scene.ask(lane, true).is_whole();
-            assert_eq!(scene.simulator.requests().len(), 2 * (place + 1), "{name}: one retry");
+            test.ask(lane, true).is_whole();
+            assert_eq!(test.simulator.requests().len(), 2 * (place + 1), "{name}: one retry");
         }
-        scene.end();
+        test.end();
     }
 }
 
@@ -352,18 +353,18 @@ fn u17_it_is_asked_once_more_alone() {
         ("status-529", ErrorKind::Overloaded, "service_unavailable"),
     ];
     for (name, kind, code) in cases {
-        let scene = Scene::named(name, PATIENT);
-        for (asked, protocol) in TEXT.into_iter().chain([Protocol::Images]).enumerate() {
+        let test = FaultTest::named(name, PATIENT);
+        for (asked, protocol) in TEXT_PROTOCOLS.into_iter().chain([Protocol::Images]).enumerate() {
             let lane = Lane { client: protocol, upstream: protocol };
-            let got = scene.ask(lane, true);
+            let got = test.ask(lane, true);
             assert_eq!(got.response.header("x-should-retry"), Some("true"), "{name}");
             if code == "service_unavailable" {
                 assert_eq!(got.response.header("retry-after"), Some("2"), "{name}");
             }
             got.is_refused(kind, code);
-            assert_eq!(scene.simulator.requests().len(), 2 * (asked + 1), "{name}: one retry");
+            assert_eq!(test.simulator.requests().len(), 2 * (asked + 1), "{name}: one retry");
         }
-        scene.end();
+        test.end();
     }
 }
 
@@ -371,8 +372,8 @@ fn u17_it_is_asked_once_more_alone() {
 #[test]
 fn u18_heads_that_are_none() {
     for name in ["garbage-head", "huge-head", "many-headers"] {
-        streams(name, Got::is_bad_gateway);
-        plainly(name, Got::is_bad_gateway);
+        streams(name, Outcome::is_bad_gateway);
+        plainly(name, Outcome::is_bad_gateway);
     }
 }
 
@@ -381,8 +382,8 @@ fn u18_heads_that_are_none() {
 fn u18_unusual_heads() {
     // Every response is checked for headers of the upstream.
     for name in ["private-headers", "early-hints", "http-10"] {
-        streams(name, Got::is_whole);
-        plainly(name, Got::is_whole);
+        streams(name, Outcome::is_whole);
+        plainly(name, Outcome::is_whole);
     }
 }
 
@@ -390,60 +391,60 @@ fn u18_unusual_heads() {
 #[test]
 fn u20_the_end_is_the_end() {
     // The connection stays open, and nothing waits for its end.
-    let scene = Scene::named("hold-after-end", PATIENT).each(&lanes(), true, Got::is_whole);
-    scene.all_closed();
-    scene.end();
+    let test = FaultTest::named("hold-after-end", PATIENT).each(&lanes(), true, Outcome::is_whole);
+    test.all_closed();
+    test.end();
 }
 
 /// A slow stream may continue until the request deadline, which ends it with a timeout.
 #[test]
 fn u21_a_drip_may_go_on_until_the_deadline() {
-    streams("drip-20", Got::is_whole);
+    streams("drip-20", Outcome::is_whole);
     let scenario = scenario::named("drip-400").unwrap();
-    let scene = Scene::playing(move |request| scenario.play(request), "request_timeout = \"1s\"", PATIENT);
-    let scene = scene.each(&text_lanes(), true, Got::stalls);
-    scene.all_closed();
-    scene.end();
+    let test = FaultTest::playing(move |request| scenario.play(request), "request_timeout = \"1s\"", PATIENT);
+    let test = test.each(&text_lanes(), true, Outcome::stalls);
+    test.all_closed();
+    test.end();
 }
 
 /// A plain reply that is incomplete at the request deadline is answered with 504.
 #[test]
 fn u21_a_plain_reply_has_a_deadline_too() {
     let play = |request: &Request| honest::answer(request).cut_at(20, Cut::Hold);
-    let scene = Scene::playing(play, "request_timeout = \"1s\"", PATIENT).each(&lanes(), false, Got::is_late);
-    scene.all_closed();
-    scene.end();
+    let test = FaultTest::playing(play, "request_timeout = \"1s\"", PATIENT).each(&lanes(), false, Outcome::is_late);
+    test.all_closed();
+    test.end();
 }
 
 /// Each client gets the response to its own request, even while other clients disconnect in the middle of theirs.
 #[test]
 fn u22_an_answer_goes_to_who_asked() {
     // Every other client disconnects, each at a different position of the reply; the others get complete replies.
-    let scene = Scene::playing(honest::answer, "", PATIENT);
+    let test = FaultTest::playing(honest::answer, "", PATIENT);
     for turn in 0..60 {
         for lane in text_lanes() {
             let text = format!("This is number {turn}.");
             if turn % 2 == 0 {
-                scene.leave(lane, turn * 40);
+                test.leave(lane, turn * 40);
             } else {
-                scene.say(lane, turn % 4 == 1, &text).is_whole();
+                test.ask_with(lane, turn % 4 == 1, &text).is_whole();
             }
         }
     }
-    scene.end();
+    test.end();
 }
 
 /// Tests every client protocol with upstreams at an address that accepts no connections.
-fn unreachable(address: SocketAddr, check: impl Fn(&Got) + Sync) {
+fn unreachable(address: SocketAddr, check: impl Fn(&Outcome) + Sync) {
     let base_url = format!("http://{address}/v1");
     at_once([true, false], |stream| {
-        let mut plan = Plan::new("");
+        let mut plan = Config::new("");
         for lane in lanes().iter().filter(|lane| lane.client == lane.upstream) {
-            let name = word(lane.upstream);
+            let name = protocol_name(lane.upstream);
             plan = plan.upstream(name, lane.upstream, &base_url, "connect_timeout = \"500ms\"");
             plan = plan.model(name, lane.upstream, &format!(r#"[{{ upstream = "{name}" }}]"#));
         }
-        Scene::of(plan.start(), Simulator::honest().unwrap()).each(&lanes(), stream, &check).end();
+        FaultTest::of(plan.start(GATEWAY), Simulator::honest().unwrap()).each(&lanes(), stream, &check).end();
     });
 }
 

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use simulator::{Cut, Play, Protocol, Request, Simulator, honest};
+use testkit::requests::{self, PROTOCOLS, TEXT_PROTOCOLS, ask, protocol_name};
+use testkit::{Config, Connection, Gateway};
 
 use super::is_whole_or_fails;
-use crate::client::Connection;
-use crate::house::{self, House, PROTOCOLS, Plan, TEXT, word};
-use crate::question::ask;
-use crate::scene::{Got, Lane, honest_text};
+use crate::GATEWAY;
+use crate::fault_test::{Lane, Outcome, honest_text};
 
 /// A stream that is reset after any byte fails, and the next one is served normally.
 #[test]
@@ -33,25 +33,25 @@ fn first() -> usize {
 /// Resets streams of each protocol after so many of their bytes.
 fn resets(behind: impl Iterator<Item = usize> + Clone + Send) {
     // To clients of the same protocol, and in turn to those of the others.
-    let others = |upstream| TEXT.into_iter().filter(|client| *client != upstream).collect();
+    let others = |upstream| TEXT_PROTOCOLS.into_iter().filter(|client| *client != upstream).collect();
     let relayed = PROTOCOLS.map(|upstream| Street::new("relayed", upstream, vec![upstream]));
-    let translated = TEXT.map(|upstream| Street::new("translated", upstream, others(upstream)));
+    let translated = TEXT_PROTOCOLS.map(|upstream| Street::new("translated", upstream, others(upstream)));
     let streets: Vec<_> = relayed.into_iter().chain(translated).collect();
-    let mut plan = Plan::new("");
+    let mut plan = Config::new("");
     for street in &streets {
         let name = &street.name;
         plan = plan.upstream(name, street.upstream, &street.simulator.base_url(), "");
         plan = plan.model(name, street.upstream, &format!(r#"[{{ upstream = "{name}", model = "m" }}]"#));
     }
-    let house = plan.start();
+    let gateway = plan.start(GATEWAY);
     std::thread::scope(|scope| {
         for street in &streets {
-            let (house, behind) = (&house, behind.clone());
-            scope.spawn(move || street.walk(house, behind));
+            let (gateway, behind) = (&gateway, behind.clone());
+            scope.spawn(move || street.walk(gateway, behind));
         }
     });
-    house.gateway.await_quiet();
-    assert_eq!(house.gateway.metric("sluicegate_panics_total"), 0.0);
+    gateway.await_quiet();
+    assert_eq!(gateway.metric("sluicegate_panics_total"), 0.0);
 }
 
 /// An upstream that resets its streams at a chosen offset, and its clients.
@@ -82,12 +82,12 @@ impl Street {
         let shared = Arc::clone(&state);
         let simulator = Simulator::start(move |request| shared.play(request)).unwrap();
         let whole = honest_text(Lane { client: clients[0], upstream }, true, ASKED);
-        Self { name: format!("{name}-{}", word(upstream)), upstream, clients, simulator, state, whole }
+        Self { name: format!("{name}-{}", protocol_name(upstream)), upstream, clients, simulator, state, whole }
     }
 
     /// Resets the stream at each of these offsets, up to its length.
-    fn walk(&self, house: &House, behind: impl Iterator<Item = usize>) {
-        let mut connection = Connection::open(house.address());
+    fn walk(&self, gateway: &Gateway, behind: impl Iterator<Item = usize>) {
+        let mut connection = Connection::open(gateway.address());
         self.is_served(&mut connection);
         let length = self.state.length.load(Ordering::Relaxed);
         for (number, bytes) in behind.take_while(|bytes| *bytes < length).enumerate() {
@@ -111,10 +111,10 @@ impl Street {
         self.ask(connection, self.clients[0]).is_whole();
     }
 
-    fn ask(&self, connection: &mut Connection, client: Protocol) -> Got {
-        connection.send(&house::request(client, &ask(client, &self.name, ASKED, true)).bytes());
+    fn ask(&self, connection: &mut Connection, client: Protocol) -> Outcome {
+        connection.send(requests::request(client, &ask(client, &self.name, ASKED, true)).bytes());
         let lane = Lane { client, upstream: self.upstream };
-        Got::new(lane, connection.response(), self.whole.clone())
+        Outcome::new(lane, connection.response(), self.whole.clone())
     }
 }
 

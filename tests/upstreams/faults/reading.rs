@@ -1,18 +1,18 @@
 //! S: invalid or unusual events of an upstream.
 
 use simulator::{Protocol, scenario};
+use testkit::requests::protocol_name;
 
 use super::at_once;
-use crate::house::word;
-use crate::scene::{Got, HASTY, Lane, PATIENT, Scene, lanes, streams, text_lanes};
+use crate::fault_test::{FaultTest, HASTY, Lane, Outcome, PATIENT, lanes, streams, text_lanes};
+use crate::reply;
 use crate::stream::End;
-use crate::told;
 
 /// A stream is parsed the same in pieces of any size.
 #[test]
 fn s01_pieces_do_not_matter() {
     for name in ["byte-by-byte", "chunked-7", "at-once"] {
-        streams(name, Got::is_whole);
+        streams(name, Outcome::is_whole);
     }
 }
 
@@ -20,7 +20,7 @@ fn s01_pieces_do_not_matter() {
 #[test]
 fn s02_every_form_of_an_event_is_read() {
     for name in ["sse-crlf", "sse-cr", "sse-bom", "sse-comments", "sse-fields", "sse-no-space", "sse-multi-line"] {
-        streams(name, Got::is_whole);
+        streams(name, Outcome::is_whole);
     }
 }
 
@@ -37,9 +37,9 @@ fn s03_an_event_without_its_blank_line_is_none() {
 /// An endless line is answered with 502, and the upstream connection is closed.
 #[test]
 fn s04_a_line_without_end_is_given_up() {
-    let scene = Scene::named("endless-line", PATIENT).each(&lanes(), true, Got::is_bad_gateway);
-    scene.all_closed();
-    scene.end();
+    let test = FaultTest::named("endless-line", PATIENT).each(&lanes(), true, Outcome::is_bad_gateway);
+    test.all_closed();
+    test.end();
 }
 
 /// An event over the size limit is a failure.
@@ -56,11 +56,11 @@ fn s04_an_event_that_is_too_large_is_a_failure() {
 #[test]
 fn s05_malformed_events_are_failures() {
     for name in ["malformed-event", "not-an-object", "wrong-type"] {
-        streams(name, Got::fails_at_once_or_later);
+        streams(name, Outcome::fails_at_once_or_later);
     }
     streams("missing-delta", |got| match got.lane.upstream {
         // Servers that moderate what they serve send chunks without one.
-        Protocol::Chat => _ = told::stream(got.lane.client, &got.response).reply(),
+        Protocol::Chat => _ = reply::stream(got.lane.client, &got.response).reply(),
         _ => got.fails_at_once_or_later(),
     });
 }
@@ -84,9 +84,9 @@ fn s06_unknown_events_are_no_harm() {
 #[test]
 fn s06_common_dialects_of_chat_are_read() {
     for name in ["vllm", "filtered"] {
-        let scene = Scene::named(name, "repair = true");
+        let test = FaultTest::named(name, "repair = true");
         let chat: Vec<_> = lanes().into_iter().filter(|lane| lane.upstream == Protocol::Chat).collect();
-        scene.each(&chat, true, Got::is_whole).each(&chat, false, Got::is_whole).end();
+        test.each(&chat, true, Outcome::is_whole).each(&chat, false, Outcome::is_whole).end();
     }
 }
 
@@ -94,7 +94,7 @@ fn s06_common_dialects_of_chat_are_read() {
 #[test]
 fn s07_nothing_comes_after_the_end() {
     for name in ["after-end", "two-ends", "done-after-end"] {
-        streams(name, Got::is_whole);
+        streams(name, Outcome::is_whole);
     }
 }
 
@@ -115,7 +115,7 @@ fn s07_a_delta_after_the_finish_is_not_told_as_success() {
 /// it.
 #[test]
 fn s08_usage_is_relayed_as_it_is() {
-    streams("usage-missing", Got::is_whole);
+    streams("usage-missing", Outcome::is_whole);
     streams("usage-twice", |got| match got.lane {
         Lane { client: Protocol::Chat, upstream: Protocol::Chat } => got.fails(),
         _ => got.is_whole(),
@@ -125,29 +125,29 @@ fn s08_usage_is_relayed_as_it_is() {
 /// A stream without events is answered with 502.
 #[test]
 fn s09_a_stream_without_events_is_a_bad_gateway() {
-    streams("empty-stream", Got::is_bad_gateway);
+    streams("empty-stream", Outcome::is_bad_gateway);
 }
 
 /// Comments do not count as events: endless comments end with a timeout, 504.
 #[test]
 fn s10_comments_are_no_events() {
-    let scene = Scene::named("endless-comments-10", HASTY).each(&lanes(), true, Got::is_late);
-    scene.all_closed();
-    scene.end();
+    let test = FaultTest::named("endless-comments-10", HASTY).each(&lanes(), true, Outcome::is_late);
+    test.all_closed();
+    test.end();
 }
 
 /// Events without data do not count as events: an endless number of them ends with a timeout, 504.
 #[test]
 fn s10_events_without_data_are_none() {
-    let scene = Scene::named("endless-empty-data-10", HASTY).each(&lanes(), true, Got::is_late);
-    scene.all_closed();
-    scene.end();
+    let test = FaultTest::named("endless-empty-data-10", HASTY).each(&lanes(), true, Outcome::is_late);
+    test.all_closed();
+    test.end();
 }
 
 /// Invalid UTF-8 in a stream is a failure.
 #[test]
 fn s11_what_is_no_utf8_is_a_failure() {
-    streams("invalid-utf8", Got::fails_at_once_or_later);
+    streams("invalid-utf8", Outcome::fails_at_once_or_later);
 }
 
 /// Text that looks like event stream framing stays within its event.
@@ -155,12 +155,12 @@ fn s11_what_is_no_utf8_is_a_failure() {
 fn s12_a_text_cannot_break_out_of_its_event() {
     let text =
         "\n\ndata: [DONE]\n\nevent: response.completed\r\ndata: {}\r\r \u{2028}\u{0085} : x\n\nid: 1\nretry: 1\n\n";
-    let scene = Scene::playing(simulator::honest::answer, "", PATIENT);
+    let test = FaultTest::playing(simulator::honest::answer, "", PATIENT);
     for lane in text_lanes() {
-        scene.say(lane, true, text).is_whole();
-        scene.say(lane, false, text).is_whole();
+        test.ask_with(lane, true, text).is_whole();
+        test.ask_with(lane, false, text).is_whole();
     }
-    scene.end();
+    test.end();
 }
 
 /// An event's type is taken from its data, and the event name is corrected to match it.
@@ -175,10 +175,10 @@ fn s13_the_data_says_what_an_event_is() {
 /// A compressed upstream response is answered with 502.
 #[test]
 fn s14_a_compressed_answer_is_a_bad_gateway() {
-    let scene = Scene::named("gzip", PATIENT);
-    scene.each(&lanes(), true, Got::is_bad_gateway).end();
-    let scene = Scene::named("gzip", PATIENT);
-    scene.each(&lanes(), false, Got::is_bad_gateway).end();
+    let test = FaultTest::named("gzip", PATIENT);
+    test.each(&lanes(), true, Outcome::is_bad_gateway).end();
+    let test = FaultTest::named("gzip", PATIENT);
+    test.each(&lanes(), false, Outcome::is_bad_gateway).end();
 }
 
 /// A huge index is a failure, and no memory is allocated for it.
@@ -208,15 +208,15 @@ fn every_fault_leaves_exactly_one_end() {
     });
 }
 
-fn ends_once(name: &str, got: &Got) {
+fn ends_once(name: &str, got: &Outcome) {
     let foreign = Lane { client: Protocol::Responses, upstream: Protocol::Responses };
     if name == "unknown-event" && got.lane == foreign {
         assert_eq!(got.response.text().matches("event: response.completed\n").count(), 1);
     } else if got.response.status == 200 {
-        assert!(got.is_stream(), "{name} {}", word(got.lane.upstream));
-        let _: End<_> = told::stream(got.lane.client, &got.response);
+        assert!(got.is_stream(), "{name} {}", protocol_name(got.lane.upstream));
+        let _: End<_> = reply::stream(got.lane.client, &got.response);
     } else {
-        got.is_of_the_closed_list();
+        got.is_listed_error();
     }
 }
 

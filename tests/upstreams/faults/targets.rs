@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use simulator::{Play, Protocol, Request, Simulator, honest, scenario};
+use testkit::{Config, Gateway, await_that};
 use wire::ErrorKind;
 
 use super::at_once;
-use crate::house::{House, Plan};
-use crate::scene::{HASTY, Lane, PATIENT, Scene, assert_closed};
-use crate::server::await_that;
+use crate::GATEWAY;
+use crate::fault_test::{FaultTest, HASTY, Lane, PATIENT, assert_closed};
 
 const RELAY: Lane = Lane { client: Protocol::Chat, upstream: Protocol::Chat };
 const ACROSS: Lane = Lane { client: Protocol::Messages, upstream: Protocol::Chat };
@@ -20,11 +20,11 @@ fn targets_are_asked_in_order() {
         for stream in [true, false] {
             for fault in ["close-before-head", "status-500", "status-401", "status-429", "html-200", "gzip"] {
                 let (first, second) = (play(fault), Simulator::honest().unwrap());
-                let scene = two(&first, second, "", PATIENT);
-                scene.ask(lane, stream).is_whole();
-                assert_eq!(scene.simulator.requests().len(), 1, "{fault}: the second got a request");
+                let test = two(&first, second, "", PATIENT);
+                test.ask(lane, stream).is_whole();
+                assert_eq!(test.simulator.requests().len(), 1, "{fault}: the second got a request");
                 assert!(!first.requests().is_empty());
-                scene.end();
+                test.end();
             }
         }
     }
@@ -34,11 +34,11 @@ fn targets_are_asked_in_order() {
 fn a_wrong_request_is_not_tried_elsewhere() {
     for fault in ["status-400", "status-422", "status-413"] {
         let (first, second) = (play(fault), Simulator::honest().unwrap());
-        let scene = two(&first, second, "", PATIENT);
-        let got = scene.ask(RELAY, true);
+        let test = two(&first, second, "", PATIENT);
+        let got = test.ask(RELAY, true);
         assert!(matches!(got.response.status, 400 | 413), "{}", got.response.text());
-        assert_eq!(scene.simulator.requests().len(), 0, "{fault}");
-        scene.end();
+        assert_eq!(test.simulator.requests().len(), 0, "{fault}");
+        test.end();
     }
 }
 
@@ -46,13 +46,13 @@ fn a_wrong_request_is_not_tried_elsewhere() {
 fn what_one_protocol_has_no_words_for_goes_to_the_next_target() {
     let (first, second) = (Simulator::honest().unwrap(), Simulator::honest().unwrap());
     let targets = r#"[{ upstream = "messages" }, { upstream = "responses" }, { upstream = "chat" }]"#;
-    let house = Plan::new("")
+    let gateway = Config::new("")
         .upstream("messages", Protocol::Messages, &first.base_url(), "")
         .upstream("responses", Protocol::Responses, &first.base_url(), "")
         .upstream("chat", Protocol::Chat, &second.base_url(), "")
         .model("chat", Protocol::Chat, targets)
         .model("told", Protocol::Chat, r#"[{ upstream = "messages" }, { upstream = "chat" }]"#)
-        .start();
+        .start(GATEWAY);
     // A call of a custom tool cannot be expressed in the neutral event model, log probabilities cannot in Messages.
     let call = json!({"id": "c", "type": "custom", "custom": {"name": "f", "input": "x"}});
     let called = json!([
@@ -64,11 +64,11 @@ fn what_one_protocol_has_no_words_for_goes_to_the_next_target() {
     for body in
         [json!({"model": "chat", "messages": called}), json!({"model": "told", "messages": plain, "logprobs": true})]
     {
-        let response = house.ask(Protocol::Chat, &body);
+        let response = gateway.ask(Protocol::Chat, &body);
         assert_eq!(response.status, 200, "{}", response.text());
     }
     assert_eq!((first.requests().len(), second.requests().len()), (0, 2));
-    assert_eq!(house.sum("sluicegate_upstream_failures_total"), 0.0, "no upstream request failed");
+    assert_eq!(gateway.sum("sluicegate_upstream_failures_total"), 0.0, "no upstream request failed");
 }
 
 #[test]
@@ -76,10 +76,10 @@ fn a_stream_that_fails_before_its_first_event_is_tried_elsewhere() {
     for lane in [RELAY, ACROSS] {
         for fault in ["failed-first", "limited-first", "empty-stream", "reset-at-10", "error-for-stream"] {
             let (first, second) = (play(fault), Simulator::honest().unwrap());
-            let scene = two(&first, second, "", PATIENT);
-            scene.ask(lane, true).is_whole();
-            assert_eq!(scene.simulator.requests().len(), 1, "{fault}");
-            scene.end();
+            let test = two(&first, second, "", PATIENT);
+            test.ask(lane, true).is_whole();
+            assert_eq!(test.simulator.requests().len(), 1, "{fault}");
+            test.end();
         }
     }
 }
@@ -88,22 +88,22 @@ fn a_stream_that_fails_before_its_first_event_is_tried_elsewhere() {
 fn a_stream_that_fails_later_is_not() {
     for lane in [RELAY, ACROSS] {
         let (first, second) = (play("reset-after-3"), Simulator::honest().unwrap());
-        let scene = two(&first, second, "", PATIENT);
-        scene.ask(lane, true).fails();
-        assert_eq!(scene.simulator.requests().len(), 0);
-        scene.end();
+        let test = two(&first, second, "", PATIENT);
+        test.ask(lane, true).fails();
+        assert_eq!(test.simulator.requests().len(), 0);
+        test.end();
     }
 }
 
 #[test]
 fn all_fail_and_the_last_is_told() {
     let (first, second) = (play("status-429-retry-7"), play("status-500"));
-    let scene = two(&first, second, "", PATIENT);
+    let test = two(&first, second, "", PATIENT);
     for lane in [RELAY, ACROSS] {
-        scene.ask(lane, true).is_bad_gateway();
-        scene.ask(lane, false).is_bad_gateway();
+        test.ask(lane, true).is_bad_gateway();
+        test.ask(lane, false).is_bad_gateway();
     }
-    scene.end();
+    test.end();
 }
 
 #[test]
@@ -111,25 +111,25 @@ fn keep_alives_do_not_end_the_failover() {
     // The stream starts after a silence; then the first target fails, and the second one answers.
     at_once([RELAY, ACROSS], |lane| {
         let (first, second) = (play("stall-head"), Simulator::honest().unwrap());
-        let scene = two(&first, second, "keep_alive = \"50ms\"", HASTY);
-        let got = scene.ask(lane, true);
+        let test = two(&first, second, "keep_alive = \"50ms\"", HASTY);
+        let got = test.ask(lane, true);
         got.is_whole();
         assert!(got.response.text().starts_with(": keep-alive\n\n"), "{}", got.response.text());
-        assert_eq!(scene.simulator.requests().len(), 1);
+        assert_eq!(test.simulator.requests().len(), 1);
         assert_closed(&first, 0);
-        scene.end();
+        test.end();
     });
 }
 
 #[test]
 fn all_fail_after_keep_alives_and_one_failure_is_told() {
     at_once([RELAY, ACROSS], |lane| {
-        let scene = two(&play("stall-head"), play("stall-head"), "keep_alive = \"50ms\"", HASTY);
-        let got = scene.ask(lane, true);
+        let test = two(&play("stall-head"), play("stall-head"), "keep_alive = \"50ms\"", HASTY);
+        let got = test.ask(lane, true);
         got.fails();
         assert!(got.response.text().starts_with(": keep-alive\n\n"), "{}", got.response.text());
-        scene.all_closed();
-        scene.end();
+        test.all_closed();
+        test.end();
     });
 }
 
@@ -141,32 +141,32 @@ fn weights_share_the_requests() {
         { upstream = "chat", model = "seldom", weight = 1 },
         { upstream = "chat", model = "never", weight = 0 },
     ]"#;
-    let plan = Plan::new("").upstream("chat", Protocol::Chat, &simulator.base_url(), "");
-    let scene = Scene::of(plan.model("chat", Protocol::Chat, targets).start(), simulator);
+    let plan = Config::new("").upstream("chat", Protocol::Chat, &simulator.base_url(), "");
+    let test = FaultTest::of(plan.model("chat", Protocol::Chat, targets).start(GATEWAY), simulator);
     for _ in 0..200 {
-        scene.ask(RELAY, false).is_whole();
+        test.ask(RELAY, false).is_whole();
     }
     let mut counts = BTreeMap::<String, usize>::new();
-    for request in scene.simulator.requests() {
+    for request in test.simulator.requests() {
         *counts.entry(request.model()).or_default() += 1;
     }
     // A fair draw is outside of these bounds once in many millions of runs.
     assert!(counts["often"] > 140 && counts.get("seldom").is_some_and(|count| *count > 0), "{counts:?}");
     assert_eq!(counts.get("never"), None, "{counts:?}");
-    scene.end();
+    test.end();
 }
 
 #[test]
 fn the_fallback_url_is_asked_when_the_first_fails() {
     for fault in ["status-503", "status-500"] {
         let first = play(fault);
-        let scene = fallback(&first);
+        let test = fallback(&first);
         for lane in [RELAY, ACROSS] {
-            scene.ask(lane, true).is_whole();
-            scene.ask(lane, false).is_whole();
+            test.ask(lane, true).is_whole();
+            test.ask(lane, false).is_whole();
         }
-        assert_eq!((first.requests().len(), scene.simulator.requests().len()), (4, 4), "{fault}");
-        scene.end();
+        assert_eq!((first.requests().len(), test.simulator.requests().len()), (4, 4), "{fault}");
+        test.end();
     }
 }
 
@@ -179,69 +179,69 @@ fn a_retry_waits_as_it_is_told_but_not_for_long() {
             _ => honest::answer(request),
         }
     };
-    let scene = Scene::playing(answer(1), "", PATIENT);
-    scene.ask(RELAY, true).is_whole();
-    let times: Vec<_> = scene.simulator.requests().iter().map(|request| request.at).collect();
+    let test = FaultTest::playing(answer(1), "", PATIENT);
+    test.ask(RELAY, true).is_whole();
+    let times: Vec<_> = test.simulator.requests().iter().map(|request| request.at).collect();
     assert!((times[1] - times[0]).as_millis() >= 1_000);
-    scene.end();
-    let scene = Scene::playing(answer(20), "", PATIENT);
-    let got = scene.ask(RELAY, true);
+    test.end();
+    let test = FaultTest::playing(answer(20), "", PATIENT);
+    let got = test.ask(RELAY, true);
     got.is_refused(ErrorKind::Overloaded, "service_unavailable");
     assert_eq!(got.response.header("retry-after"), Some("20"));
-    assert_eq!(scene.simulator.requests().len(), 1);
-    scene.end();
+    assert_eq!(test.simulator.requests().len(), 1);
+    test.end();
 }
 
 #[test]
 fn an_upstream_that_fails_again_and_again_is_left_alone() {
-    let scene = Scene::named("close-before-head", PATIENT);
+    let test = FaultTest::named("close-before-head", PATIENT);
     for _ in 0..5 {
-        scene.ask(RELAY, true).is_bad_gateway();
+        test.ask(RELAY, true).is_bad_gateway();
     }
-    let before = scene.simulator.requests().len();
+    let before = test.simulator.requests().len();
     for stream in [true, false] {
-        let got = scene.ask(RELAY, stream);
+        let got = test.ask(RELAY, stream);
         got.is_refused(ErrorKind::Unavailable, "service_unavailable");
         assert_eq!(got.response.header("retry-after"), Some("2"));
     }
-    assert_eq!(scene.simulator.requests().len(), before, "no request is sent to it");
-    scene.end();
+    assert_eq!(test.simulator.requests().len(), before, "no request is sent to it");
+    test.end();
 }
 
 #[test]
 fn one_that_is_left_alone_does_not_hold_up_the_next() {
     let first = play("close-before-head");
-    let scene = two(&first, Simulator::honest().unwrap(), "", PATIENT);
+    let test = two(&first, Simulator::honest().unwrap(), "", PATIENT);
     for _ in 0..8 {
-        scene.ask(RELAY, true).is_whole();
+        test.ask(RELAY, true).is_whole();
     }
-    assert_eq!((first.requests().len(), scene.simulator.requests().len()), (5, 8));
-    scene.end();
+    assert_eq!((first.requests().len(), test.simulator.requests().len()), (5, 8));
+    test.end();
 }
 
 #[test]
 fn a_client_that_leaves_ends_the_search() {
     // The client disconnects during the request to the first target: no request is sent to the second.
     let first = play("stall-head");
-    let scene = two(&first, Simulator::honest().unwrap(), "", PATIENT);
-    let connection = scene.open(RELAY, true);
+    let test = two(&first, Simulator::honest().unwrap(), "", PATIENT);
+    let connection = test.open(RELAY, true);
     await_that("the first gets a request", || first.requests().len() == 1);
     drop(connection);
     assert_closed(&first, 0);
-    scene.house.gateway.await_quiet();
-    assert_eq!(scene.simulator.requests().len(), 0);
-    scene.end();
+    test.gateway.await_quiet();
+    assert_eq!(test.simulator.requests().len(), 0);
+    test.end();
 }
 
 #[test]
 fn each_target_is_asked_for_its_own_name_of_the_model() {
     let (first, second) = (play("close-before-head"), Simulator::honest().unwrap());
-    let scene = two(&first, second, "", PATIENT);
-    let got = scene.ask(RELAY, false);
+    let test = two(&first, second, "", PATIENT);
+    let got = test.ask(RELAY, false);
     let reply: Value = serde_json::from_str(got.response.text()).unwrap();
     assert_eq!(reply["model"], "chat", "the client sees the name that it used");
-    assert_eq!((first.requests()[0].model(), scene.simulator.requests()[0].model()), ("one".into(), "two".into()));
-    scene.end();
+    assert_eq!((first.requests()[0].model(), test.simulator.requests()[0].model()), ("one".into(), "two".into()));
+    test.end();
 }
 
 fn play(name: &str) -> Simulator {
@@ -249,24 +249,24 @@ fn play(name: &str) -> Simulator {
     Simulator::start(move |request| -> Play { scenario.play(request) }).unwrap()
 }
 
-/// A model `chat` with two targets; the scene's simulator is the second.
-fn two(first: &Simulator, second: Simulator, limits: &str, settings: &str) -> Scene {
+/// A model `chat` with two targets; the test's simulator is the second.
+fn two(first: &Simulator, second: Simulator, limits: &str, settings: &str) -> FaultTest {
     let targets = r#"[{ upstream = "one", model = "one" }, { upstream = "two", model = "two" }]"#;
-    let house = Plan::new(limits)
+    let gateway = Config::new(limits)
         .upstream("one", Protocol::Chat, &first.base_url(), settings)
         .upstream("two", Protocol::Chat, &second.base_url(), settings)
         .model("chat", Protocol::Chat, targets)
-        .start();
-    Scene::of(house, second)
+        .start(GATEWAY);
+    FaultTest::of(gateway, second)
 }
 
-/// A model `chat` at an upstream of two hosts; the scene's simulator is the second.
-fn fallback(first: &Simulator) -> Scene {
+/// A model `chat` at an upstream of two hosts; the test's simulator is the second.
+fn fallback(first: &Simulator) -> FaultTest {
     let second = Simulator::honest().unwrap();
     let settings = format!("fallback_base_url = \"{}\"", second.base_url());
-    let house: House = Plan::new("")
+    let gateway: Gateway = Config::new("")
         .upstream("chat", Protocol::Chat, &first.base_url(), &settings)
         .model("chat", Protocol::Chat, r#"[{ upstream = "chat", model = "m" }]"#)
-        .start();
-    Scene::of(house, second)
+        .start(GATEWAY);
+    FaultTest::of(gateway, second)
 }

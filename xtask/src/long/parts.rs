@@ -44,7 +44,7 @@ pub(super) const PARTS: [Part; 14] = [
     Part {
         name: "chained",
         about: "the replies of the embedded model through two gateways in a row",
-        area: &["crates", "tests/chained", "tests/black_box"],
+        area: &["crates", "tests/chained", "tests/black_box", "tests/testkit"],
         most: MANY,
         run: || passed(suite::chained()),
     },
@@ -65,7 +65,7 @@ pub(super) const PARTS: [Part; 14] = [
     Part {
         name: "interop",
         about: "the gateway in front of llama-cpp-python",
-        area: &["crates", "tests/interop"],
+        area: &["crates", "tests/interop", "tests/testkit"],
         most: MANY,
         run: || passed(interop::run(&[])),
     },
@@ -93,7 +93,7 @@ pub(super) const PARTS: [Part; 14] = [
     Part {
         name: "campaign",
         about: "a million seeded faults, with a new seed",
-        area: &["crates", "tests/campaign"],
+        area: &["crates", "tests/campaign", "tests/testkit"],
         most: MANY,
         run: campaign::long,
     },

@@ -4,8 +4,8 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
 use sluicegate_simulator::{Protocol, scenario};
+use testkit::{Connection, End};
 
-use crate::client::{Client, End};
 use crate::samples::{path, sample};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_sluicegate-simulator");
@@ -60,12 +60,12 @@ fn the_model_names_the_scenario() {
     let mut line = String::new();
     BufReader::new(process.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let address = line.trim().strip_prefix("sluicegate-simulator listens on http://").unwrap().trim_end_matches("/v1");
-    let mut client = Client::open(address.parse().unwrap());
+    let mut client = Connection::open(address.parse().unwrap());
     client.post(path(Protocol::Chat), &sample(Protocol::Chat, "any", "Hello.", true));
-    assert_eq!(client.answer().end, End::Complete);
+    assert_eq!(client.response().end, End::Complete);
     client.post(path(Protocol::Chat), &sample(Protocol::Chat, "reset-after-2", "Hello.", true));
-    let answer = client.answer();
-    assert_eq!((answer.chunks.len(), answer.end), (2, End::Reset));
+    let answer = client.response();
+    assert_eq!((answer.chunks().len(), answer.end), (2, End::Reset));
 }
 
 /// A child process that is killed at the end of the test.

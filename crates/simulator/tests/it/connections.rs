@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use sluicegate_simulator::{Play, Protocol, Simulator};
+use testkit::{Connection, End, GUARD};
 
-use crate::client::{Client, End, GUARD};
 use crate::samples::{path, sample};
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\nX-Twice: 1\r\nx-twice: 2\r\n\r\n";
@@ -18,15 +18,15 @@ fn abc() -> Play {
 #[test]
 fn a_connection_is_kept_and_requests_are_noted() {
     let simulator = Simulator::honest().unwrap();
-    let mut client = Client::open(simulator.address());
+    let mut client = Connection::open(simulator.address());
     let body = sample(Protocol::Chat, "a-model", "Hello.", true);
     for _ in 0..3 {
         client.post(path(Protocol::Chat), &body);
-        assert_eq!(client.answer().end, End::Complete);
+        assert_eq!(client.response().end, End::Complete);
     }
-    let mut other = Client::open(simulator.address());
+    let mut other = Connection::open(simulator.address());
     other.send(GET);
-    assert_eq!(other.answer().status, 404);
+    assert_eq!(other.response().status, 404);
     let requests = simulator.requests();
     let places = requests.iter().map(|request| (request.number, request.connection, request.nth_on_connection));
     assert_eq!(places.collect::<Vec<_>>(), [(0, 0, 0), (1, 0, 1), (2, 0, 2), (3, 1, 0)]);
@@ -45,28 +45,28 @@ fn a_connection_is_kept_and_requests_are_noted() {
 #[test]
 fn requests_may_come_in_any_pieces_and_all_at_once() {
     let simulator = Simulator::start(|request| Play::answer(200, &[], request.body.clone())).unwrap();
-    let mut client = Client::open(simulator.address());
+    let mut client = Connection::open(simulator.address());
     let chunked = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n2\r\nde\r\n0\r\na: b\r\n\r\n";
     for byte in chunked.bytes() {
         client.send([byte]);
     }
-    assert_eq!(client.answer().text(), "abcde");
+    assert_eq!(client.response().text(), "abcde");
     // The size of a chunk is hexadecimal.
     client.send("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1A\r\nabcdefghijklmnopqrstuvwxyz\r\n0\r\n\r\n");
-    assert_eq!(client.answer().text(), "abcdefghijklmnopqrstuvwxyz");
+    assert_eq!(client.response().text(), "abcdefghijklmnopqrstuvwxyz");
     let plain = "POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nfgh";
     client.send([plain, chunked, plain].concat());
-    assert_eq!([(); 3].map(|()| client.answer().text()), ["fgh", "abcde", "fgh"]);
+    assert_eq!([(); 3].map(|()| client.response().body), [&b"fgh"[..], b"abcde", b"fgh"]);
 }
 
 #[test]
 fn a_client_that_waits_to_send_its_body_is_told_to() {
     let simulator = Simulator::start(|request| Play::answer(200, &[], request.body.clone())).unwrap();
-    let mut client = Client::open(simulator.address());
+    let mut client = Connection::open(simulator.address());
     client.send("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n");
     assert_eq!(client.head().unwrap().status, 100);
     client.send("abc");
-    assert_eq!(client.answer().text(), "abc");
+    assert_eq!(client.response().text(), "abc");
 }
 
 #[test]
@@ -78,9 +78,9 @@ fn what_is_no_request_is_refused() {
         "POST / HTTP/1.1\r\ncontent-length: -1\r\n\r\n".to_owned(),
         "POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n2\r\nabc\r\n".to_owned(),
     ] {
-        let mut client = Client::open(simulator.address());
+        let mut client = Connection::open(simulator.address());
         client.send(wrong);
-        let answer = client.answer();
+        let answer = client.response();
         assert_eq!((answer.status, answer.header("connection")), (400, Some("close")));
         assert_eq!(client.rest(), (Vec::new(), End::Closed));
     }
@@ -94,7 +94,7 @@ fn requests_are_waited_for() {
     assert_eq!(simulator.wait_for_close(0, Duration::ZERO), None);
     std::thread::scope(|scope| {
         let waits = scope.spawn(|| simulator.wait_for_requests(2, GUARD));
-        let mut client = Client::open(simulator.address());
+        let mut client = Connection::open(simulator.address());
         client.send(GET);
         client.send(GET);
         assert!(waits.join().unwrap());
@@ -117,7 +117,7 @@ fn a_client_that_leaves_is_seen_in_every_phase() {
         for is_rude in [false, true] {
             let played = play.clone();
             let simulator = Simulator::start(move |_| played.clone()).unwrap();
-            let mut client = Client::open(simulator.address());
+            let mut client = Connection::open(simulator.address());
             client.send(GET);
             assert!(simulator.wait_for_requests(1, GUARD), "{phase}");
             assert_eq!(simulator.wait_for_close(0, Duration::ZERO), None, "{phase}");
@@ -125,7 +125,7 @@ fn a_client_that_leaves_is_seen_in_every_phase() {
             match phase {
                 // There are no bytes to leave unread.
                 "before the head" | "in a pause" => drop(client),
-                _ if is_rude => client.leave_unread(),
+                _ if is_rude => client.reset_unread(),
                 _ => {
                     client.head().unwrap();
                     client.chunk().unwrap();
@@ -144,7 +144,7 @@ fn a_client_that_leaves_is_seen_in_every_phase() {
 fn a_reset_and_a_close_are_distinct_and_end_the_connection() {
     for (play, end) in [(Play::new().reset(), End::Reset), (Play::new().close(), End::Closed)] {
         let simulator = Simulator::start(move |_| play.clone()).unwrap();
-        let mut client = Client::open(simulator.address());
+        let mut client = Connection::open(simulator.address());
         client.send(GET);
         assert_eq!(client.head().err(), Some(end));
         drop(client);
@@ -163,7 +163,7 @@ fn a_gate_waits_for_its_release() {
     .unwrap();
     // A release before the play is kept.
     simulator.release();
-    let mut client = Client::open(simulator.address());
+    let mut client = Connection::open(simulator.address());
     client.send(GET);
     client.head().unwrap();
     assert_eq!([client.chunk(), client.chunk()], [Ok(b"a".to_vec()), Ok(b"b".to_vec())]);
@@ -171,14 +171,14 @@ fn a_gate_waits_for_its_release() {
     assert_eq!([client.chunk(), client.chunk()], [Ok(b"c".to_vec()), Ok(Vec::new())]);
     simulator.release_all();
     client.send(GET);
-    assert_eq!(client.answer().body(), b"abc");
+    assert_eq!(client.response().body, b"abc");
     assert_eq!(passed.load(Ordering::SeqCst), 2);
 }
 
 #[test]
 fn dropping_the_server_closes_its_connections() {
     let simulator = Simulator::start(|_| abc().then_hold()).unwrap();
-    let mut client = Client::open(simulator.address());
+    let mut client = Connection::open(simulator.address());
     client.send(GET);
     client.head().unwrap();
     assert_eq!(client.chunk(), Ok(b"data: a\n\n".to_vec()));
@@ -190,7 +190,7 @@ fn dropping_the_server_closes_its_connections() {
 #[test]
 fn hundreds_of_streams_are_open_at_once() {
     let simulator = Simulator::start(|_| abc().then_hold()).unwrap();
-    let mut clients: Vec<Client> = (0..400).map(|_| Client::open(simulator.address())).collect();
+    let mut clients: Vec<Connection> = (0..400).map(|_| Connection::open(simulator.address())).collect();
     clients.iter_mut().for_each(|client| client.send(GET));
     for client in &mut clients {
         client.head().unwrap();

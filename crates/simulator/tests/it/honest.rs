@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use sluicegate_simulator::{Protocol, Simulator};
+use testkit::{Connection, End, Response};
 
-use crate::client::{Client, End};
 use crate::folds::{fold, read};
 use crate::samples::{
     PROTOCOLS, capped, forced, path, sample, shaped, thinking, with_pictures, with_result, with_tools,
@@ -20,24 +20,24 @@ fn reply_of(protocol: Protocol, body: Value) -> Value {
         let answer = exchange(path(protocol), &body);
         assert_eq!((answer.status, answer.end), (200, End::Complete), "{}", answer.text());
         assert_eq!(answer.header("content-type"), Some("text/event-stream; charset=utf-8"));
-        fold(protocol, &answer.body()).unwrap_or_else(|error| panic!("{protocol:?} {body}: {error}"))
+        fold(protocol, &answer.body).unwrap_or_else(|error| panic!("{protocol:?} {body}: {error}"))
     };
     let mut body = body;
     body["stream"] = false.into();
     let answer = exchange(path(protocol), &body);
     assert_eq!((answer.status, answer.end), (200, End::Complete), "{}", answer.text());
     assert_eq!(answer.header("content-type"), Some("application/json"));
-    let plain = read(protocol, &answer.body());
+    let plain = read(protocol, &answer.body);
     assert_eq!(essence(protocol, &streamed), essence(protocol, &plain), "{protocol:?} {body}");
     plain
 }
 
 /// Sends a request to a new server, so that every request is its first and the ids are the same.
-fn exchange(path: &str, body: &Value) -> crate::client::Answer {
+fn exchange(path: &str, body: &Value) -> Response {
     let simulator = Simulator::honest().unwrap();
-    let mut client = Client::open(simulator.address());
+    let mut client = Connection::open(simulator.address());
     client.post(path, body);
-    client.answer()
+    client.response()
 }
 
 /// The fields of a reply that do not depend on streaming.
@@ -267,7 +267,7 @@ fn several_answers_are_given_when_asked_for() {
 
 #[test]
 fn streams_have_what_vendors_add() {
-    let body = |protocol| exchange(path(protocol), &sample(protocol, "m", "Hello.", true)).text();
+    let body = |protocol| exchange(path(protocol), &sample(protocol, "m", "Hello.", true)).text().to_owned();
     let responses = body(Protocol::Responses);
     assert!(responses.contains(r#""delta":"You","obfuscation":"kQz8LmT0xWc6R""#), "{responses}");
     let chat = body(Protocol::Chat);
@@ -282,10 +282,10 @@ fn streams_have_what_vendors_add() {
 #[test]
 fn ids_follow_from_the_number_of_the_request() {
     let simulator = Simulator::honest().unwrap();
-    let mut client = Client::open(simulator.address());
+    let mut client = Connection::open(simulator.address());
     let ids = PROTOCOLS.map(|protocol| {
         client.post(path(protocol), &sample(protocol, "m", "Hello.", false));
-        let answer = client.answer();
+        let answer = client.response();
         let id_header = if protocol == Protocol::Messages { "request-id" } else { "x-request-id" };
         (answer.json()["id"].as_str().unwrap_or_default().to_owned(), answer.header(id_header).unwrap().to_owned())
     });
@@ -301,10 +301,10 @@ fn ids_follow_from_the_number_of_the_request() {
 #[test]
 fn invalid_requests_are_refused_in_the_form_of_the_protocol() {
     let simulator = Simulator::honest().unwrap();
-    let mut client = Client::open(simulator.address());
+    let mut client = Connection::open(simulator.address());
     let mut refused = |path: &str, body: Value| {
         client.post(path, &body);
-        let answer = client.answer();
+        let answer = client.response();
         (answer.status, answer.json())
     };
     for (path, body, code, param) in [
@@ -324,23 +324,23 @@ fn invalid_requests_are_refused_in_the_form_of_the_protocol() {
     assert_eq!(error["error"], json!({"type": "invalid_request_error", "message": "max_tokens: Field required"}));
     assert_eq!(refused("/v1/nothing", json!({})).0, 404);
     client.send("GET /v1/responses HTTP/1.1\r\n\r\n");
-    assert_eq!(client.answer().status, 405);
+    assert_eq!(client.response().status, 405);
 }
 
 #[test]
 fn models_are_listed_and_tokens_are_counted() {
     let simulator = Simulator::honest().unwrap();
-    let mut client = Client::open(simulator.address());
+    let mut client = Connection::open(simulator.address());
     client.send("GET /v1/models?limit=1000 HTTP/1.1\r\n\r\n");
-    let list = client.answer().json();
+    let list = client.response().json();
     assert_eq!((&list["data"][0]["id"], &list["object"]), (&json!("honest"), &json!("list")));
     client.send("GET /v1/models/honest HTTP/1.1\r\n\r\n");
-    assert_eq!(client.answer().json(), list["data"][0]);
+    assert_eq!(client.response().json(), list["data"][0]);
     client.send("GET /v1/models/other HTTP/1.1\r\n\r\n");
-    assert_eq!(client.answer().status, 404);
+    assert_eq!(client.response().status, 404);
     let body = sample(Protocol::Messages, "m", "Hello.", false);
     client.post("/v1/messages/count_tokens", &body);
-    let counted = client.answer().json();
+    let counted = client.response().json();
     client.post("/v1/messages?beta=true", &body);
-    assert_eq!(counted["input_tokens"], client.answer().json()["usage"]["input_tokens"]);
+    assert_eq!(counted["input_tokens"], client.response().json()["usage"]["input_tokens"]);
 }

@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "test helpers may panic")]
 
 mod binary;
-mod client;
 mod connections;
 mod folds;
 mod honest;

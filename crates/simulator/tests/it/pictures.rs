@@ -6,15 +6,15 @@ use images::Operation;
 use picture::Format;
 use serde_json::{Value, json};
 use sluicegate_simulator::{Protocol, Simulator};
+use testkit::{Connection, End, Response};
 
-use crate::client::{Answer, Client, End};
 use crate::folds::{decode, fold_images, read};
 
-fn exchange(path: &str, body: &Value) -> Answer {
+fn exchange(path: &str, body: &Value) -> Response {
     let simulator = Simulator::honest().unwrap();
-    let mut client = Client::open(simulator.address());
+    let mut client = Connection::open(simulator.address());
     client.post(path, body);
-    client.answer()
+    client.response()
 }
 
 fn bytes(image: &Value) -> Vec<u8> {
@@ -55,16 +55,16 @@ fn a_stream_of_pictures_amounts_to_the_plain_reply() {
     {
         let url = "data:image/png;base64,iVBORw0KGgo=";
         let mut body = json!({"prompt": "A boat.", "size": "64x64", "n": 2, "images": [{"image_url": url}]});
-        let plain = read(Protocol::Images, &exchange(path, &body).body());
+        let plain = read(Protocol::Images, &exchange(path, &body).body);
         body["stream"] = true.into();
         let streamed = exchange(path, &body);
         assert_eq!(streamed.end, End::Complete);
-        let events = decode(&streamed.body()).unwrap();
+        let events = decode(&streamed.body).unwrap();
         assert_eq!(fold_images(&events, operation, 2).unwrap(), plain);
         assert_ne!(plain["data"][0]["b64_json"], plain["data"][1]["b64_json"]);
 
         body["partial_images"] = 2.into();
-        let events = decode(&exchange(path, &body).body()).unwrap();
+        let events = decode(&exchange(path, &body).body).unwrap();
         assert_eq!(events.len(), 6);
         assert!(fold_images(&events, operation, 2).is_ok());
         let indices =
@@ -76,7 +76,7 @@ fn a_stream_of_pictures_amounts_to_the_plain_reply() {
 #[test]
 fn an_edit_may_be_a_form() {
     let simulator = Simulator::honest().unwrap();
-    let mut client = Client::open(simulator.address());
+    let mut client = Connection::open(simulator.address());
     let form = |fields: &[(&str, &str)]| {
         let parts = fields
             .iter()
@@ -98,12 +98,12 @@ fn an_edit_may_be_a_form() {
         ("\"image[]\"; filename=\"b.png\"", "second"),
     ];
     client.send(form(&fields));
-    let events = decode(&client.answer().body()).unwrap();
+    let events = decode(&client.response().body).unwrap();
     assert_eq!(fold_images(&events, Operation::Edit, 2).unwrap()["usage"]["input_tokens_details"]["image_tokens"], 646);
     let request = simulator.requests().remove(0);
     assert_eq!((request.model().as_str(), request.streams()), ("m", true));
 
     client.send(form(&fields[..3]));
-    let answer = client.answer();
+    let answer = client.response();
     assert_eq!((answer.status, &answer.json()["error"]["param"]), (400, &json!("image")));
 }

@@ -12,8 +12,8 @@ use std::collections::HashSet;
 use bytes::Bytes;
 use serde_json::Value;
 use sluicegate_simulator::{Protocol, Request, Simulator, honest, scenario};
+use testkit::{Connection, End, GUARD, Response};
 
-use crate::client::{Answer, Client, End, GUARD};
 use crate::folds::fold;
 use crate::samples::{PROTOCOLS, path, sample};
 
@@ -21,7 +21,7 @@ use crate::samples::{PROTOCOLS, path, sample};
 struct Exchange {
     protocol: Protocol,
     request: Request,
-    client: Client,
+    client: Connection,
     simulator: Simulator,
 }
 
@@ -32,21 +32,21 @@ impl Exchange {
 
     fn of(protocol: Protocol, body: &Value) -> Self {
         let simulator = Simulator::start(scenario::answer).unwrap();
-        let mut client = Client::open(simulator.address());
+        let mut client = Connection::open(simulator.address());
         client.post(path(protocol), body);
         assert!(simulator.wait_for_requests(1, GUARD));
         Self { protocol, request: simulator.requests().remove(0), client, simulator }
     }
 
-    fn answer(&mut self) -> Answer {
-        self.client.answer()
+    fn response(&mut self) -> Response {
+        self.client.response()
     }
 
     /// Folds the stream to its complete reply.
     fn fold(&mut self) -> Result<Value, String> {
-        let answer = self.answer();
+        let answer = self.response();
         assert_eq!((answer.status, answer.end), (200, End::Complete));
-        fold(self.protocol, &answer.body())
+        fold(self.protocol, &answer.body)
     }
 
     /// The body of the conforming reply to the same request.
@@ -65,7 +65,7 @@ impl Exchange {
     }
 
     /// Reads raw bytes.
-    fn answer_bytes(&mut self, length: usize) -> Vec<u8> {
+    fn response_bytes(&mut self, length: usize) -> Vec<u8> {
         self.client.bytes(length)
     }
 
@@ -147,7 +147,7 @@ fn a_scenario_of_streams_answers_other_requests_honestly() {
     {
         for protocol in PROTOCOLS {
             let mut exchange = plain(scenario, protocol);
-            assert_eq!(exchange.answer().body(), exchange.honest_body(), "{scenario} {protocol:?}");
+            assert_eq!(exchange.response().body, exchange.honest_body(), "{scenario} {protocol:?}");
         }
     }
 }
@@ -155,7 +155,7 @@ fn a_scenario_of_streams_answers_other_requests_honestly() {
 #[test]
 fn scenarios_are_honest_about_the_list_of_models() {
     let simulator = Simulator::start(scenario::answer).unwrap();
-    let mut client = Client::open(simulator.address());
+    let mut client = Connection::open(simulator.address());
     client.send("GET /v1/models HTTP/1.1\r\n\r\n");
-    assert_eq!(client.answer().json()["object"], "list");
+    assert_eq!(client.response().json()["object"], "list");
 }

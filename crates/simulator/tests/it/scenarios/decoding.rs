@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use sluicegate_simulator::Protocol;
+use testkit::GUARD;
 
 use super::{plain, stream};
-use crate::client::GUARD;
 use crate::samples::PROTOCOLS;
 
 #[test]
@@ -13,20 +13,20 @@ fn a_stream_in_other_pieces_is_the_same_stream() {
     for protocol in PROTOCOLS {
         for (name, largest) in [("byte-by-byte", 1), ("chunked-7", 7), ("at-once", usize::MAX)] {
             let mut exchange = stream(name, protocol);
-            let answer = exchange.answer();
-            assert_eq!(answer.body(), exchange.honest_body(), "{name}");
-            assert!(answer.chunks.iter().all(|chunk| chunk.len() <= largest), "{name}");
-            assert_eq!(answer.chunks.len(), exchange.honest_body().len().div_ceil(largest), "{name}");
+            let answer = exchange.response();
+            assert_eq!(answer.body, exchange.honest_body(), "{name}");
+            assert!(answer.chunks().iter().all(|chunk| chunk.len() <= largest), "{name}");
+            assert_eq!(answer.chunks().len(), exchange.honest_body().len().div_ceil(largest), "{name}");
         }
     }
     let mut exchange = plain("byte-by-byte", Protocol::Chat);
-    assert_eq!(exchange.answer().body(), exchange.honest_body());
+    assert_eq!(exchange.response().body, exchange.honest_body());
 }
 
 #[test]
 fn a_stream_drips() {
     let mut exchange = stream("drip-2", Protocol::Chat);
-    assert_eq!(exchange.answer().chunks, exchange.honest_events());
+    assert_eq!(exchange.response().chunks(), exchange.honest_events());
     let count = u32::try_from(exchange.honest_events().len()).unwrap();
     drop(exchange.client);
     let closed = exchange.simulator.wait_for_close(0, GUARD).unwrap();
@@ -46,7 +46,8 @@ fn a_stream_is_written_in_other_ways_and_means_the_same() {
         ("huge-event-64", "\"padding\":\"xxx"),
     ] {
         for protocol in PROTOCOLS {
-            let text = stream(name, protocol).answer().text();
+            let response = stream(name, protocol).response();
+            let text = response.text();
             assert!(text.contains(sign), "{name} {protocol:?}");
             assert!(text != stream(name, protocol).honest_text(), "{name} {protocol:?}");
             let mut exchange = stream(name, protocol);
@@ -56,15 +57,15 @@ fn a_stream_is_written_in_other_ways_and_means_the_same() {
             assert_eq!(folded, exchange.honest_fold(), "{name} {protocol:?}");
         }
     }
-    assert!(!stream("sse-cr", Protocol::Chat).answer().text().contains('\n'));
-    assert!(stream("huge-event-64", Protocol::Chat).answer().body().len() > 64 << 10);
+    assert!(!stream("sse-cr", Protocol::Chat).response().text().contains('\n'));
+    assert!(stream("huge-event-64", Protocol::Chat).response().body.len() > 64 << 10);
 }
 
 #[test]
 fn a_stream_is_no_text() {
     for protocol in PROTOCOLS {
         let mut exchange = stream("invalid-utf8", protocol);
-        let body = exchange.answer().body();
+        let body = exchange.response().body;
         let bad = b"\xFF\xC3\x28\x80";
         let at = body.windows(bad.len()).position(|window| window == bad).unwrap_or_else(|| panic!("{protocol:?}"));
         assert!(body[..at].ends_with(b":\""), "at the beginning of a string");

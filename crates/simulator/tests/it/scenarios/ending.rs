@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use sluicegate_simulator::Protocol;
+use testkit::{End, GUARD};
 
 use super::{plain, stream};
-use crate::client::{End, GUARD};
 use crate::folds::decode;
 use crate::samples::PROTOCOLS;
 
@@ -30,7 +30,7 @@ fn a_body_stalls_at_a_byte() {
     let mut exchange = plain("stall-at-10", Protocol::Chat);
     let head = exchange.client.head().unwrap();
     assert_eq!(head.header("content-length").unwrap(), exchange.honest_body().len().to_string());
-    assert_eq!(exchange.answer_bytes(10), exchange.honest_body()[..10]);
+    assert_eq!(exchange.response_bytes(10), exchange.honest_body()[..10]);
     exchange.client.finish();
     assert_eq!(exchange.client.rest(), (Vec::new(), End::Closed));
 }
@@ -42,12 +42,8 @@ fn a_body_breaks_off_at_a_byte() {
             for at in [0, 1, 57, 200] {
                 for exchange in [stream(&format!("{name}-{at}"), protocol), plain(&format!("{name}-{at}"), protocol)] {
                     let mut exchange = exchange;
-                    let answer = exchange.answer();
-                    assert_eq!(
-                        (answer.body(), answer.end),
-                        (exchange.honest_body()[..at].to_vec(), end),
-                        "{name}-{at}"
-                    );
+                    let answer = exchange.response();
+                    assert_eq!((answer.body, answer.end), (exchange.honest_body()[..at].to_vec(), end), "{name}-{at}");
                 }
             }
         }
@@ -58,11 +54,11 @@ fn a_body_breaks_off_at_a_byte() {
 fn a_stream_breaks_off_after_some_events() {
     for protocol in PROTOCOLS {
         let mut exchange = stream("reset-after-2", protocol);
-        let answer = exchange.answer();
-        assert_eq!((answer.body(), answer.end), (exchange.honest_events()[..2].concat(), End::Reset));
+        let answer = exchange.response();
+        assert_eq!((answer.body, answer.end), (exchange.honest_events()[..2].concat(), End::Reset));
         let mut exchange = stream("reset-after-end", protocol);
-        let answer = exchange.answer();
-        assert_eq!((answer.body(), answer.end), (exchange.honest_body(), End::Complete));
+        let answer = exchange.response();
+        assert_eq!((answer.body, answer.end), (exchange.honest_body(), End::Complete));
         assert_eq!(exchange.client.rest(), (Vec::new(), End::Reset));
     }
 }
@@ -77,26 +73,27 @@ fn a_stream_ends_before_its_end() {
         };
         assert!(cut.starts_with(expected), "{protocol:?}: {cut}");
         let mut exchange = stream("no-done", protocol);
-        let body = exchange.answer().body();
+        let body = exchange.response().body;
         let events = exchange.honest_events();
         assert_eq!(body, events[..events.len() - 1].concat());
     }
-    let body = stream("no-done", Protocol::Chat).answer().text();
+    let response = stream("no-done", Protocol::Chat).response();
+    let body = response.text();
     assert!(body.contains("\"finish_reason\":\"stop\"") && !body.contains("[DONE]"));
 }
 
 #[test]
 fn a_stream_is_empty_or_lacks_its_last_line() {
     for protocol in PROTOCOLS {
-        let answer = stream("empty-stream", protocol).answer();
-        assert_eq!((answer.status, answer.chunks.len(), answer.end), (200, 0, End::Complete));
+        let answer = stream("empty-stream", protocol).response();
+        assert_eq!((answer.status, answer.chunks().len(), answer.end), (200, 0, End::Complete));
         assert_eq!(answer.header("content-type"), Some("text/event-stream; charset=utf-8"));
 
         let mut exchange = stream("missing-blank-line", protocol);
-        let answer = exchange.answer();
+        let answer = exchange.response();
         let whole = exchange.honest_body();
-        assert_eq!((answer.body(), answer.end), (whole[..whole.len() - 1].to_vec(), End::Complete));
-        assert!(decode(&answer.body()).is_err(), "the last event is incomplete");
+        assert_eq!((&answer.body[..], answer.end), (&whole[..whole.len() - 1], End::Complete));
+        assert!(decode(&answer.body).is_err(), "the last event is incomplete");
     }
 }
 
@@ -118,7 +115,7 @@ fn a_stream_continues_after_its_end() {
     for protocol in PROTOCOLS {
         for name in ["after-end", "two-ends"] {
             let mut exchange = stream(name, protocol);
-            let body = exchange.answer().body();
+            let body = exchange.response().body;
             let honest = exchange.honest_events();
             assert!(body.starts_with(&honest.concat()), "{name} {protocol:?}");
             assert_eq!(decode(&body).unwrap().len(), honest.len() + 1);
@@ -130,7 +127,8 @@ fn a_stream_continues_after_its_end() {
             assert!(error.starts_with(expected), "{name} {protocol:?}: {error}");
         }
         let mut exchange = stream("done-after-end", protocol);
-        let body = exchange.answer().text();
+        let response = exchange.response();
+        let body = response.text();
         assert_eq!(body.matches("data: [DONE]\n\n").count(), 1);
         assert!(body.ends_with("data: [DONE]\n\n") && body.as_bytes().starts_with(&exchange.honest_body()));
         let error = stream("delta-after-finish", protocol).fold();

@@ -2,18 +2,18 @@
 
 use serde_json::{Value, json};
 use sluicegate_simulator::Protocol;
+use testkit::End;
 
 use super::stream;
-use crate::client::End;
 use crate::folds::decode;
 use crate::samples::PROTOCOLS;
 
 /// The event data of a scenario, and of the conforming reply to the same request.
 fn data(name: &str, protocol: Protocol) -> (Vec<String>, Vec<String>) {
     let mut exchange = stream(name, protocol);
-    let answer = exchange.answer();
+    let answer = exchange.response();
     assert_eq!((answer.status, answer.end), (200, End::Complete));
-    (decode(&answer.body()).unwrap(), decode(&exchange.honest_body()).unwrap())
+    (decode(&answer.body).unwrap(), decode(&exchange.honest_body()).unwrap())
 }
 
 #[test]
@@ -73,8 +73,8 @@ fn the_names_of_events_lie() {
     for protocol in PROTOCOLS {
         let (events, honest) = data("event-name-lies", protocol);
         assert_eq!(events, honest, "the data is correct");
-        let text = stream("event-name-lies", protocol).answer().text();
-        let mut names: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
+        let response = stream("event-name-lies", protocol).response();
+        let mut names: Vec<_> = response.text().lines().filter_map(|line| line.strip_prefix("event: ")).collect();
         assert_eq!(names.len(), events.len());
         names.dedup();
         assert_eq!(names.len(), 1);
@@ -84,8 +84,8 @@ fn the_names_of_events_lie() {
 #[test]
 fn an_index_is_huge() {
     for protocol in PROTOCOLS {
-        let text = stream("huge-index-2147483648", protocol).answer().text();
-        assert_eq!(text.matches(":2147483648").count(), 1, "{protocol:?}");
+        let response = stream("huge-index-2147483648", protocol).response();
+        assert_eq!(response.text().matches(":2147483648").count(), 1, "{protocol:?}");
         assert!(stream("huge-index-2147483648", protocol).fold().is_err(), "{protocol:?}");
     }
 }

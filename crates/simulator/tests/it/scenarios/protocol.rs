@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 use sluicegate_simulator::Protocol;
+use testkit::End;
 
 use super::{Exchange, stream};
-use crate::client::End;
 use crate::folds::decode;
 use crate::samples::{sample, thinking, with_tools};
 
 #[test]
 fn responses_fail_by_an_event_of_their_own() {
     for (name, member) in [("responses-error-event", "error"), ("responses-error-event-flat", "code")] {
-        let text = stream(name, Protocol::Responses).answer().body();
+        let text = stream(name, Protocol::Responses).response().body;
         let events = decode(&text).unwrap();
         let [_, _, last] = &events[..] else { panic!("{events:?}") };
         let last: Value = serde_json::from_str(last).unwrap();
@@ -24,10 +24,10 @@ fn responses_fail_by_an_event_of_their_own() {
 
 /// The chunks of a `vllm` stream.
 fn chunks(body: &Value) -> Vec<Value> {
-    let answer = Exchange::of(Protocol::Chat, body).answer();
+    let answer = Exchange::of(Protocol::Chat, body).response();
     assert_eq!(answer.end, End::Complete);
     assert!(answer.text().starts_with(": connected\n\n"));
-    decode(&answer.body()).unwrap().iter().map(|data| serde_json::from_str(data).unwrap()).collect()
+    decode(&answer.body).unwrap().iter().map(|data| serde_json::from_str(data).unwrap()).collect()
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn open_servers_call_in_their_own_way() {
     assert_eq!(chunks.last().unwrap()["choices"][0]["finish_reason"], "stop");
 
     body["stream"] = false.into();
-    let reply = Exchange::of(Protocol::Chat, &body).answer().json();
+    let reply = Exchange::of(Protocol::Chat, &body).response().json();
     let call = &reply["choices"][0]["message"]["tool_calls"][1];
     assert_eq!(call["function"], json!({"name": "get_time", "arguments": {"city": "example"}}));
     assert_eq!(reply["choices"][0]["finish_reason"], "stop");
@@ -68,14 +68,14 @@ fn open_servers_call_in_their_own_way() {
 #[test]
 fn a_cloud_adds_filter_results() {
     let mut exchange = stream("filtered", Protocol::Chat);
-    let events = decode(&exchange.answer().body()).unwrap();
+    let events = decode(&exchange.response().body).unwrap();
     assert_eq!(events.len(), exchange.honest_events().len() + 1);
     let first: Value = serde_json::from_str(&events[0]).unwrap();
     assert_eq!((&first["choices"], &first["id"]), (&json!([]), &json!("")));
     assert!(first["prompt_filter_results"].is_array());
     let second: Value = serde_json::from_str(&events[1]).unwrap();
     assert!(second["choices"][0]["content_filter_results"]["hate"].is_object());
-    let reply = super::plain("filtered", Protocol::Chat).answer().json();
+    let reply = super::plain("filtered", Protocol::Chat).response().json();
     assert!(reply["prompt_filter_results"].is_array() && reply["choices"][0]["content_filter_results"].is_object());
 }
 
@@ -84,6 +84,6 @@ fn thoughts_stand_in_the_text() {
     let expected = "<think>The user said something. I answer it.</think>You said: one two three four";
     let folded = stream("think-tags", Protocol::Chat).fold().unwrap();
     assert_eq!(folded["choices"][0]["message"]["content"], expected);
-    let reply = super::plain("think-tags", Protocol::Chat).answer().json();
+    let reply = super::plain("think-tags", Protocol::Chat).response().json();
     assert_eq!(reply["choices"][0]["message"]["content"], expected);
 }

@@ -3,22 +3,35 @@
 use serde_json::{Value, json};
 use simulator::Protocol;
 
+use crate::client::Request;
+use crate::privacy::CLIENT_KEY;
+
 /// A kind of request. Each makes a conforming upstream send another kind of reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Question {
+pub enum Question {
+    /// A short text.
     Text,
+    /// Calls of two tools at once.
     ParallelTools,
+    /// A call of one tool.
     ForcedTool,
+    /// A text after the results of tools.
     ToolResults,
+    /// A text about pictures.
     Images,
+    /// A text after reasoning.
     Reasoning,
+    /// JSON of a schema.
     Schema,
+    /// A text that a limit cuts.
     Cap,
+    /// A refusal.
     Refusal,
 }
 
 impl Question {
-    pub(crate) const ALL: [Self; 9] = [
+    /// All of them.
+    pub const ALL: [Self; 9] = [
         Self::Text,
         Self::ParallelTools,
         Self::ForcedTool,
@@ -30,8 +43,8 @@ impl Question {
         Self::Refusal,
     ];
 
-    /// The word for names of snapshots.
-    pub(crate) fn word(self) -> &'static str {
+    /// Its part of the names of snapshots.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
             Self::ParallelTools => "parallel_tools",
@@ -46,7 +59,7 @@ impl Question {
     }
 
     /// The body of the request.
-    pub(crate) fn body(self, protocol: Protocol, model: &str, stream: bool) -> Value {
+    pub fn body(self, protocol: Protocol, model: &str, stream: bool) -> Value {
         let plain = |text| ask(protocol, model, text, stream);
         match self {
             Self::Text => with_settings(protocol, plain("Hello.")),
@@ -63,7 +76,7 @@ impl Question {
 }
 
 /// A request with this text. For Images it is the prompt.
-pub(crate) fn ask(protocol: Protocol, model: &str, text: &str, stream: bool) -> Value {
+pub fn ask(protocol: Protocol, model: &str, text: &str, stream: bool) -> Value {
     let turns = json!([{"role": "user", "content": text}]);
     let mut body = json!({"model": model, "stream": stream});
     match protocol {
@@ -90,7 +103,7 @@ pub(crate) fn ask(protocol: Protocol, model: &str, text: &str, stream: bool) -> 
 }
 
 /// The name of a protocol in a configuration, and in names of snapshots.
-pub(crate) fn word(protocol: Protocol) -> &'static str {
+pub fn protocol_name(protocol: Protocol) -> &'static str {
     match protocol {
         Protocol::Responses => "responses",
         Protocol::Chat => "chat",
@@ -99,13 +112,20 @@ pub(crate) fn word(protocol: Protocol) -> &'static str {
     }
 }
 
-pub(crate) fn path(protocol: Protocol) -> &'static str {
+/// The path of the endpoint; of Images that of generations.
+pub fn path(protocol: Protocol) -> &'static str {
     match protocol {
         Protocol::Responses => "/v1/responses",
         Protocol::Chat => "/v1/chat/completions",
         Protocol::Messages => "/v1/messages",
         Protocol::Images => "/v1/images/generations",
     }
+}
+
+/// A request of a client of `protocol`, with the tests' key.
+pub fn request(protocol: Protocol, body: &Value) -> Request {
+    let request = Request::post(path(protocol), body).bearer(CLIENT_KEY);
+    if protocol == Protocol::Messages { request.header("anthropic-version", "2023-06-01") } else { request }
 }
 
 /// Adds a system prompt, and settings that every protocol has.
@@ -261,8 +281,10 @@ fn capped(protocol: Protocol, mut body: Value) -> Value {
 
 const PARIS: &str = r#"{"city":"Paris"}"#;
 /// A red square.
-pub(crate) const RED: &str =
+pub const RED: &str =
     "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAFklEQVR42mP4z8BAEmIY1TCqYfhqAACQ+f8B8u7oVwAAAABJRU5ErkJggg==";
 
-pub(crate) const TEXT: [Protocol; 3] = [Protocol::Responses, Protocol::Chat, Protocol::Messages];
-pub(crate) const PROTOCOLS: [Protocol; 4] = [Protocol::Responses, Protocol::Chat, Protocol::Messages, Protocol::Images];
+/// The protocols with text.
+pub const TEXT_PROTOCOLS: [Protocol; 3] = [Protocol::Responses, Protocol::Chat, Protocol::Messages];
+/// All protocols.
+pub const PROTOCOLS: [Protocol; 4] = [Protocol::Responses, Protocol::Chat, Protocol::Messages, Protocol::Images];

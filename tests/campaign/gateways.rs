@@ -6,17 +6,17 @@ use std::path::Path;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::fault::{Fault, Kind};
+use crate::harness::Harness;
 use crate::judge::{Verdict, judge};
-use crate::world::World;
 use crate::{log, panics};
 
 /// A gateway for a block of faults, replaced by a new one after the block or when it has ended.
-pub(crate) struct Worlds<'a> {
+pub(crate) struct Gateways<'a> {
     key: &'a Path,
-    current: Option<(Runtime, World)>,
+    current: Option<(Runtime, Harness)>,
 }
 
-impl<'a> Worlds<'a> {
+impl<'a> Gateways<'a> {
     /// Starts without a gateway; the key for its upstreams is in the file `key`.
     pub(crate) fn new(key: &'a Path) -> Self {
         Self { key, current: None }
@@ -24,16 +24,16 @@ impl<'a> Worlds<'a> {
 
     /// Runs a fault against the gateway; returns violations as a message.
     pub(crate) fn run(&mut self, fault: &Fault) -> Result<Verdict, String> {
-        let (runtime, world) = self.current.get_or_insert_with(|| {
+        let (runtime, harness) = self.current.get_or_insert_with(|| {
             let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
-            let world = World::new(self.key);
-            (runtime, world)
+            let harness = Harness::new(self.key);
+            (runtime, harness)
         });
         log::take();
         panics::take();
         let verdict = catch_unwind(AssertUnwindSafe(|| {
-            let seen = runtime.block_on(world.run_fault(fault));
-            judge(fault, &seen, &log::take(), &panics::take())
+            let observed = runtime.block_on(harness.run_fault(fault));
+            judge(fault, &observed, &log::take(), &panics::take())
         }));
         if verdict.is_err() || matches!(fault.kind, Kind::Shutdown(_) | Kind::Drain(_)) {
             self.current = None;

@@ -4,7 +4,7 @@ use crate::pipe::Written;
 
 /// A response, delimited by its framing.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Said {
+pub(crate) struct UpstreamResponse {
     /// 0 without a complete head.
     pub(crate) status: u16,
     pub(crate) body: Vec<u8>,
@@ -14,7 +14,7 @@ pub(crate) struct Said {
     pub(crate) is_closed: bool,
 }
 
-impl Said {
+impl UpstreamResponse {
     /// Parses the first response in what was written, which may be any bytes.
     pub(crate) fn read(written: &Written) -> Self {
         let mut bytes = &written.bytes[..];
@@ -82,8 +82,8 @@ mod tests {
     #[test]
     fn an_answer_is_what_its_framing_says() {
         let read = |bytes: &str| {
-            let said = Said::read(&Written { bytes: bytes.into(), is_closed: false });
-            (said.status, String::from_utf8(said.body).unwrap(), said.is_whole)
+            let sent = UpstreamResponse::read(&Written { bytes: bytes.into(), is_closed: false });
+            (sent.status, String::from_utf8(sent.body).unwrap(), sent.is_whole)
         };
         let hinted = "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}}";
         assert_eq!(read(hinted), (200, "{}".into(), true));
@@ -99,7 +99,8 @@ mod tests {
     /// The gateway waits for an upstream as long as it has neither finished its response nor closed the connection.
     #[test]
     fn an_upstream_that_closed_is_not_silent() {
-        let silent = |bytes: &str, is_closed| Said::read(&Written { bytes: bytes.into(), is_closed }).is_silent();
+        let silent =
+            |bytes: &str, is_closed| UpstreamResponse::read(&Written { bytes: bytes.into(), is_closed }).is_silent();
         let cut = "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n{}";
         assert!(silent(cut, false) && silent("", false));
         assert!(!silent(cut, true) && !silent("", true) && !silent(&format!("{cut} "), false));

@@ -1,7 +1,7 @@
 //! A gateway in front of servers that misbehave, and assertions that hold whatever they do.
 //!
 //! Every response is checked as it arrives: nothing private is in it, streams keep their grammar and end once. At its
-//! end a scene checks the gateway and the requests that the servers received: permits are returned and connections
+//! end a test checks the gateway and the requests that the servers received: permits are returned and connections
 //! closed, each request has one outcome, no headers of the client were forwarded, nothing private is in the log.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,16 +9,16 @@ use std::time::Duration;
 
 use serde_json::Value;
 use simulator::{Play, Protocol, Request, Simulator, honest, scenario};
+use testkit::requests::{self, TEXT_PROTOCOLS, ask, protocol_name};
+use testkit::{
+    Connection, Gateway, Response, assert_private, await_that, check_refusal, check_request_headers,
+    check_response_headers, refusals,
+};
 use wire::ErrorKind;
 
-use crate::client::{self, Connection, Response};
-use crate::house::{self, House, TEXT, word};
-use crate::law::refusal::refusals;
-use crate::law::{assert_private, check_headers, check_refusal, check_told};
-use crate::question::ask;
-use crate::server::await_that;
+use crate::GATEWAY;
+use crate::reply;
 use crate::stream::End;
-use crate::told;
 
 /// A client protocol and an upstream protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,15 +28,15 @@ pub(crate) struct Lane {
 }
 
 /// A gateway in front of one server that is an upstream of each protocol.
-pub(crate) struct Scene {
-    pub(crate) house: House,
+pub(crate) struct FaultTest {
+    pub(crate) gateway: Gateway,
     pub(crate) simulator: Simulator,
-    /// The number of requests that clients sent by other ways than [`Scene::ask`], which those add themselves.
+    /// The number of requests that clients sent by other ways than [`FaultTest::ask`], which those add themselves.
     pub(crate) sent: AtomicUsize,
 }
 
 /// The response that a client got.
-pub(crate) struct Got {
+pub(crate) struct Outcome {
     pub(crate) lane: Lane,
     pub(crate) response: Response,
     /// The text of the deltas of a conforming upstream.
@@ -45,9 +45,9 @@ pub(crate) struct Got {
 
 /// Each client protocol with each upstream protocol: relayed where they are the same, translated elsewhere.
 pub(crate) fn lanes() -> Vec<Lane> {
-    let of = |client| TEXT.map(|upstream| Lane { client, upstream });
+    let of = |client| TEXT_PROTOCOLS.map(|upstream| Lane { client, upstream });
     let images = Lane { client: Protocol::Images, upstream: Protocol::Images };
-    TEXT.into_iter().flat_map(of).chain([images]).collect()
+    TEXT_PROTOCOLS.into_iter().flat_map(of).chain([images]).collect()
 }
 
 /// The lanes without Images.
@@ -56,16 +56,16 @@ pub(crate) fn text_lanes() -> Vec<Lane> {
 }
 
 /// Plays a scenario for a stream on each lane.
-pub(crate) fn streams(name: &str, check: impl Fn(&Got) + Sync) {
-    Scene::named(name, PATIENT).each(&lanes(), true, check).end();
+pub(crate) fn streams(name: &str, check: impl Fn(&Outcome) + Sync) {
+    FaultTest::named(name, PATIENT).each(&lanes(), true, check).end();
 }
 
 /// Plays a scenario for a plain reply on each lane.
-pub(crate) fn plainly(name: &str, check: impl Fn(&Got) + Sync) {
-    Scene::named(name, PATIENT).each(&lanes(), false, check).end();
+pub(crate) fn plainly(name: &str, check: impl Fn(&Outcome) + Sync) {
+    FaultTest::named(name, PATIENT).each(&lanes(), false, check).end();
 }
 
-impl Scene {
+impl FaultTest {
     /// A server that plays a scenario for every request.
     pub(crate) fn named(name: &str, settings: &str) -> Self {
         let scenario = scenario::named(name).unwrap_or_else(|| panic!("no scenario {name}"));
@@ -79,53 +79,53 @@ impl Scene {
         settings: &str,
     ) -> Self {
         let simulator = Simulator::start(behave).unwrap();
-        Self::of(House::before(&simulator, "their-model", limits, settings), simulator)
+        Self::of(GATEWAY.before(&simulator, limits, settings), simulator)
     }
 
     /// A gateway, and its upstream.
-    pub(crate) fn of(house: House, simulator: Simulator) -> Self {
-        Self { house, simulator, sent: AtomicUsize::new(0) }
+    pub(crate) fn of(gateway: Gateway, simulator: Simulator) -> Self {
+        Self { gateway, simulator, sent: AtomicUsize::new(0) }
     }
 
     /// Sends a request on each of these lanes, all at once.
-    pub(crate) fn each(self, lanes: &[Lane], stream: bool, check: impl Fn(&Got) + Sync) -> Self {
+    pub(crate) fn each(self, lanes: &[Lane], stream: bool, check: impl Fn(&Outcome) + Sync) -> Self {
         std::thread::scope(|scope| {
             for lane in lanes {
-                let (scene, check) = (&self, &check);
-                scope.spawn(move || check(&scene.ask(*lane, stream)));
+                let (test, check) = (&self, &check);
+                scope.spawn(move || check(&test.ask(*lane, stream)));
             }
         });
         self
     }
 
     /// Sends a request and waits for the response.
-    pub(crate) fn ask(&self, lane: Lane, stream: bool) -> Got {
-        self.say(lane, stream, "Hello, you there.")
+    pub(crate) fn ask(&self, lane: Lane, stream: bool) -> Outcome {
+        self.ask_with(lane, stream, "Hello, you there.")
     }
 
     /// Sends a request with this text and waits for the response.
-    pub(crate) fn say(&self, lane: Lane, stream: bool, text: &str) -> Got {
+    pub(crate) fn ask_with(&self, lane: Lane, stream: bool, text: &str) -> Outcome {
         self.sent.fetch_add(1, Ordering::Relaxed);
-        let response = request(lane, stream, text).send(self.house.address());
-        Got::new(lane, response, honest_text(lane, stream, text))
+        let response = request(lane, stream, text).send(self.gateway.address());
+        Outcome::new(lane, response, honest_text(lane, stream, text))
     }
 
     /// Opens a connection and sends a request on it, without waiting for the response.
     pub(crate) fn open(&self, lane: Lane, stream: bool) -> Connection {
         self.sent.fetch_add(1, Ordering::Relaxed);
-        let mut connection = Connection::open(self.house.address());
-        connection.send(&request(lane, stream, "Hello, you there.").bytes());
+        let mut connection = Connection::open(self.gateway.address());
+        connection.send(request(lane, stream, "Hello, you there.").bytes());
         connection
     }
 
     /// Requests a stream, and disconnects once so many bytes of the response have arrived, or all.
     pub(crate) fn leave(&self, lane: Lane, bytes: usize) {
         let mut connection = self.open(lane, true);
-        connection.head();
+        connection.head().unwrap();
         let mut read = 0;
         while read < bytes {
             match connection.chunk() {
-                Some(chunk) if !chunk.is_empty() => read += chunk.len(),
+                Ok(chunk) if !chunk.is_empty() => read += chunk.len(),
                 _ => break,
             }
         }
@@ -150,48 +150,48 @@ impl Scene {
     #[track_caller]
     pub(crate) fn streams_ended_as(&self, outcome: &str) {
         const ENDED: &str = "sluicegate_streams_ended_total{";
-        await_that("streams have ended", || self.house.sum(ENDED) > 0.0);
-        self.house.gateway.await_quiet();
-        let all = self.house.sum(ENDED);
-        let so = self.house.sum_of(ENDED, &format!("outcome=\"{outcome}\""));
-        assert_eq!(so, all, "{outcome}: {}", self.house.gateway.log.lock().unwrap());
+        await_that("streams have ended", || self.gateway.sum(ENDED) > 0.0);
+        self.gateway.await_quiet();
+        let all = self.gateway.sum(ENDED);
+        let so = self.gateway.sum_of(ENDED, &format!("outcome=\"{outcome}\""));
+        assert_eq!(so, all, "{outcome}: {}", self.gateway.log.lock().unwrap());
     }
 
-    /// The assertions at the end of every scene.
+    /// The assertions at the end of every test.
     pub(crate) fn end(self) {
-        self.house.gateway.await_quiet();
+        self.gateway.await_quiet();
         let sent = self.sent.load(Ordering::Relaxed);
-        await_that("each request has one outcome", || self.house.sum("sluicegate_requests_total{") >= sent as f64);
-        assert_eq!(self.house.sum("sluicegate_requests_total{"), sent as f64, "one outcome each");
-        assert_eq!(self.house.gateway.metric("sluicegate_panics_total"), 0.0);
+        await_that("each request has one outcome", || self.gateway.sum("sluicegate_requests_total{") >= sent as f64);
+        assert_eq!(self.gateway.sum("sluicegate_requests_total{"), sent as f64, "one outcome each");
+        assert_eq!(self.gateway.metric("sluicegate_panics_total"), 0.0);
         for request in self.simulator.requests() {
-            check_headers(&request);
+            check_request_headers(&request);
         }
-        let log = self.house.gateway.log.lock().unwrap();
+        let log = self.gateway.log.lock().unwrap();
         assert_private("the log", &log);
     }
 }
 
-impl Got {
+impl Outcome {
     #[track_caller]
     pub(crate) fn new(lane: Lane, response: Response, honest: String) -> Self {
         assert_private("the body", &String::from_utf8_lossy(&response.body));
-        check_told(&response.headers);
+        check_response_headers(&response.headers);
         Self { lane, response, honest }
     }
 
     /// Asserts that it is a complete stream or reply, with everything that the upstream sent.
     #[track_caller]
     pub(crate) fn is_whole(&self) {
-        let spoken = match self.is_stream() {
+        let text = match self.is_stream() {
             true => {
-                let reply = told::stream(self.lane.client, &self.response);
+                let reply = reply::stream(self.lane.client, &self.response);
                 assert!(matches!(reply, End::Reply(_)), "{:?}: {reply:?}", self.lane);
-                told::spoken(self.lane.client, &self.response.body)
+                reply::delta_text(self.lane.client, &self.response.body)
             }
-            false => text(self.lane.client, &told::plain(self.lane.client, &self.response)),
+            false => text(self.lane.client, &reply::plain(self.lane.client, &self.response)),
         };
-        assert_eq!(spoken, self.honest, "{:?}: {}", self.lane, self.response.text());
+        assert_eq!(text, self.honest, "{:?}: {}", self.lane, self.response.text());
     }
 
     /// Asserts that it is a stream that failed in the middle, after a part of what the upstream sent.
@@ -214,23 +214,23 @@ impl Got {
 
     /// Asserts that it is a stream with a complete reply, though not in the pieces of a conforming one.
     #[track_caller]
-    pub(crate) fn says_it_all(&self) {
-        told::stream(self.lane.client, &self.response).reply();
-        let spoken = told::spoken(self.lane.client, &self.response.body);
-        assert!(!spoken.is_empty() && self.honest.ends_with(&spoken), "{:?}: '{spoken}'", self.lane);
+    pub(crate) fn has_all_text(&self) {
+        reply::stream(self.lane.client, &self.response).reply();
+        let text = reply::delta_text(self.lane.client, &self.response.body);
+        assert!(!text.is_empty() && self.honest.ends_with(&text), "{:?}: '{text}'", self.lane);
     }
 
     /// Asserts that it is an error that an upstream can cause.
     #[track_caller]
-    pub(crate) fn is_of_the_closed_list(&self) {
+    pub(crate) fn is_listed_error(&self) {
         check_refusal(self.lane.client, &self.response);
     }
 
-    /// As [`Got::is_of_the_closed_list`], with this code where the protocol has codes.
+    /// As [`Outcome::is_listed_error`], with this code where the protocol has codes.
     #[track_caller]
     pub(crate) fn fails_with(&self, code: &str) {
         assert_eq!(self.response.status, 200, "{:?}: {}", self.lane, self.response.text());
-        let failure = told::stream(self.lane.client, &self.response).failure();
+        let failure = reply::stream(self.lane.client, &self.response).failure();
         let failure: Value = serde_json::from_str(&failure).unwrap();
         let (found, owed) = match self.lane.client {
             Protocol::Messages => (&failure["type"], messages_type(code)),
@@ -238,8 +238,8 @@ impl Got {
         };
         let found = if found.is_null() { &failure["code"] } else { found };
         assert_eq!(found, owed, "{:?}: {failure}", self.lane);
-        let spoken = told::spoken(self.lane.client, &self.response.body);
-        assert!(self.honest.starts_with(&spoken), "{:?}: '{spoken}' of '{}'", self.lane, self.honest);
+        let text = reply::delta_text(self.lane.client, &self.response.body);
+        assert!(self.honest.starts_with(&text), "{:?}: '{text}' of '{}'", self.lane, self.honest);
     }
 
     /// Asserts that it is the error of the client's protocol for this kind of failure and this code.
@@ -280,7 +280,7 @@ impl Got {
     #[track_caller]
     pub(crate) fn fails_after(&self, events: usize) {
         self.fails();
-        let received = told::events(&self.response.body);
+        let received = reply::events(&self.response.body);
         assert_eq!(received.len(), events + 1, "{:?}: {}", self.lane, self.response.text());
     }
 
@@ -290,9 +290,9 @@ impl Got {
 }
 
 /// A request on a lane, with headers that must not be forwarded.
-pub(crate) fn request(lane: Lane, stream: bool, text: &str) -> client::Request {
-    let body = ask(lane.client, word(lane.upstream), text, stream);
-    let request = house::request(lane.client, &body);
+pub(crate) fn request(lane: Lane, stream: bool, text: &str) -> testkit::Request {
+    let body = ask(lane.client, protocol_name(lane.upstream), text, stream);
+    let request = requests::request(lane.client, &body);
     let private = [("cookie", "session=private"), ("x-forwarded-for", "203.0.113.9"), ("x-private", "private")];
     private.into_iter().fold(request, |request, (name, value)| request.header(name, value))
 }
@@ -310,14 +310,14 @@ pub(crate) fn honest_text(lane: Lane, stream: bool, text: &str) -> String {
         connection: 0,
         nth_on_connection: 0,
         method: "POST".into(),
-        path: house::path(lane.upstream).into(),
+        path: requests::path(lane.upstream).into(),
         headers: Vec::new(),
         body: ask(lane.upstream, "their-model", text, stream).to_string().into(),
         at: now(),
     };
     let body = honest::answer(&request).body_bytes();
     if stream {
-        return told::spoken(lane.upstream, &body);
+        return reply::delta_text(lane.upstream, &body);
     }
     self::text(lane.upstream, &serde_json::from_slice(&body).unwrap())
 }

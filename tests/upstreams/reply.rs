@@ -3,8 +3,8 @@
 use images::Operation;
 use serde_json::Value;
 use simulator::Protocol;
+use testkit::Response;
 
-use crate::client::Response;
 use crate::stream::{self, End};
 
 /// Parses a stream by the grammar of its protocol: its reply, or the failure that it reported. Anything outside the
@@ -35,30 +35,30 @@ pub(crate) fn plain(protocol: Protocol, response: &Response) -> Value {
 }
 
 /// The text of all deltas of a stream, in order: texts, reasoning, refusals and arguments. For Images the pictures.
-pub(crate) fn spoken(protocol: Protocol, stream: &[u8]) -> String {
-    let mut spoken = String::new();
+pub(crate) fn delta_text(protocol: Protocol, stream: &[u8]) -> String {
+    let mut text = String::new();
     for data in events(stream) {
         let event: Value = serde_json::from_str(&data).unwrap_or_default();
         match protocol {
             Protocol::Responses if event["type"].as_str().is_some_and(|name| name.ends_with(".delta")) => {
-                spoken += event["delta"].as_str().unwrap_or_default();
+                text += event["delta"].as_str().unwrap_or_default();
             }
             Protocol::Chat => {
                 let delta = &event["choices"][0]["delta"];
                 let texts = ["reasoning_content", "content", "refusal"].map(|name| &delta[name]);
                 let calls = delta["tool_calls"].as_array().into_iter().flatten();
                 let arguments = calls.map(|call| &call["function"]["arguments"]);
-                spoken.extend(texts.into_iter().chain(arguments).filter_map(Value::as_str));
+                text.extend(texts.into_iter().chain(arguments).filter_map(Value::as_str));
             }
             Protocol::Messages => {
                 let texts = ["thinking", "text", "partial_json"].map(|name| &event["delta"][name]);
-                spoken.extend(texts.into_iter().filter_map(Value::as_str));
+                text.extend(texts.into_iter().filter_map(Value::as_str));
             }
-            Protocol::Images => spoken += event["b64_json"].as_str().unwrap_or_default(),
+            Protocol::Images => text += event["b64_json"].as_str().unwrap_or_default(),
             Protocol::Responses => {}
         }
     }
-    spoken
+    text
 }
 
 /// The data of each event of a stream that may be truncated.

@@ -4,26 +4,26 @@ use crate::client::Request;
 
 /// The parts so far.
 #[derive(Clone, Default)]
-pub(crate) struct Form(Vec<u8>);
+pub struct Form(Vec<u8>);
 
 impl Form {
     /// Adds a text.
-    pub(crate) fn text(self, name: &str, value: &str) -> Self {
+    pub fn text(self, name: &str, value: &str) -> Self {
         self.part(&format!("name=\"{name}\""), value.as_bytes())
     }
 
     /// Adds a file.
-    pub(crate) fn file(self, name: &str, bytes: &[u8]) -> Self {
+    pub fn file(self, name: &str, bytes: &[u8]) -> Self {
         self.part(&format!("name=\"{name}\"; filename=\"a.png\"\r\nContent-Type: image/png"), bytes)
     }
 
     /// Returns the body, with its closing boundary.
-    pub(crate) fn bytes(&self) -> Vec<u8> {
+    pub fn bytes(&self) -> Vec<u8> {
         [&self.0[..], b"--sgb--\r\n"].concat()
     }
 
     /// A request for an edit with this body.
-    pub(crate) fn request(&self) -> Request {
+    pub fn request(&self) -> Request {
         Request::post_bytes("/v1/images/edits", &self.bytes()).header("content-type", Self::KIND)
     }
 
@@ -35,5 +35,5 @@ impl Form {
     }
 
     /// The media type, with the boundary.
-    pub(crate) const KIND: &'static str = "multipart/form-data; boundary=sgb";
+    pub const KIND: &'static str = "multipart/form-data; boundary=sgb";
 }

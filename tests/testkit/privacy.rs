@@ -1,25 +1,19 @@
-//! Assertions that hold under every fault: what clients and upstreams may see. `refusal` is the closed list of
-//! failures.
+//! Checks what clients and upstreams may see, under every fault.
 
 use std::collections::BTreeSet;
 
 use simulator::{Protocol, Request};
 
-pub(crate) use self::refusal::check_refusal;
-
-#[path = "refusal.rs"]
-pub(crate) mod refusal;
-
 /// Asserts that an upstream request has the allowed headers and the upstream's key only.
 #[track_caller]
-pub(crate) fn check_headers(request: &Request) {
+pub fn check_request_headers(request: &Request) {
     let protocol = request.protocol();
     let (own, key) = match protocol {
-        Some(Protocol::Messages) => (&SENT_TO_MESSAGES[..], UPSTREAM_KEY.to_owned()),
-        _ => (&SENT_TO_OTHERS[..], format!("Bearer {UPSTREAM_KEY}")),
+        Some(Protocol::Messages) => (&MESSAGES_REQUEST_HEADERS[..], UPSTREAM_KEY.to_owned()),
+        _ => (&KEY_HEADERS[..], format!("Bearer {UPSTREAM_KEY}")),
     };
     let names: BTreeSet<_> = request.headers.iter().map(|(name, _)| name.as_str()).collect();
-    let foreign: Vec<_> = names.iter().filter(|name| !SENT.contains(name) && !own.contains(name)).collect();
+    let foreign: Vec<_> = names.iter().filter(|name| !REQUEST_HEADERS.contains(name) && !own.contains(name)).collect();
     assert!(foreign.is_empty(), "an upstream of {protocol:?} sees {foreign:?}");
     assert_eq!(request.header(own[0]), Some(key.as_str()), "an upstream's own key");
     assert!(!request.body.windows(CLIENT_KEY.len()).any(|window| window == CLIENT_KEY.as_bytes()));
@@ -27,25 +21,25 @@ pub(crate) fn check_headers(request: &Request) {
 
 /// Asserts that a client gets the allowed response headers only, without private data.
 #[track_caller]
-pub(crate) fn check_told(headers: &[(String, String)]) {
+pub fn check_response_headers(headers: &[(String, String)]) {
     for (name, value) in headers {
         assert_private(name, value);
-        assert!(TOLD.contains(&name.as_str()), "header {name}: {value}");
+        assert!(RESPONSE_HEADERS.contains(&name.as_str()), "header {name}: {value}");
     }
 }
 
 /// Asserts that a text contains no secret.
 #[track_caller]
-pub(crate) fn assert_private(place: &str, text: &str) {
+pub fn assert_private(place: &str, text: &str) {
     for canary in CANARIES {
         assert!(!text.contains(canary), "{place} has '{canary}': {text}");
     }
 }
 
 /// The key of the tests' client, which may use every family of endpoints.
-pub(crate) const CLIENT_KEY: &str = "sg_test_upstreams_key_00000000000000000";
+pub const CLIENT_KEY: &str = "sg_test_upstreams_key_00000000000000000";
 /// The key that the gateway sends to its upstreams.
-pub(crate) const UPSTREAM_KEY: &str = "simulator-secret";
+pub const UPSTREAM_KEY: &str = "simulator-secret";
 /// The client's key in a configuration.
 pub(crate) const KEYS: &str = r#"
 [[keys]]
@@ -55,17 +49,17 @@ scopes = ["text", "messages", "images"]
 "#;
 
 /// Secrets that only their owners may see.
-pub(crate) const CANARIES: [&str; 5] =
-    ["internal-host-7", "org-simulator-secret", UPSTREAM_KEY, CLIENT_KEY, "session=private"];
+const CANARIES: [&str; 5] = ["internal-host-7", "org-simulator-secret", UPSTREAM_KEY, CLIENT_KEY, "session=private"];
 
 /// Headers that every upstream may see.
-const SENT: [&str; 6] = ["accept", "accept-encoding", "content-length", "content-type", "host", "user-agent"];
+const REQUEST_HEADERS: [&str; 6] =
+    ["accept", "accept-encoding", "content-length", "content-type", "host", "user-agent"];
 /// Headers that an upstream of Messages may see in addition; the first one has its key.
-const SENT_TO_MESSAGES: [&str; 3] = ["x-api-key", "anthropic-version", "anthropic-beta"];
+const MESSAGES_REQUEST_HEADERS: [&str; 3] = ["x-api-key", "anthropic-version", "anthropic-beta"];
 /// The same for every other upstream.
-const SENT_TO_OTHERS: [&str; 1] = ["authorization"];
+const KEY_HEADERS: [&str; 1] = ["authorization"];
 /// Response headers that clients may see.
-const TOLD: [&str; 14] = [
+const RESPONSE_HEADERS: [&str; 14] = [
     "cache-control",
     "connection",
     "content-length",

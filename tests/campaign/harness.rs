@@ -9,21 +9,21 @@ use std::time::Duration;
 
 use server::EmbeddedGateway;
 use simulator::{Detached, Play, Request};
+use testkit::Config;
+use testkit::requests::PROTOCOLS;
 use tokio::runtime::Handle;
 use tokio::time::{sleep, timeout};
 use upstream::{BoxFuture, Connection, Dial, Network};
 
 use crate::fault::{Fault, Kind};
-use crate::law::KEYS;
 use crate::metrics::{Counted, Metrics};
 use crate::pipe::{Count, Recorder, Tape, pair};
-use crate::question::{PROTOCOLS, word};
-use crate::said::Said;
+use crate::upstream_response::UpstreamResponse;
 use crate::visit::{Client, SETTLED, visit};
 
 /// A gateway with its upstreams.
-pub(crate) struct World {
-    inside: EmbeddedGateway,
+pub(crate) struct Harness {
+    gateway: EmbeddedGateway,
     shared: Arc<Shared>,
     /// The connection sides that the gateway holds.
     held: Count,
@@ -32,36 +32,36 @@ pub(crate) struct World {
 }
 
 /// The observations of one fault.
-pub(crate) struct Seen {
+pub(crate) struct Observed {
     /// The bytes that the client sent and read.
     pub(crate) client: Client,
     /// Each request that the upstream received, with its response.
-    pub(crate) asked: Vec<Asked>,
+    pub(crate) exchanges: Vec<Exchange>,
     /// The increments of the metrics.
     pub(crate) counted: Counted,
     /// The resources that remain in the end.
-    pub(crate) left: Left,
+    pub(crate) leftovers: Leftovers,
 }
 
-impl Seen {
+impl Observed {
     /// The upstream's last response, as far as it was sent.
-    pub(crate) fn said(&self) -> &Said {
-        self.asked.last().map_or(&NO_ANSWER, |asked| &asked.said)
+    pub(crate) fn last_response(&self) -> &UpstreamResponse {
+        self.exchanges.last().map_or(&NO_RESPONSE, |exchange| &exchange.response)
     }
 }
 
-/// A request that an upstream received.
-pub(crate) struct Asked {
+/// A request that an upstream received, and its response.
+pub(crate) struct Exchange {
     pub(crate) request: Request,
     /// The response, as far as it was sent.
-    pub(crate) said: Said,
+    pub(crate) response: UpstreamResponse,
     /// The bytes that had been written to the client when the request arrived.
     pub(crate) written_before: Vec<u8>,
 }
 
 /// Resources that should all be released.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Left {
+pub(crate) struct Leftovers {
     pub(crate) permits: usize,
     pub(crate) connections: usize,
     pub(crate) tasks: usize,
@@ -78,7 +78,7 @@ struct Shared {
     /// Record what is written to the gateway over each of its connections, in the order in which it opened them.
     recorders: Mutex<Vec<Recorder>>,
     /// The requests of this fault.
-    asked: Mutex<Vec<Pending>>,
+    pending: Mutex<Vec<Pending>>,
     held: Count,
     upstream: Detached,
 }
@@ -87,11 +87,11 @@ struct Shared {
 #[derive(Clone)]
 struct Pending {
     request: Request,
-    answer: Tape,
+    response: Tape,
     written_before: Vec<u8>,
 }
 
-impl World {
+impl Harness {
     /// A gateway whose key for its upstreams is in this file.
     pub(crate) fn new(key: &Path) -> Self {
         let held = Count::default();
@@ -104,34 +104,34 @@ impl World {
                 fault: Mutex::default(),
                 to_client: Mutex::default(),
                 recorders: Mutex::default(),
-                asked: Mutex::default(),
+                pending: Mutex::default(),
                 held: held.clone(),
                 upstream,
             }
         });
         let network = Network { dialer: Arc::new(Dialer(Arc::clone(&shared))), ..Network::default() };
-        let inside =
+        let gateway =
             EmbeddedGateway::new(&config(key), network).unwrap_or_else(|error| panic!("the configuration: {error}"));
-        Self { inside, shared, held, metrics: Metrics::default() }
+        Self { gateway, shared, held, metrics: Metrics::default() }
     }
 
     /// Runs one fault.
-    pub(crate) async fn run_fault(&mut self, fault: &Fault) -> Seen {
+    pub(crate) async fn run_fault(&mut self, fault: &Fault) -> Observed {
         set(&self.shared.fault, Some(fault.clone()));
-        set(&self.shared.asked, Vec::new());
+        set(&self.shared.pending, Vec::new());
         let exchange = timeout(MAX_DURATION, self.exchange(fault)).await;
         let hung = exchange.is_err();
         // Idle connections are kept for a while; then nothing may be left.
         sleep(SETTLED).await;
-        let permits = self.inside.in_flight();
+        let permits = self.gateway.in_flight();
         sleep(POOL_EXPIRY).await;
-        let metrics = Metrics::read(&self.inside.metrics());
+        let metrics = Metrics::read(&self.gateway.metrics());
         let old = std::mem::replace(&mut self.metrics, metrics);
-        Seen {
+        Observed {
             client: exchange.unwrap_or_default(),
-            asked: get(&self.shared.asked).into_iter().map(Pending::ended).collect(),
+            exchanges: get(&self.shared.pending).into_iter().map(Pending::ended).collect(),
             counted: self.metrics.since(&old),
-            left: Left {
+            leftovers: Leftovers {
                 permits,
                 connections: self.held.get(),
                 tasks: Handle::current().metrics().num_alive_tasks(),
@@ -146,9 +146,9 @@ impl World {
         let (ours, client) = pair(fault.pace.capacity, &self.held);
         let recorder = Recorder::default();
         set(&self.shared.to_client, recorder.next());
-        let (inside, ours) = (self.inside.clone(), ours.recorded(recorder));
-        tokio::spawn(async move { inside.serve(ours).await });
-        visit(client, fault, &self.inside).await
+        let gateway = self.gateway.clone();
+        tokio::spawn(async move { gateway.serve(ours.recorded(recorder)).await });
+        visit(client, fault, &self.gateway).await
     }
 }
 
@@ -156,9 +156,9 @@ impl Shared {
     fn play(&self, request: &Request) -> Play {
         let Some(fault) = get(&self.fault) else { return Play::new() };
         // Connections are numbered in the order in which they were opened.
-        let answer = lock(&self.recorders)[request.connection].next();
+        let response = lock(&self.recorders)[request.connection].next();
         let written_before = get(&self.to_client).written().bytes;
-        lock(&self.asked).push(Pending { request: request.clone(), answer, written_before });
+        lock(&self.pending).push(Pending { request: request.clone(), response, written_before });
         fault.play(request)
     }
 
@@ -172,9 +172,9 @@ impl Shared {
 
 impl Pending {
     /// The request with its complete response.
-    fn ended(self) -> Asked {
-        let Self { request, answer, written_before } = self;
-        Asked { request, said: Said::read(&answer.written()), written_before }
+    fn ended(self) -> Exchange {
+        let Self { request, response, written_before } = self;
+        Exchange { request, response: UpstreamResponse::read(&response.written()), written_before }
     }
 }
 
@@ -199,23 +199,10 @@ impl Dial for Dialer {
     }
 }
 
+/// One upstream for each protocol, each at an address of its own.
 fn config(key: &Path) -> String {
-    let mut text = format!("{KEYS}\n[limits]\nwrite_stall = \"30s\"\n");
-    for (number, protocol) in PROTOCOLS.into_iter().enumerate() {
-        let name = word(protocol);
-        let (family, protocols) = match name {
-            "images" => ("images", r#"["images_generations", "images_edits"]"#),
-            _ => ("text", r#"["responses", "chat", "messages"]"#),
-        };
-        text += &format!(
-            "[[upstreams]]\nname = \"{name}\"\nprotocol = \"{name}\"\nbase_url = \"http://127.0.0.{}:80/v1\"\n\
-             api_key = {{ file = {key:?} }}\n\
-             [[models]]\nid = \"{name}\"\nfamily = \"{family}\"\nprotocols = {protocols}\nstring_input = true\n\
-             targets = [{{ upstream = \"{name}\", model = \"{THEIR_MODEL}\" }}]\n",
-            number + 1,
-        );
-    }
-    text
+    let serve = |config: Config, (host, protocol)| config.served(protocol, &format!("http://127.0.0.{host}:80/v1"), "");
+    (1..).zip(PROTOCOLS).fold(Config::new("write_stall = \"30s\""), serve).text(key)
 }
 
 fn set<T>(place: &Mutex<T>, value: T) {
@@ -231,9 +218,8 @@ fn lock<T>(place: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// The response if no request was received.
-static NO_ANSWER: Said = Said { status: 0, body: Vec::new(), is_whole: false, is_closed: false };
-/// The name of each model at its upstream.
-pub(crate) const THEIR_MODEL: &str = "their-model";
+static NO_RESPONSE: UpstreamResponse =
+    UpstreamResponse { status: 0, body: Vec::new(), is_whole: false, is_closed: false };
 /// Longer than all timeouts of a request together.
 const MAX_DURATION: Duration = Duration::from_secs(3_600);
 /// Longer than idle connections to upstreams are kept.

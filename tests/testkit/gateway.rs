@@ -1,83 +1,136 @@
-//! The binary as a child process, on ports that the system chooses.
+//! The gateway as a child process, on ports that the system chooses.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use simulator::{Protocol, Simulator};
 
 use crate::client::{Request, Response};
+use crate::config::Config;
+use crate::requests::request;
 
 /// The text key that every test server accepts.
-pub(crate) const TEXT: &str = "sg_test_text_key_000000000000000000";
+pub const TEXT: &str = "sg_test_text_key_000000000000000000";
 /// The Messages key that every test server accepts.
-pub(crate) const MESSAGES: &str = "sg_test_messages_key_000000000000000";
+pub const MESSAGES: &str = "sg_test_messages_key_000000000000000";
 /// The image key that every test server accepts.
-pub(crate) const IMAGES: &str = "sg_test_images_key_00000000000000000";
+pub const IMAGES: &str = "sg_test_images_key_00000000000000000";
+
+/// The program under test. Only the test programs know where cargo has built it: see [`binary!`](crate::binary).
+#[derive(Clone, Copy, Debug)]
+pub struct Binary {
+    /// The path of the executable.
+    pub path: &'static str,
+    /// A folder for temporary files.
+    pub scratch: &'static str,
+}
+
+/// The [`Binary`](crate::Binary) that cargo has built for the test program.
+#[macro_export]
+macro_rules! binary {
+    () => {
+        $crate::Binary { path: env!("CARGO_BIN_EXE_sluicegate"), scratch: env!("CARGO_TARGET_TMPDIR") }
+    };
+}
+
+impl Binary {
+    /// The gateway that tests share: without a configuration file, with keys from the environment. It ends with the
+    /// tests' process.
+    pub fn shared(self) -> &'static Gateway {
+        static SHARED: OnceLock<Gateway> = OnceLock::new();
+        SHARED.get_or_init(|| self.start_by(self.command(), None))
+    }
+
+    /// Starts a separate gateway with this configuration; addresses are added to it.
+    pub fn configured(self, config: &str) -> Gateway {
+        self.start_by(self.command(), Some(config))
+    }
+
+    /// Starts a separate gateway with this configuration and one model, at an address that accepts no connections: no
+    /// engine is loaded.
+    pub fn without_engines(self, config: &str) -> Gateway {
+        self.configured(&[config, NOWHERE].concat())
+    }
+
+    /// Starts a separate gateway with this configuration and only the embedded image engine: no weights are loaded.
+    pub fn with_image_engine(self, config: &str) -> Gateway {
+        self.configured(&[config, IMAGE_MODEL].concat())
+    }
+
+    /// Starts a separate gateway in front of one simulator: see [`Config::before`].
+    pub fn before(self, simulator: &Simulator, limits: &str, settings: &str) -> Gateway {
+        Config::before(simulator, limits, settings).start(self)
+    }
+
+    /// Starts a separate gateway with these limits in front of a conforming upstream.
+    pub fn with_upstream(self, limits: &str) -> (Gateway, Simulator) {
+        let simulator = Simulator::honest().unwrap();
+        (self.before(&simulator, limits, ""), simulator)
+    }
+
+    /// Starts the gateway with this command, which takes its arguments, and waits until it listens.
+    pub fn start_by(self, mut command: Command, config: Option<&str>) -> Gateway {
+        let config = config.map(|text| self.file("sluicegate.toml", text));
+        command.args(["serve", "--listen", "127.0.0.1:0", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
+        Gateway::run(&command, Stdio::piped(), config)
+    }
+
+    /// Starts a gateway with this configuration that logs to `place` instead of [`Gateway::log`].
+    pub fn logging_to(self, place: impl Into<Stdio>, config: &str) -> Gateway {
+        let mut command = self.command();
+        command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
+        Gateway::run(&command, place, Some(self.file("sluicegate.toml", config)))
+    }
+
+    /// The binary with the keys of the tests, and no other variable that it reads from the environment.
+    pub fn command(self) -> Command {
+        let mut command = Command::new(self.path);
+        command.env_remove("SLUICEGATE_LOG");
+        command
+            .env("SLUICEGATE_TEXT_KEY", TEXT)
+            .env("SLUICEGATE_MESSAGES_KEY", MESSAGES)
+            .env("SLUICEGATE_IMAGE_KEY", IMAGES);
+        command
+    }
+
+    /// Creates a temporary file.
+    pub fn file(self, name: &str, text: &str) -> Scratch {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let unique = format!("sluicegate-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let folder = Path::new(self.scratch).join(unique);
+        std::fs::create_dir_all(&folder).expect("a temporary folder");
+        let path = folder.join(name);
+        std::fs::write(&path, text).expect("a temporary file");
+        Scratch(path)
+    }
+}
 
 /// A running gateway. Dropping it ends the process, and so does the end of the tests' own process.
-pub(crate) struct Server {
+pub struct Gateway {
     child: Child,
     /// Keeps the process alive: see [`GUARDED`].
     guard: ChildStdin,
     /// The addresses of the clients' listeners.
-    pub(crate) addresses: Vec<SocketAddr>,
+    pub addresses: Vec<SocketAddr>,
     /// The address of the admin listener.
-    pub(crate) admin: Option<SocketAddr>,
+    pub admin: Option<SocketAddr>,
     /// The standard error output so far.
-    pub(crate) log: Arc<Mutex<String>>,
+    pub log: Arc<Mutex<String>>,
     config: Option<Scratch>,
+    /// The file with the upstreams' key.
+    pub(crate) key: Option<Scratch>,
 }
 
-impl Server {
-    /// The server that tests share: without a configuration file, with keys from the environment. It ends with the
-    /// tests' process.
-    pub(crate) fn shared() -> &'static Self {
-        static SHARED: OnceLock<Server> = OnceLock::new();
-        SHARED.get_or_init(|| Self::start(None, &[]))
-    }
-
-    /// Starts a separate server with this configuration; addresses are added to it.
-    pub(crate) fn configured(config: &str) -> Self {
-        Self::start(Some(config), &[])
-    }
-
-    /// Starts a separate server with this configuration and one model, at an address that accepts no connections: no
-    /// engine is loaded.
-    pub(crate) fn without_engines(config: &str) -> Self {
-        Self::configured(&[config, NOWHERE].concat())
-    }
-
-    /// Starts a separate server with this configuration and only the embedded image engine: no weights are loaded.
-    pub(crate) fn drawing(config: &str) -> Self {
-        Self::configured(&[config, DRAWING].concat())
-    }
-
-    /// Starts the binary and waits until it listens.
-    pub(crate) fn start(config: Option<&str>, arguments: &[&str]) -> Self {
-        Self::start_by(binary(), config, arguments)
-    }
-
-    /// Starts the binary with this command, which takes its arguments, and waits until it listens.
-    pub(crate) fn start_by(mut command: Command, config: Option<&str>, arguments: &[&str]) -> Self {
-        let config = config.map(|text| Scratch::file("sluicegate.toml", text));
-        command.args(["serve", "--listen", "127.0.0.1:0", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
-        Self::run(command.args(arguments), Stdio::piped(), config)
-    }
-
-    /// Starts a server with this configuration that logs to `place` instead of [`Server::log`].
-    pub(crate) fn logging_to(place: impl Into<Stdio>, config: &str) -> Self {
-        let mut command = binary();
-        command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
-        Self::run(&command, place, Some(Scratch::file("sluicegate.toml", config)))
-    }
-
+impl Gateway {
     /// Starts a command of the binary, or one around it, and waits until it listens. It logs to `log`.
-    pub(crate) fn run(command: &Command, log: impl Into<Stdio>, config: Option<Scratch>) -> Self {
+    pub fn run(command: &Command, log: impl Into<Stdio>, config: Option<Scratch>) -> Self {
         let mut command = by_shell(GUARDED, command);
         if let Some(config) = &config {
             command.arg("--config").arg(&config.0);
@@ -87,7 +140,7 @@ impl Server {
         let guard = child.stdin.take().expect("standard input is piped");
         let log = child.stderr.take().map(collect).unwrap_or_default();
         let mut lines = BufReader::new(child.stdout.take().expect("standard output is piped")).lines();
-        let mut server = Self { child, guard, addresses: Vec::new(), admin: None, log, config };
+        let mut server = Self { child, guard, addresses: Vec::new(), admin: None, log, config, key: None };
         while let Some(Ok(line)) = lines.next() {
             if let Some(address) = line.strip_prefix("sluicegate listens on http://") {
                 server.addresses.push(address.parse().expect("an address"));
@@ -105,37 +158,45 @@ impl Server {
         server
     }
 
-    pub(crate) fn address(&self) -> SocketAddr {
+    /// The address of the first clients' listener.
+    pub fn address(&self) -> SocketAddr {
         self.addresses[0]
     }
 
     /// The configuration file that it was started with.
-    pub(crate) fn config_path(&self) -> &Path {
+    pub fn config_path(&self) -> &Path {
         &self.config.as_ref().expect("a server with a file").0
     }
 
-    pub(crate) fn post(&self, key: &str, path: &str, body: &Value) -> Response {
+    /// Sends a POST request with this key.
+    pub fn post(&self, key: &str, path: &str, body: &Value) -> Response {
         Request::post(path, body).bearer(key).send(self.address())
     }
 
-    pub(crate) fn get(&self, key: &str, path: &str) -> Response {
+    /// Sends a GET request with this key.
+    pub fn get(&self, key: &str, path: &str) -> Response {
         Request::get(path).bearer(key).send(self.address())
     }
 
+    /// Sends a request as a client of `protocol`, with the key of the tests of upstreams.
+    pub fn ask(&self, protocol: Protocol, body: &Value) -> Response {
+        request(protocol, body).send(self.address())
+    }
+
     /// The value of a metric without labels.
-    pub(crate) fn metric(&self, name: &str) -> f64 {
+    pub fn metric(&self, name: &str) -> f64 {
         let text = Request::get("/metrics").send(self.admin.expect("an admin address"));
         let line = text.text().lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).map(str::to_owned);
         line.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("no metric {name}: {}", text.text()))
     }
 
     /// The sum of a counter over its labels: of all lines of the metrics that begin with `beginning`.
-    pub(crate) fn sum(&self, beginning: &str) -> f64 {
+    pub fn sum(&self, beginning: &str) -> f64 {
         self.sum_of(beginning, "")
     }
 
-    /// As [`Server::sum`], for the lines that have this label.
-    pub(crate) fn sum_of(&self, beginning: &str, label: &str) -> f64 {
+    /// As [`Gateway::sum`], for the lines that have this label.
+    pub fn sum_of(&self, beginning: &str, label: &str) -> f64 {
         let metrics = Request::get("/metrics").send(self.admin.expect("an admin address"));
         let values = metrics.text().lines().filter(|line| line.starts_with(beginning) && line.contains(label));
         values.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
@@ -143,27 +204,27 @@ impl Server {
 
     /// Waits until no permit is in use.
     #[track_caller]
-    pub(crate) fn await_quiet(&self) {
+    pub fn await_quiet(&self) {
         await_that("all permits are back", || self.metric("sluicegate_in_flight") == 0.0);
     }
 
     /// Sends a signal, as `kill` does. After SIGSTOP it waits until the process is suspended.
-    pub(crate) fn signal(&self, name: &str) {
+    pub fn signal(&self, name: &str) {
         let status = Command::new("kill").arg(format!("-{name}")).arg(self.child.id().to_string()).status();
         assert!(status.expect("kill runs").success());
         if name == "STOP" {
-            await_that("all threads stand still", || stands_still(self.child.id()));
+            await_that("all threads are suspended", || is_suspended(self.child.id()));
         }
     }
 
     /// Waits for the process to end.
-    pub(crate) fn wait(&mut self) -> ExitStatus {
+    pub fn wait(&mut self) -> ExitStatus {
         self.child.wait().expect("the process can be waited for")
     }
 }
 
 /// Returns true if all threads of a process are suspended, as far as the system reports.
-fn stands_still(process: u32) -> bool {
+fn is_suspended(process: u32) -> bool {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{process}/task")) else { return true };
     threads.flatten().all(|thread| {
         let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
@@ -171,7 +232,7 @@ fn stands_still(process: u32) -> bool {
     })
 }
 
-impl Drop for Server {
+impl Drop for Gateway {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -180,19 +241,8 @@ impl Drop for Server {
     }
 }
 
-/// The binary with the keys of the tests, and no other variable that it reads from the environment.
-pub(crate) fn binary() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sluicegate"));
-    command.env_remove("SLUICEGATE_LOG");
-    command
-        .env("SLUICEGATE_TEXT_KEY", TEXT)
-        .env("SLUICEGATE_MESSAGES_KEY", MESSAGES)
-        .env("SLUICEGATE_IMAGE_KEY", IMAGES);
-    command
-}
-
 /// The command as a shell runs it in this script, as `"$@"`.
-pub(crate) fn by_shell(script: &str, command: &Command) -> Command {
+pub fn by_shell(script: &str, command: &Command) -> Command {
     let mut shell = Command::new("sh");
     shell.args(["-c", script, "sh"]).arg(command.get_program()).args(command.get_args());
     for (name, value) in command.get_envs() {
@@ -206,20 +256,7 @@ pub(crate) fn by_shell(script: &str, command: &Command) -> Command {
 
 /// A file in a temporary folder, removed on drop. It is below cargo's target folder, where the few that are left
 /// behind, by statics and killed programs, do no harm.
-pub(crate) struct Scratch(pub(crate) PathBuf);
-
-impl Scratch {
-    pub(crate) fn file(name: &str, text: &str) -> Self {
-        use std::sync::atomic::{AtomicU32, Ordering};
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let unique = format!("sluicegate-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(unique);
-        std::fs::create_dir_all(&folder).expect("a temporary folder");
-        let path = folder.join(name);
-        std::fs::write(&path, text).expect("a temporary file");
-        Self(path)
-    }
-}
+pub struct Scratch(pub PathBuf);
 
 impl Drop for Scratch {
     fn drop(&mut self) {
@@ -231,7 +268,7 @@ impl Drop for Scratch {
 
 /// Waits until a condition holds, for a limited time to guard against hanging.
 #[track_caller]
-pub(crate) fn await_that(what: &str, holds: impl Fn() -> bool) {
+pub fn await_that(what: &str, holds: impl Fn() -> bool) {
     let (started, mut pause) = (now(), Duration::from_millis(1));
     while !holds() {
         assert!(started.elapsed() < Duration::from_secs(60), "waited in vain until {what}");
@@ -267,7 +304,7 @@ exec 3<&0 </dev/null
 exec "$@" 3<&-
 "#;
 /// A model at an upstream that accepts no connections, for tests that send it no request.
-pub(crate) const NOWHERE: &str = r#"
+pub const NOWHERE: &str = r#"
 [[upstreams]]
 name = "nowhere"
 protocol = "responses"
@@ -280,7 +317,7 @@ protocols = ["responses"]
 targets = [{ upstream = "nowhere" }]
 "#;
 /// The default model of image requests, on the embedded engine.
-const DRAWING: &str = r#"
+const IMAGE_MODEL: &str = r#"
 [[models]]
 id = "model-image-2.5-flare"
 family = "images"

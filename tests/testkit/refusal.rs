@@ -8,7 +8,7 @@ use crate::client::Response;
 
 /// Asserts that a response is an error that an upstream, or the shutdown, can cause for a client of this protocol.
 #[track_caller]
-pub(crate) fn check_refusal(client: Protocol, response: &Response) {
+pub fn check_refusal(client: Protocol, response: &Response) {
     // The concurrency limit does not depend on an upstream.
     let mut listed = refusals(client).iter().filter(|refusal| refusal.code != LIMIT);
     let is_listed = listed.any(|refusal| refusal.is(client, response));
@@ -16,16 +16,16 @@ pub(crate) fn check_refusal(client: Protocol, response: &Response) {
 }
 
 /// All error responses that a client of this protocol may get once its request was accepted.
-pub(crate) fn refusals(client: Protocol) -> &'static [Refusal] {
+pub fn refusals(client: Protocol) -> &'static [Refusal] {
     if client == Protocol::Messages { &MESSAGES } else { &OPENAI }
 }
 
 /// An error response.
-pub(crate) struct Refusal {
+pub struct Refusal {
     /// The kind of the failure.
-    pub(crate) failure: ErrorKind,
+    pub failure: ErrorKind,
     /// The `code` of an OpenAI-style body.
-    pub(crate) code: &'static str,
+    pub code: &'static str,
     /// The status of the response.
     status: u16,
     /// The `type` in the body.
@@ -46,7 +46,7 @@ impl Refusal {
     }
 
     /// Returns true if the response is this error, to the last member of its body.
-    pub(crate) fn is(&self, client: Protocol, response: &Response) -> bool {
+    pub fn is(&self, client: Protocol, response: &Response) -> bool {
         let found: Value = serde_json::from_str(response.text()).unwrap_or_default();
         let sentence = found["error"]["message"].as_str().unwrap_or_default();
         response.status == self.status
