@@ -15,9 +15,9 @@ mod words;
 use engine::{Background, EngineError, Pixels, Quality};
 use image::{RgbaImage, imageops};
 
-use crate::brief::Brief;
 use crate::fit::{Source, cover};
 use crate::inputs::Inputs;
+use crate::prompt::Prompt;
 use crate::render;
 pub(crate) use mask::Mask;
 use mask::Window;
@@ -106,7 +106,7 @@ impl Sitting<'_> {
             Step::CutBackdrop => backdrop::cut(&mut canvas, self.window),
             Step::Backdrop(scene) => {
                 backdrop::cut(&mut canvas, self.window);
-                let mut behind = self.paint(&Brief::read(scene), canvas.size(), Background::Opaque)?;
+                let mut behind = self.paint(&Prompt::read(scene), canvas.size(), Background::Opaque)?;
                 imageops::overlay(&mut behind, &canvas, 0, 0);
                 return Ok(behind);
             }
@@ -115,7 +115,7 @@ impl Sitting<'_> {
                 backdrop::lay_on(&mut canvas, *colour);
             }
             Step::Frame(colour) => place::frame(&mut canvas, *colour),
-            Step::Add(scene) => self.lay(&Brief::read(scene), Background::Transparent, &mut canvas)?,
+            Step::Add(scene) => self.lay(&Prompt::read(scene), Background::Transparent, &mut canvas)?,
             Step::Fill(scene) => self.fill(scene, &mut canvas)?,
             Step::Erase { colour } => {
                 let marked = self.edit.inputs.mask.as_ref().map(|mask| mask.region(canvas.size()));
@@ -128,17 +128,17 @@ impl Sitting<'_> {
 
     /// Paints the scene in place of what the window shows.
     fn fill(&self, scene: &str, canvas: &mut RgbaImage) -> Result<(), EngineError> {
-        let brief = Brief::read(scene).into_filling();
-        if self.background == Background::Transparent && !brief.has_backdrop() {
+        let prompt = Prompt::read(scene).into_filling();
+        if self.background == Background::Transparent && !prompt.has_backdrop() {
             backdrop::clear(canvas, self.window.unwrap_or(whole(canvas.size())));
-            return self.lay(&brief, Background::Transparent, canvas);
+            return self.lay(&prompt, Background::Transparent, canvas);
         }
-        self.lay(&brief, Background::Opaque, canvas)
+        self.lay(&prompt, Background::Opaque, canvas)
     }
 
-    fn lay(&self, brief: &Brief, background: Background, canvas: &mut RgbaImage) -> Result<(), EngineError> {
+    fn lay(&self, prompt: &Prompt, background: Background, canvas: &mut RgbaImage) -> Result<(), EngineError> {
         let window = self.window.unwrap_or(whole(canvas.size()));
-        let layer = self.paint(brief, window.size, background)?;
+        let layer = self.paint(prompt, window.size, background)?;
         if layer.pixels().all(|pixel| pixel[3] == 0) {
             // There was nothing to draw in it: another light at least, rather than the same picture again.
             recolour::shift(canvas, self.seed);
@@ -147,8 +147,8 @@ impl Sitting<'_> {
         Ok(())
     }
 
-    fn paint(&self, brief: &Brief, size: Pixels, background: Background) -> Result<RgbaImage, EngineError> {
-        Ok(render::paint(brief, size, background, self.detail, self.seed)?)
+    fn paint(&self, prompt: &Prompt, size: Pixels, background: Background) -> Result<RgbaImage, EngineError> {
+        Ok(render::paint(prompt, size, background, self.detail, self.seed)?)
     }
 }
 

@@ -1,13 +1,14 @@
 #![doc = include_str!("../README.md")]
 
-mod brief;
 mod colour;
+mod drawing;
 mod edit;
 mod encode;
 mod engine;
 mod fit;
 mod inputs;
 mod preview;
+mod prompt;
 mod render;
 mod scene;
 mod studio;

@@ -1,4 +1,4 @@
-//! From a brief to pixels.
+//! Renders a prompt as pixels.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,7 +7,7 @@ use image::RgbaImage;
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{self, fontdb};
 
-use crate::brief::Brief;
+use crate::prompt::Prompt;
 use crate::scene;
 
 /// How many squares the shorter side has in a picture of coarse squares.
@@ -30,19 +30,19 @@ impl From<PaintError> for EngineError {
     }
 }
 
-/// Draws a brief, with straight alpha.
+/// Draws a prompt, with straight alpha.
 ///
 /// The same arguments make the same pixels. Another size of the same shape makes the same picture, and a lower
 /// `detail` an earlier stage of it.
 pub(crate) fn paint(
-    brief: &Brief,
+    prompt: &Prompt,
     size: Pixels,
     background: Background,
     detail: Quality,
     seed: u64,
 ) -> Result<RgbaImage, PaintError> {
-    let svg = scene::compose(brief, size, background, detail, seed);
-    if brief.style.pixels {
+    let svg = scene::compose(prompt, size, background, detail, seed);
+    if prompt.style.pixels {
         let drawn = rasterise(&svg, coarse(size))?;
         return Ok(image::imageops::resize(&drawn, size.width, size.height, image::imageops::FilterType::Nearest));
     }
@@ -121,7 +121,7 @@ mod tests {
         detail: Quality,
         seed: u64,
     ) -> RgbaImage {
-        paint(&Brief::read(prompt), Pixels::new(width, height), background, detail, seed).unwrap()
+        paint(&Prompt::read(prompt), Pixels::new(width, height), background, detail, seed).unwrap()
     }
 
     fn opaque(prompt: &str, seed: u64) -> RgbaImage {
@@ -244,8 +244,8 @@ mod tests {
 
     #[test]
     fn finer_pictures_have_more_in_them() {
-        let brief = Brief::read("a house in a meadow by a lake with a forest in a city");
-        let length = |detail| scene::compose(&brief, Pixels::new(512, 512), Background::Opaque, detail, 1).len();
+        let prompt = Prompt::read("a house in a meadow by a lake with a forest in a city");
+        let length = |detail| scene::compose(&prompt, Pixels::new(512, 512), Background::Opaque, detail, 1).len();
         let lengths = [Quality::Low, Quality::Medium, Quality::High, Quality::XHigh, Quality::Max].map(length);
         assert!(lengths.is_sorted() && lengths[0] < lengths[2] && lengths[4] < 200_000, "{lengths:?}");
     }
@@ -294,7 +294,7 @@ mod tests {
                 assert_eq!(picture.dimensions(), size);
             }
         }
-        let none = paint(&Brief::default(), Pixels::new(0, 5), Background::Opaque, Quality::Low, 0);
+        let none = paint(&Prompt::default(), Pixels::new(0, 5), Background::Opaque, Quality::Low, 0);
         assert!(matches!(none, Err(PaintError::Size(_))));
     }
 }

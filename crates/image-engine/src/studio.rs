@@ -11,11 +11,11 @@ use engine::{
 };
 use image::RgbaImage;
 
-use crate::brief::Brief;
 use crate::edit::{Edit, Plan};
 use crate::encode::{Effort, Encoding, encode};
 use crate::fit::cover;
 use crate::inputs::{Files, check_size, nearest_size};
+use crate::prompt::Prompt;
 use crate::{preview, render, usage};
 
 /// A request that was accepted, with all that its pictures are made of.
@@ -30,7 +30,7 @@ pub(crate) struct Studio {
 }
 
 enum Work {
-    Paint(Brief),
+    Paint(Prompt),
     Edit(Box<Edit>),
 }
 
@@ -63,13 +63,13 @@ impl Studio {
     }
 
     fn open_painting(request: &ImageRequest) -> Result<(Work, Pixels, bool, Vec<Pixels>), EngineError> {
-        let brief = Brief::read(&request.prompt);
+        let prompt = Prompt::read(&request.prompt);
         let size = match request.size {
-            Size::Auto => nearest_size(brief.auto_size()),
+            Size::Auto => nearest_size(prompt.auto_size()),
             Size::Exact(size) => check_size(size)?,
         };
-        let clear = brief.transparent();
-        Ok((Work::Paint(brief), size, clear, Vec::new()))
+        let clear = prompt.cut_out;
+        Ok((Work::Paint(prompt), size, clear, Vec::new()))
     }
 
     fn open_edit(request: &ImageRequest, files: Files) -> Result<(Work, Pixels, bool, Vec<Pixels>), EngineError> {
@@ -117,7 +117,7 @@ impl Studio {
     fn canvas(&self, size: Pixels, detail: Quality, seed: u64) -> Result<RgbaImage, EngineError> {
         let background = self.traits.background;
         let mut canvas = match &self.work {
-            Work::Paint(brief) => render::paint(brief, size, background, detail, seed)?,
+            Work::Paint(prompt) => render::paint(prompt, size, background, detail, seed)?,
             Work::Edit(edit) => edit.make(size, background, detail, seed)?,
         };
         if background == Background::Opaque {

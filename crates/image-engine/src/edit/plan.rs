@@ -5,7 +5,7 @@ use super::filter::Filter;
 use super::place::Spot;
 use super::roles::Roles;
 use super::words::clauses;
-use crate::brief::Brief;
+use crate::prompt::Prompt;
 
 /// The steps of an edit, in order.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,7 +92,7 @@ impl Plan {
 fn unclear(prompt: &str, masked: bool) -> Step {
     if masked {
         Step::Fill(prompt.to_owned())
-    } else if Brief::read(prompt).subjects().is_empty() {
+    } else if Prompt::read(prompt).subjects.is_empty() {
         Step::Shift
     } else {
         Step::Add(prompt.to_owned())

@@ -1,6 +1,6 @@
 //! Things put together into one block, each with its place in it.
 
-use crate::brief::Relation;
+use crate::prompt::Relation;
 
 /// A group of things: its middle is at 0 across, its foot at 0, and up is negative.
 #[derive(Clone, Debug, Default)]

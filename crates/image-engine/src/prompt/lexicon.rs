@@ -1,0 +1,187 @@
+//! The words of prompts, each table with one kind of meaning, in the singular and lowercase. The nouns of things and
+//! places are in the files of their drawings.
+
+/// The time of day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Light {
+    Day,
+    Morning,
+    Sunset,
+    Night,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Weather {
+    Clouds,
+    Rain,
+    Storm,
+    Fog,
+    Snowfall,
+    Starry,
+}
+
+/// The size of a thing beside others of its kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Scale {
+    Tiny,
+    Small,
+    #[default]
+    Usual,
+    Big,
+    Huge,
+}
+
+impl Scale {
+    pub(crate) const fn factor(self) -> f32 {
+        match self {
+            Self::Tiny => 0.36,
+            Self::Small => 0.62,
+            Self::Usual => 1.0,
+            Self::Big => 1.28,
+            Self::Huge => 1.55,
+        }
+    }
+}
+
+/// A place on the picture: −1 is left or top, 1 is right or bottom; `None` leaves it open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Position {
+    pub(crate) across: Option<i8>,
+    pub(crate) down: Option<i8>,
+    pub(crate) depth: Option<Depth>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Depth {
+    Back,
+    Front,
+}
+
+/// The place of a thing, as seen from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Relation {
+    Above,
+    Below,
+    On,
+    Inside,
+    Behind,
+    Before,
+    LeftOf,
+    RightOf,
+}
+
+/// The manner in which a picture is drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Style {
+    /// Lines on paper, no fills.
+    pub(crate) outline: bool,
+    /// No gradients.
+    pub(crate) flat: bool,
+    /// Coarse squares.
+    pub(crate) pixels: bool,
+    /// Thin, light paint.
+    pub(crate) watercolour: bool,
+    /// Greys only.
+    pub(crate) grey: bool,
+    /// A mark: one thing, centred, nothing around it.
+    pub(crate) logo: bool,
+}
+
+/// The meaning of a word in a table whose rows list their words.
+pub(super) fn meaning<T: Copy>(table: &[(T, &str)], word: &str) -> Option<T> {
+    table.iter().find(|(_, words)| contains(words, word)).map(|(meaning, _)| *meaning)
+}
+
+/// Tests for a word in a list that commas separate; two words may be one entry.
+pub(super) fn contains(list: &str, word: &str) -> bool {
+    list.split(", ").any(|found| found == word)
+}
+
+pub(super) const LIGHTS: &[(Light, &str)] = &[
+    (Light::Day, "day, daytime, noon, sunny, midday, summer, afternoon"),
+    (Light::Morning, "morning, sunrise, dawn, daybreak"),
+    (Light::Sunset, "sunset, dusk, evening, twilight"),
+    (Light::Night, "night, nighttime, midnight, moonlight, moonlit, nocturnal"),
+];
+pub(super) const WEATHERS: &[(Weather, &str)] = &[
+    (Weather::Clouds, "cloudy, overcast"),
+    (Weather::Rain, "rain, rainy, raining, drizzle"),
+    (Weather::Storm, "storm, stormy, thunderstorm, tempest"),
+    (Weather::Fog, "fog, foggy, mist, misty, haze, hazy"),
+    (Weather::Snowfall, "snowing, snowfall, blizzard, snowflake, snowstorm"),
+    (Weather::Starry, "starry, starlit, starlight"),
+];
+pub(super) const SCALES: &[(Scale, &str)] = &[
+    (Scale::Tiny, "tiny, miniature, minuscule"),
+    (Scale::Small, "small, little, short"),
+    (Scale::Big, "big, large, tall"),
+    (Scale::Huge, "huge, giant, enormous, gigantic, massive"),
+];
+pub(super) const RELATIONS: &[(Relation, &str)] = &[
+    (Relation::Above, "above, over, atop"),
+    (Relation::Below, "below, under, beneath, underneath"),
+    (Relation::On, "on, upon, crossing, riding, top of"),
+    (Relation::Inside, "in, inside, within"),
+    (Relation::Behind, "behind"),
+    (Relation::Before, "front of"),
+    (Relation::LeftOf, "left of"),
+    (Relation::RightOf, "right of"),
+];
+/// −1, 0 or 1 across and down.
+pub(super) const POSITIONS: &[((Option<i8>, Option<i8>), &str)] = &[
+    ((Some(-1), None), "left"),
+    ((Some(1), None), "right"),
+    ((None, Some(-1)), "top, upper"),
+    ((None, Some(1)), "bottom, lower"),
+    ((Some(0), Some(0)), "centre, center, middle, centred, centered"),
+];
+/// Words that set one of the flags of a style.
+pub(super) const STYLES: &[(fn(&mut Style), &str)] = &[
+    (
+        |style| style.outline = true,
+        "outline, outlined, lineart, line art, line drawing, sketch, contour, coloring page, colouring page",
+    ),
+    (|style| style.flat = true, "flat, minimal, minimalist, simple"),
+    (|style| style.pixels = true, "pixel art, pixelart, pixelated, 8-bit, 8 bit"),
+    (|style| style.watercolour = true, "watercolor, watercolour, aquarelle"),
+    (|style| style.grey = true, "monochrome, grayscale, greyscale, monochromatic"),
+    (|style| (style.logo, style.flat) = (true, true), "logo, icon, emblem"),
+];
+/// Parts of things: they take a colour and leave the thing its own.
+pub(super) const PARTS: &str = "roof, door, window, sail, wing, scarf, stripe, handle, ribbon, eye, tail, petal, trunk, \
+    cover, flame, icing, spot";
+/// The clothes of a person: their colour is seen first.
+pub(super) const GARMENTS: &str = "shirt, dress, coat, jacket, sweater";
+/// Words that open a noun phrase, so that the words before belong to the noun before.
+pub(super) const DETERMINERS: &str = "a, an, the, its, his, her, their, my, this, that, some, another";
+/// Numbers in words. One that is too large to be drawn is cut by the reader.
+pub(super) const COUNTS: &[(u32, &str)] = &[
+    (1, "a, an, one, single, lone"),
+    (2, "two, pair, couple, twin, both"),
+    (3, "three, trio"),
+    (4, "four"),
+    (5, "few, five"),
+    (6, "six"),
+    (7, "seven, several"),
+    (8, "eight"),
+    (9, "nine"),
+    (10, "ten"),
+    (11, "eleven"),
+    (12, "twelve, dozen, dozens"),
+    (13, "thirteen"),
+    (14, "fourteen"),
+    (15, "fifteen"),
+    (16, "many, sixteen"),
+    (20, "twenty"),
+    (30, "thirty"),
+    (60, "hundred, hundreds, thousand, thousands, countless"),
+];
+/// Plurals that follow no rule.
+pub(super) const PLURALS: &[(&str, &str)] = &[
+    ("person", "people, children, men, folk"),
+    ("woman", "women"),
+    ("mouse", "mice"),
+    ("goose", "geese"),
+    ("leaf", "leaves"),
+    ("knife", "knives"),
+];
