@@ -11,7 +11,7 @@ use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::inputs::MOST_REFERENCES;
-use crate::studio::Studio;
+use crate::job::Job;
 
 /// How the engine runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,15 +73,15 @@ impl ImageEngine for EmbeddedImageEngine {
             // A request without pictures holds next to nothing while it waits.
             let desk = if request.edit.is_some() { Some(permit(&self.places.desks).await?) } else { None };
             let permits = (admission, desk);
-            let (studio, permits) = on_thread(&self.places.threads, move || {
+            let (job, permits) = on_thread(&self.places.threads, move || {
                 // The permits go along, for this work goes on even when nobody waits for it any more.
-                Studio::open(request).map(|studio| (studio, permits))
+                Job::open(request).map(|job| (job, permits))
             })
             .await??;
             let (events, told) = mpsc::channel(1);
-            let (traits, left) = (studio.traits(), studio.steps());
+            let (traits, left) = (job.traits(), job.steps());
             let threads = Arc::clone(&self.places.threads);
-            tokio::spawn(draw(studio, threads, events, permits));
+            tokio::spawn(draw(job, threads, events, permits));
             Ok(ImageGeneration { traits, events: Box::pin(Events { told: Some(told), left }) })
         })
     }
@@ -91,16 +91,16 @@ type Event = Result<ImageEvent, EngineError>;
 type Permits = (OwnedSemaphorePermit, Option<OwnedSemaphorePermit>);
 
 /// Makes the events one after the other, for as long as somebody listens.
-async fn draw(studio: Studio, threads: Arc<Semaphore>, events: Sender<Event>, permits: Permits) {
-    let last = studio.steps();
-    let mut held = Some((Arc::new(studio), permits));
+async fn draw(job: Job, threads: Arc<Semaphore>, events: Sender<Event>, permits: Permits) {
+    let last = job.steps();
+    let mut held = Some((Arc::new(job), permits));
     for step in 0..last {
-        let Some((studio, _)) = &held else { return };
-        let studio = Arc::clone(studio);
+        let Some((job, _)) = &held else { return };
+        let job = Arc::clone(job);
         let event = tokio::select! {
             biased;
             () = events.closed() => return,
-            event = on_thread(&threads, move || studio.step(step)) => event.and_then(|event| event),
+            event = on_thread(&threads, move || job.step(step)) => event.and_then(|event| event),
         };
         let failed = event.is_err();
         if failed || step + 1 == last {

@@ -5,8 +5,8 @@ use engine::{EngineError, ImageEdit, Pixels};
 use image::{DynamicImage, RgbaImage};
 use picture::{Format, Head, MAX_PIXELS, MAX_SIDE};
 
-use crate::edit::Mask;
 use crate::fit::{Source, cover};
+use crate::mask::Mask;
 
 /// Pictures whose headers were found good, not decoded yet.
 pub(crate) struct Files {

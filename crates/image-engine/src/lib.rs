@@ -7,11 +7,12 @@ mod encode;
 mod engine;
 mod fit;
 mod inputs;
+mod job;
+mod mask;
 mod preview;
 mod prompt;
 mod render;
 mod scene;
-mod studio;
 mod usage;
 
 pub use crate::engine::{EmbeddedImageEngine, Options};

@@ -10,7 +10,8 @@ use engine::Pixels;
 
 use crate::colour::Colour;
 use crate::drawing::{Place, Thing};
-pub(crate) use lexicon::{Depth, Light, Position, Relation, Scale, Style, Weather};
+pub(crate) use lexicon::{Depth, Light, Position, Relation, Scale, Style, Weather, contains};
+pub(crate) use token::{Token, tokens};
 
 /// The most things that a picture is made of, however many were asked for.
 pub(crate) const MOST_THINGS: u32 = 64;

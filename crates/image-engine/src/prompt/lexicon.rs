@@ -93,7 +93,7 @@ pub(super) fn meaning<T: Copy>(table: &[(T, &str)], word: &str) -> Option<T> {
 }
 
 /// Tests for a word in a list that commas separate; two words may be one entry.
-pub(super) fn contains(list: &str, word: &str) -> bool {
+pub(crate) fn contains(list: &str, word: &str) -> bool {
     list.split(", ").any(|found| found == word)
 }
 

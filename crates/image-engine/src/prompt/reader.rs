@@ -9,13 +9,13 @@ use super::lexicon::{
 };
 use super::resolve::resolve;
 use super::token::{Token, tokens};
-use super::{Lettering, MOST_SUBJECTS, Prompt, Shape, Subject};
+use super::{Lettering, MOST_LETTERINGS, MOST_SUBJECTS, Prompt, Shape, Subject};
 use crate::colour::{self, Colour, Shade};
 use crate::drawing::{self, Place, Thing};
 
 /// Reads a prompt.
 pub(super) fn read(prompt: &str) -> Prompt {
-    let tokens = tokens(prompt);
+    let tokens: Vec<Token> = tokens(prompt).into_iter().map(|(token, _)| token).collect();
     let mut reader = Reader {
         tokens: &tokens,
         at: 0,
@@ -295,7 +295,7 @@ impl Reader<'_> {
     }
 
     fn letter(&mut self, text: String) {
-        if text.is_empty() {
+        if text.is_empty() || self.result.letterings.len() == MOST_LETTERINGS {
             return;
         }
         let pending = std::mem::take(&mut self.pending);

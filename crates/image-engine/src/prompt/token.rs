@@ -1,15 +1,17 @@
-//! A prompt cut into words, quotations and stops.
+//! Splits a prompt into words, quotations and stops.
 
-use super::{LONGEST_LETTERING, MOST_LETTERINGS};
+use std::ops::Range;
 
-/// The most tokens that are read; what comes after is not looked at.
+use super::LONGEST_LETTERING;
+
+/// The most tokens that are read; the rest of a prompt is ignored.
 const MOST_TOKENS: usize = 2_000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Token {
+pub(crate) enum Token {
     /// Lowercase, letters and digits, with inner apostrophes and a leading `#` kept.
     Word(String),
-    /// What stood between quotation marks.
+    /// The text between quotation marks.
     Quote(String),
     /// A comma, a dash, a bracket.
     Pause,
@@ -26,40 +28,28 @@ impl Token {
     }
 }
 
-/// Cuts a prompt. Work and result are bounded whatever the prompt is.
-pub(super) fn tokens(prompt: &str) -> Vec<Token> {
+/// The tokens of a prompt with their places in it. Work and result are bounded whatever the prompt is.
+pub(crate) fn tokens(prompt: &str) -> Vec<(Token, Range<usize>)> {
     let mut tokens = Vec::new();
-    let mut rest = prompt;
-    let mut quotes = 0;
-    let mut before = ' ';
-    while let Some(first) = rest.chars().next() {
-        if tokens.len() == MOST_TOKENS {
-            break;
-        }
-        if quotes < MOST_LETTERINGS
-            && let Some((quoted, after)) = quotation(first, before, rest)
-        {
-            tokens.push(Token::Quote(legible(quoted)));
-            (rest, before, quotes) = (after, ' ', quotes + 1);
-            continue;
-        }
-        let length = word_length(rest);
-        if length == 0 {
-            tokens.extend(mark(first));
-            (rest, before) = (&rest[first.len_utf8()..], first);
-        } else {
-            let (word, after) = rest.split_at(length);
-            tokens.push(Token::Word(word.to_lowercase().replace('’', "'").trim_matches('\'').to_owned()));
-            (rest, before) = (after, 'a');
-        }
+    let mut at = 0;
+    while let (Some(first), true) = (prompt[at..].chars().next(), tokens.len() < MOST_TOKENS) {
+        let rest = &prompt[at..];
+        let before = prompt[..at].chars().next_back().unwrap_or(' ');
+        let (token, length) = match (quotation(first, before, rest), word_length(rest)) {
+            (Some((quoted, length)), _) => (Some(Token::Quote(legible(quoted))), length),
+            (None, 0) => (mark(first), first.len_utf8()),
+            (None, length) => (Some(Token::Word(rest[..length].to_lowercase().replace('’', "'"))), length),
+        };
+        tokens.extend(token.map(|token| (token, at..at + length)));
+        at += length;
     }
     tokens
 }
 
-/// The quotation that begins here, and what is left behind it.
+/// The text of the quotation that begins here, and its length with its marks.
 ///
 /// A straight single mark opens only where no word can go on, and closes only where one ends.
-fn quotation(first: char, before: char, rest: &str) -> Option<(&str, &str)> {
+fn quotation(first: char, before: char, rest: &str) -> Option<(&str, usize)> {
     let close = match first {
         '"' => '"',
         '“' | '„' | '”' => '”',
@@ -77,17 +67,17 @@ fn quotation(first: char, before: char, rest: &str) -> Option<(&str, &str)> {
     };
     let (end, mark) = inside.char_indices().take(LONGEST_LETTERING * 2).find(ends)?;
     let quoted = inside[..end].trim();
-    (!quoted.is_empty()).then(|| (quoted, &inside[end + mark.len_utf8()..]))
+    (!quoted.is_empty()).then_some((quoted, first.len_utf8() + end + mark.len_utf8()))
 }
 
-/// The text without what cannot be drawn or put into XML, blanks made one, and cut to a length.
+/// The text without characters that cannot be drawn or put into XML, with single blanks, and cut to a length.
 pub(super) fn legible(text: &str) -> String {
     let clean: String = text.chars().map(|found| if found.is_control() { ' ' } else { found }).collect();
     let one_line = clean.split_whitespace().collect::<Vec<_>>().join(" ");
     one_line.chars().filter(|found| !is_forbidden(*found)).take(LONGEST_LETTERING).collect()
 }
 
-/// Not a character of XML, or one that turns the direction of writing.
+/// Tests for a character that XML forbids, or that turns the direction of writing.
 const fn is_forbidden(found: char) -> bool {
     matches!(found, '\u{fffe}' | '\u{ffff}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -118,7 +108,7 @@ mod tests {
     use super::*;
 
     fn quotes(prompt: &str) -> Vec<String> {
-        let quote = |token| if let Token::Quote(text) = token { Some(text) } else { None };
+        let quote = |token| if let (Token::Quote(text), _) = token { Some(text) } else { None };
         tokens(prompt).into_iter().filter_map(quote).collect()
     }
 

@@ -19,7 +19,7 @@ use crate::prompt::Prompt;
 use crate::{preview, render, usage};
 
 /// A request that was accepted, with all that its pictures are made of.
-pub(crate) struct Studio {
+pub(crate) struct Job {
     work: Work,
     traits: ImageTraits,
     compression: Option<u8>,
@@ -34,7 +34,7 @@ enum Work {
     Edit(Box<Edit>),
 }
 
-impl Studio {
+impl Job {
     /// Settles what can be settled before drawing. It decodes, so it is work for a thread that may block.
     pub(crate) fn open(mut request: ImageRequest) -> Result<Self, EngineError> {
         let seed = match request.seed {

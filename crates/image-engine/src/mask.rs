@@ -1,11 +1,11 @@
-//! Where an edit applies.
+//! The mask of an edit: the part of the picture that it applies to.
 
 use engine::Pixels;
 use image::{GrayImage, Luma, RgbaImage};
 
 use crate::fit::{Rows, Source};
 
-/// For each pixel how much of the reference is kept: 0 nothing, 255 all.
+/// The share of the reference that is kept, for each pixel: 0 nothing, 255 all.
 pub(crate) struct Mask {
     keep: GrayImage,
 }
@@ -19,7 +19,7 @@ pub(crate) struct Window {
 }
 
 impl Mask {
-    /// The mask that a picture's alpha is.
+    /// A mask from the alpha of a picture.
     pub(crate) fn new(picture: &RgbaImage) -> Self {
         Self { keep: GrayImage::from_fn(picture.width(), picture.height(), |x, y| Luma([picture.get_pixel(x, y)[3]])) }
     }
@@ -40,7 +40,7 @@ impl Mask {
         }
     }
 
-    /// For each pixel of a picture of that size whether it is edited.
+    /// The pixels of a picture of that size that are edited.
     pub(crate) fn region(&self, size: Pixels) -> Vec<bool> {
         let (mut rows, mut keep) = (Rows::new(&self.keep, size), row(size));
         let mut region = Vec::with_capacity(size.count() as usize);
@@ -51,7 +51,7 @@ impl Mask {
         region
     }
 
-    /// The smallest rectangle of a picture of that size around all that is edited. None: nothing is.
+    /// The smallest rectangle of a picture of that size around all that is edited. None where nothing is edited.
     pub(crate) fn window(&self, size: Pixels) -> Option<Window> {
         let (mut rows, mut keep) = (Rows::new(&self.keep, size), row(size));
         let (mut left, mut top, mut right, mut bottom) = (size.width, size.height, 0, 0);
