@@ -39,17 +39,14 @@ impl Drawing {
         let number = |attribute| root.attribute(attribute)?.parse().ok();
         let sides: Vec<f32> = root.attribute("viewBox")?.split(' ').filter_map(|side| side.parse().ok()).collect();
         let [_, _, width, height] = sides[..] else { return None };
-        let colour = |name| {
-            let value = root.attribute("style")?.split(';').find_map(|entry| entry.trim().strip_prefix(name))?;
-            Colour::from_css(value.trim())
-        };
+        let colour = |name| colour(root, name).unwrap_or(Colour::WHITE);
         Some(Self {
             name,
             aspect: width / height,
             height: number("height").unwrap_or(height),
             surface: number("data-surface").unwrap_or(USUAL_SURFACE),
-            main: colour("--main:").unwrap_or(Colour::WHITE),
-            accent: colour("--accent:").unwrap_or(Colour::WHITE),
+            main: colour("main"),
+            accent: colour("accent"),
             document,
         })
     }
@@ -77,11 +74,26 @@ impl Drawing {
         self.root().attribute(attribute).unwrap_or_default()
     }
 
+    /// One of the named colours that do not follow from others.
+    pub(crate) fn colour(&self, name: &str) -> Option<Colour> {
+        colour(self.root(), name)
+    }
+
     /// The words of its `title` or `desc`: nouns that mean it, adjectives that imply it.
     fn words(&self, element: &str) -> impl Iterator<Item = &str> {
         let found = self.root().children().find(|node| node.has_tag_name(element)).and_then(|node| node.text());
         found.into_iter().flat_map(|words| words.split(", "))
     }
+}
+
+fn colour(root: Node<'_, '_>, name: &str) -> Option<Colour> {
+    let (_, value) = declarations(root.attribute("style")?).find(|(found, _)| *found == name)?;
+    Colour::from_css(value)
+}
+
+/// The named colours of a `style` attribute.
+pub(crate) fn declarations(style: &str) -> impl Iterator<Item = (&str, &str)> {
+    style.split(';').filter_map(|entry| entry.trim().strip_prefix("--")?.split_once(": "))
 }
 
 impl PartialEq for Drawing {
@@ -151,9 +163,9 @@ const THING_FILES: &[(&str, &str)] = files!("things":
 );
 #[rustfmt::skip]
 const SCENERY_FILES: &[(&str, &str)] = files!("scenery":
-    "abstract" "bank" "beach" "city" "cliff" "clouds" "desert" "drifts" "far-hills" "field" "fog" "forest"
-    "gloomy-clouds" "hills" "lake" "low-light" "low-sun" "medallion" "mountains" "paper" "rain" "room" "rough-sea" "sea"
-    "sky" "snow" "snowfall" "space" "starry" "stars" "storm" "street" "tabletop" "underwater"
+    "abstract" "bank" "beach" "city" "cliff" "clouds" "day" "desert" "drifts" "far-hills" "field" "fog"
+    "forest" "gloomy-clouds" "hills" "lake" "low-light" "low-sun" "medallion" "morning" "mountains" "night" "paper" "rain" "room" "rough-sea" "sea"
+    "sky" "snow" "snowfall" "space" "starry" "stars" "storm" "street" "sunset" "tabletop" "underwater"
 );
 
 #[cfg(test)]

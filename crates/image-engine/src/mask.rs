@@ -34,7 +34,7 @@ impl Mask {
             old.next_into(&mut was);
             for ((new, was), keep) in new.chunks_exact_mut(4).zip(was.chunks_exact(4)).zip(keep.chunks_exact(4)) {
                 for (new, was) in new.iter_mut().zip(was) {
-                    *new = blend(*was, *new, keep[3]);
+                    *new = blend(*was, *new, keep[0]);
                 }
             }
         }
@@ -67,7 +67,7 @@ impl Mask {
 }
 
 fn is_edited(pixel: &[u8]) -> bool {
-    pixel[3] < KEPT
+    pixel[0] < KEPT
 }
 
 fn row(size: Pixels) -> Vec<u8> {

@@ -51,7 +51,7 @@ fn smooth(canvas: &RgbaImage) -> Option<Vec<bool>> {
         |here: &Rgba<u8>, next: &Rgba<u8>| (0..4).all(|channel| here[channel].abs_diff(next[channel]) <= SMALL_STEP);
     let behind = flood(canvas, |_| true, is_near);
     let count = behind.iter().filter(|behind| **behind).count();
-    (behind.len() / 10..behind.len() * 9 / 10).contains(&count).then_some(behind)
+    (behind.len() / 10..behind.len() * 49 / 50).contains(&count).then_some(behind)
 }
 
 /// The pixels that are reached from the edge: the first ones by `starts`, and every next one by `joins`.

@@ -91,24 +91,7 @@ fn cut_out(picture: &RgbaImage, room: Pixels, whole: Pixels) -> Option<RgbaImage
         (top, bottom) = (top.min(y), bottom.max(y + 1));
     }
     let size = Pixels::new(right.checked_sub(left)?, bottom.checked_sub(top)?);
-    Some(cover(&Part { of: &object, window: Window { x: left, y: top, size } }, contained(size, room)))
-}
-
-/// A window of a picture.
-struct Part<'a> {
-    of: &'a RgbaImage,
-    window: Window,
-}
-
-impl Source for Part<'_> {
-    fn size(&self) -> Pixels {
-        self.window.size
-    }
-
-    fn row(&self, y: u32, into: &mut [u8]) {
-        let first = (self.window.y + y) as usize * self.of.width() as usize + self.window.x as usize;
-        into.copy_from_slice(&self.of.as_raw()[first * 4..][..self.window.size.width as usize * 4]);
-    }
+    Some(cover(&*imageops::crop_imm(&object, left, top, size.width, size.height), contained(size, room)))
 }
 
 /// The largest size of the same shape within the room.

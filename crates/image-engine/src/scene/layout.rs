@@ -111,7 +111,7 @@ fn zone(thing: Thing, view: &View) -> Zone {
 
 fn area(zone: Zone, view: &View) -> Area {
     match zone {
-        Zone::Free => view.whole(),
+        Zone::Free => view.whole,
         Zone::Sky => view.flying(),
         Zone::Water => view.swimming(),
         Zone::Ground => view.standing(),

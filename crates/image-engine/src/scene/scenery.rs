@@ -54,56 +54,10 @@ pub(super) fn weather(canvas: &mut Canvas, prompt: &Prompt, view: &View) {
     }
 }
 
-/// The colours of a time of day.
-struct Daylight {
-    /// The sky at its top and at the horizon.
-    sky: (u32, u32),
-    /// The sea at the horizon and near by; absent where the drawing's own colours are right.
-    sea: Option<(u32, u32)>,
-    cloud: u32,
-    /// The colour that far things take on.
-    air: u32,
-    window: u32,
-}
-
-const fn daylight(light: Light) -> Daylight {
-    match light {
-        Light::Day => Daylight {
-            sky: (0x4f_a8_e8, 0xd9_f0_fb),
-            sea: None,
-            cloud: 0xff_ff_ff,
-            air: 0xcf_e6_f5,
-            window: 0xe3_f0_fa,
-        },
-        Light::Morning => Daylight {
-            sky: (0x8f_b8_de, 0xff_e3_cc),
-            sea: Some((0xe8_d6_d0, 0x7f_a6_c0)),
-            cloud: 0xff_f1_e6,
-            air: 0xf3_dd_d2,
-            window: 0xe3_f0_fa,
-        },
-        Light::Sunset => Daylight {
-            sky: (0x4a_3b_82, 0xff_a8_5c),
-            sea: Some((0xf2_9a_6a, 0x45_3a_7c)),
-            cloud: 0xff_bf_91,
-            air: 0xc9_6a_72,
-            window: 0xff_d9_7a,
-        },
-        Light::Night => Daylight {
-            sky: (0x0b_10_33, 0x35_41_82),
-            sea: Some((0x2f_3e_80, 0x0d_16_40)),
-            cloud: 0xff_ff_ff,
-            air: 0x24_2d_66,
-            window: 0xff_d9_7a,
-        },
-    }
-}
-
 /// The sky with the lights and clouds that belong to the time of day and the weather.
 fn sky(canvas: &mut Canvas, prompt: &Prompt, view: &View) {
-    let light = daylight(view.light);
     let turn = Random::new(view.seed, "sky").jitter(9.0);
-    let (top, low) = (Colour::hex(light.sky.0).turned(turn), Colour::hex(light.sky.1).turned(turn * 0.6));
+    let (top, low) = (view.light_colour("top").turned(turn), view.light_colour("low").turned(turn * 0.6));
     let (mut top, mut low) = prompt.tint("sky").map_or((top, low), |told| (told, told.lighter(0.62)));
     if view.gloomy {
         let grey = Colour::hex(0x5d_6b_80);
@@ -112,7 +66,7 @@ fn sky(canvas: &mut Canvas, prompt: &Prompt, view: &View) {
     if prompt.weather.contains(&Weather::Fog) {
         (top, low) = (top.mix(Colour::hex(0xd5_dd_e4), 0.55), low.mix(Colour::hex(0xf1_ee_ea), 0.6));
     }
-    let known = [("top", top), ("low", low), ("cloud", Colour::hex(light.cloud))];
+    let known = [("top", top), ("low", low), ("cloud", view.light_colour("cloud"))];
     layers(canvas, view, "sky", &known);
     let lacks = |thing: &str| prompt.shows(thing) || prompt.absent.iter().any(|absent| absent.name() == thing);
     match view.light {
@@ -143,7 +97,7 @@ fn land(canvas: &mut Canvas, prompt: &Prompt, view: &View) {
         layers(canvas, view, "far-hills", snow.as_slice());
     }
     if prompt.has("city") {
-        layers(canvas, view, "city", &[("window", Colour::hex(daylight(view.light).window))]);
+        layers(canvas, view, "city", &[("window", view.light_colour("window"))]);
     }
     if view.water {
         canvas.set_tints(Vec::new());
@@ -162,12 +116,9 @@ fn land(canvas: &mut Canvas, prompt: &Prompt, view: &View) {
 
 fn water(canvas: &mut Canvas, prompt: &Prompt, view: &View) {
     let place = if prompt.has("lake") { "lake" } else { "sea" };
-    let usual = if place == "lake" { (0x9c_d3_e0, 0x3f_93_b5) } else { (0x6f_c3_e6, 0x1c_6f_b5) };
-    let (far, near) = daylight(view.light).sea.unwrap_or(usual);
-    let (mut far, mut near) = (Colour::hex(far), Colour::hex(near));
-    if let Some(told) = prompt.tint(place) {
-        (far, near) = (told.lighter(0.35), told.darker(0.15));
-    }
+    let usual = |name| view.daylight.and_then(|light| light.colour(name)).or(named(place)?.colour(name));
+    let (Some(far), Some(near)) = (usual("far"), usual("near")) else { return };
+    let (mut far, mut near) = prompt.tint(place).map_or((far, near), |told| (told.lighter(0.35), told.darker(0.15)));
     if view.gloomy {
         let grey = Colour::hex(0x3e_50_68);
         (far, near) = (far.mix(grey.lighter(0.25), 0.7), near.mix(grey.darker(0.2), 0.7));
@@ -202,7 +153,7 @@ fn layers(canvas: &mut Canvas, view: &View, name: &str, known: &[(&str, Colour)]
     for (i, node) in drawing.root().children().filter(Node::is_element).enumerate() {
         sprite.random = Random::new(view.seed, &format!("{name} {i}"));
         if let Some(far) = node.attribute("data-far") {
-            let air = (Colour::hex(daylight(view.light).air), number(far));
+            let air = (view.light_colour("air"), number(far));
             canvas.set_tints(usual.iter().copied().chain([air]).collect());
         }
         let area = view.area(node.attribute("data-area").unwrap_or(drawing.fact("data-area")));

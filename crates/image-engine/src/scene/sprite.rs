@@ -8,7 +8,7 @@ use resvg::usvg::roxmltree::Node;
 use super::canvas::{Canvas, Fill};
 use super::random::Random;
 use crate::colour::Colour;
-use crate::drawing::{self, Drawing, Thing};
+use crate::drawing::{self, Drawing, Thing, declarations};
 
 /// One occurrence of a drawing.
 pub(super) struct Sprite<'a> {
@@ -187,11 +187,6 @@ impl Palette {
         }
         Colour::from_css(css)
     }
-}
-
-/// The entries of a `style` attribute.
-fn declarations(style: &str) -> impl Iterator<Item = (&str, &str)> {
-    style.split(';').filter_map(|entry| entry.trim().strip_prefix("--")?.split_once(": "))
 }
 
 /// The text between the opening of a function and its closing bracket.

@@ -55,6 +55,8 @@ pub(super) struct View {
     pub(super) height: f32,
     pub(super) backdrop: Backdrop,
     pub(super) light: Light,
+    /// The drawing with the colours of the time of day.
+    pub(super) daylight: Option<&'static Drawing>,
     /// Rain, a storm or clouds darken the day.
     pub(super) gloomy: bool,
     pub(super) water: bool,
@@ -65,16 +67,10 @@ pub(super) struct View {
     horizon: f32,
     /// The distance of the near ground from the top.
     ground_top: f32,
-    words: Words,
-}
-
-/// The area that is kept free for words: a height at the top or the bottom.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Words {
-    None,
-    Top(f32),
-    Bottom(f32),
-    Everywhere,
+    /// The area of the subjects: everything but the margins, and the area of words.
+    pub(super) whole: Area,
+    /// The area of words, from top to bottom.
+    words: (f32, f32),
 }
 
 impl View {
@@ -97,8 +93,28 @@ impl View {
         let light = prompt.light.unwrap_or(Light::Day);
         let gloomy =
             prompt.weather.iter().any(|found| [Weather::Storm, Weather::Rain, Weather::Clouds].contains(found));
-        let words = words(prompt, height);
-        Self { width, height, backdrop, light, gloomy, water, ground, seed, horizon, ground_top, words }
+        let (whole, words) = areas(prompt, width, height);
+        let daylight = named(match light {
+            Light::Day => "day",
+            Light::Morning => "morning",
+            Light::Sunset => "sunset",
+            Light::Night => "night",
+        });
+        Self {
+            width,
+            height,
+            backdrop,
+            light,
+            daylight,
+            gloomy,
+            water,
+            ground,
+            seed,
+            horizon,
+            ground_top,
+            whole,
+            words,
+        }
     }
 
     /// Tests for a floor on which shadows fall.
@@ -114,15 +130,19 @@ impl View {
         matches!(self.backdrop, Backdrop::Outdoors | Backdrop::Air)
     }
 
+    /// A colour of the time of day.
+    pub(super) fn light_colour(&self, name: &str) -> Colour {
+        self.daylight.and_then(|light| light.colour(name)).unwrap_or(Colour::WHITE)
+    }
+
     /// The tint that the light gives to things, with its share.
     pub(super) fn tint(&self) -> Option<(Colour, f32)> {
-        match (self.backdrop, self.light) {
-            (Backdrop::Outdoors | Backdrop::Air, Light::Night) => Some((Colour::hex(0x14_1d_4a), 0.42)),
-            (Backdrop::Outdoors | Backdrop::Air, Light::Sunset) => Some((Colour::hex(0x8a_2f_4a), 0.2)),
-            (Backdrop::Outdoors | Backdrop::Air, Light::Morning) => Some((Colour::hex(0xff_d9_c0), 0.14)),
-            (Backdrop::Place(place), _) if place.name() == "underwater" => Some((Colour::hex(0x0b_5d_8a), 0.14)),
-            _ => None,
-        }
+        let source = match self.backdrop {
+            Backdrop::Outdoors | Backdrop::Air => self.daylight?,
+            Backdrop::Place(place) => place,
+            _ => return None,
+        };
+        Some((source.colour("tint")?, source.fact("data-tint").parse().ok()?))
     }
 
     /// The part of the picture that a layer of scenery names.
@@ -137,26 +157,9 @@ impl View {
         }
     }
 
-    /// The area of the subjects: everything but the margins, and the room for words.
-    pub(super) fn whole(&self) -> Area {
-        let margin = 0.07;
-        let mut area = Area {
-            left: self.width * margin,
-            right: self.width * (1.0 - margin),
-            top: self.height * margin,
-            bottom: self.height * (1.0 - margin),
-        };
-        match self.words {
-            Words::Top(room) => area.top = room,
-            Words::Bottom(room) => area.bottom = self.height - room,
-            Words::None | Words::Everywhere => {}
-        }
-        area
-    }
-
     /// The area of subjects that fly.
     pub(super) fn flying(&self) -> Area {
-        let whole = self.whole();
+        let whole = self.whole;
         let bottom = (self.horizon - self.height * 0.03).max(whole.top + self.height * 0.2);
         Area { bottom, ..whole }
     }
@@ -164,7 +167,7 @@ impl View {
     /// The area of subjects that swim.
     pub(super) fn swimming(&self) -> Area {
         let bottom = if self.ground.is_some() { self.ground_top } else { self.height * 0.9 };
-        Area { top: self.horizon * 0.7, bottom: bottom - self.height * 0.05, ..self.whole() }
+        Area { top: self.horizon * 0.7, bottom: bottom - self.height * 0.05, ..self.whole }
     }
 
     /// The area of subjects that stand: their feet are in its lower part.
@@ -176,17 +179,13 @@ impl View {
             None if self.water => self.ground_top + depth * 0.5,
             None => self.ground_top + depth * 0.56,
         };
-        Area { bottom: feet, ..self.whole() }
+        Area { bottom: feet, ..self.whole }
     }
 
     /// The area of the words number `i`.
     pub(super) fn lettering(&self, prompt: &Prompt, i: usize) -> Area {
-        let (top, room) = match self.words {
-            Words::Top(room) => (self.height * 0.05, room - self.height * 0.06),
-            Words::Bottom(room) => (self.height - room + self.height * 0.01, room - self.height * 0.06),
-            Words::Everywhere | Words::None => (self.height * 0.14, self.height * 0.72),
-        };
-        let each = room / prompt.letterings.len().max(1) as f32;
+        let (top, bottom) = self.words;
+        let each = (bottom - top) / prompt.letterings.len().max(1) as f32;
         let across = prompt.letterings[i].position.and_then(|position| position.across).map_or(0.0, f32::from);
         let half = if across == 0.0 { 0.42 } else { 0.21 } * self.width;
         let (x, y) = (self.width * (0.5 + 0.24 * across), top + each * (i as f32 + 0.5));
@@ -199,21 +198,26 @@ impl View {
         match self.backdrop {
             Backdrop::Plain(colour) | Backdrop::Paper(colour) => colour,
             Backdrop::Place(place) if !place.is("indoors") => dark,
-            _ if matches!(self.words, Words::Bottom(_)) && self.water => dark,
+            _ if self.words.0 > self.height * 0.5 && self.water => dark,
             _ if self.light == Light::Night => dark,
             _ => Colour::WHITE,
         }
     }
 }
 
-fn words(prompt: &Prompt, height: f32) -> Words {
-    let free = prompt.letterings.len() - usize::from(prompt.shows("sign")).min(prompt.letterings.len());
+/// The areas of subjects and of words in a picture of that size.
+fn areas(prompt: &Prompt, width: f32, height: f32) -> (Area, (f32, f32)) {
+    let [left, right] = [MARGIN, 1.0 - MARGIN].map(|part| part * width);
+    let [top, bottom] = [MARGIN, 1.0 - MARGIN].map(|part| part * height);
+    let whole = Area { left, top, right, bottom };
+    let on_sign = usize::from(prompt.shows("sign"));
     let low = prompt.letterings.iter().any(|text| text.position.and_then(|position| position.down) == Some(1));
-    match free {
-        0 => Words::None,
-        _ if prompt.subjects.is_empty() && prompt.places.is_empty() => Words::Everywhere,
-        _ if low => Words::Bottom(height * 0.28),
-        _ => Words::Top(height * 0.3),
+    if prompt.letterings.len() <= on_sign || (prompt.subjects.is_empty() && prompt.places.is_empty()) {
+        (whole, (height * 0.14, height * 0.86))
+    } else if low {
+        (Area { bottom: height * 0.72, ..whole }, (height * 0.73, height * 0.95))
+    } else {
+        (Area { top: height * 0.3, ..whole }, (height * 0.05, height * 0.29))
     }
 }
 
@@ -292,5 +296,6 @@ fn ground(prompt: &Prompt, water: bool) -> Option<Place> {
     })
 }
 
+const MARGIN: f32 = 0.07;
 /// So far beyond an edge that nothing of it shows.
 const OUT_OF_SIGHT: f32 = 120.0;
