@@ -94,35 +94,23 @@ impl Colour {
     }
 }
 
-/// What is said of a colour before its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shade {
-    Light,
-    Dark,
-    Bright,
-}
-
-impl Shade {
-    /// The shade that a word means.
-    pub(crate) fn named(word: &str) -> Option<Self> {
-        Some(match word {
-            "light" | "pale" | "pastel" | "soft" | "powder" | "baby" => Self::Light,
-            "dark" | "deep" | "midnight" => Self::Dark,
-            "bright" | "vivid" | "neon" | "hot" => Self::Bright,
-            _ => return None,
-        })
-    }
-
-    /// The colour in this shade.
-    pub(crate) fn of(self, colour: Colour) -> Colour {
-        let (hue, saturation, lightness) = colour.to_hsl();
-        match self {
-            Self::Light => Colour::hsl(hue, saturation * 0.9, lightness + (1.0 - lightness) * 0.5),
-            Self::Dark => Colour::hsl(hue, saturation, lightness * 0.5),
-            Self::Bright if saturation < 0.05 => colour.lighter(0.3),
-            Self::Bright => Colour::hsl(hue, (saturation * 1.3).min(1.0), lightness.max(0.52)),
-        }
-    }
+/// The change that a word makes to the colour after it.
+pub(crate) fn shade(word: &str) -> Option<fn(Colour) -> Colour> {
+    Some(match word {
+        "light" | "pale" | "pastel" | "soft" | "powder" | "baby" => |colour| {
+            let (hue, saturation, lightness) = colour.to_hsl();
+            Colour::hsl(hue, saturation * 0.9, lightness + (1.0 - lightness) * 0.5)
+        },
+        "dark" | "deep" | "midnight" => |colour| {
+            let (hue, saturation, lightness) = colour.to_hsl();
+            Colour::hsl(hue, saturation, lightness * 0.5)
+        },
+        "bright" | "vivid" | "neon" | "hot" => |colour| match colour.to_hsl() {
+            (_, ..0.05, _) => colour.lighter(0.3),
+            (hue, saturation, lightness) => Colour::hsl(hue, (saturation * 1.3).min(1.0), lightness.max(0.52)),
+        },
+        _ => return None,
+    })
 }
 
 /// The colour that a lowercase word of a prompt names: `assets/colours.txt` has the CSS names, and what English adds.
@@ -170,7 +158,7 @@ mod tests {
     #[test]
     fn shades_go_the_way_they_say() {
         let blue = named("blue").unwrap();
-        assert!(Shade::Light.of(blue).luma() > blue.luma());
-        assert!(Shade::Dark.of(blue).luma() < blue.luma());
+        assert!(shade("light").unwrap()(blue).luma() > blue.luma());
+        assert!(shade("dark").unwrap()(blue).luma() < blue.luma());
     }
 }

@@ -114,10 +114,10 @@ pub(crate) fn thing(noun: &str) -> Option<Thing> {
     NOUNS.get(noun).copied()
 }
 
-/// The place that a noun in the singular means.
-pub(crate) fn place(noun: &str) -> Option<Place> {
-    static NOUNS: LazyLock<Index> = LazyLock::new(|| index(&SCENERY, "title"));
-    NOUNS.get(noun).copied()
+/// The place, the time of day or the weather that a word means; nouns are in the singular.
+pub(crate) fn scenery(word: &str) -> Option<Place> {
+    static WORDS: LazyLock<Index> = LazyLock::new(|| index(&SCENERY, "title"));
+    WORDS.get(word).copied()
 }
 
 /// The place that an adjective implies: a snowy field.
@@ -189,7 +189,7 @@ mod tests {
             assert!(drawing.words("title").all(|noun| thing(noun) == Some(drawing)), "{drawing:?}");
         }
         for drawing in SCENERY.iter() {
-            assert!(drawing.words("title").all(|noun| place(noun) == Some(drawing)), "{drawing:?}");
+            assert!(drawing.words("title").all(|word| scenery(word) == Some(drawing)), "{drawing:?}");
         }
     }
 

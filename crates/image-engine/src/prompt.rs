@@ -9,8 +9,8 @@ mod token;
 use engine::Pixels;
 
 use crate::colour::Colour;
-use crate::drawing::{Place, Thing};
-pub(crate) use lexicon::{Depth, Light, Position, Relation, Scale, Style, Weather, contains};
+use crate::drawing::{Drawing, Place, Thing};
+pub(crate) use lexicon::{Position, Relation, Style, contains};
 pub(crate) use token::{Token, tokens};
 
 /// The most things that a picture is made of, however many were asked for.
@@ -20,6 +20,9 @@ pub(crate) const MOST_SUBJECTS: usize = 24;
 /// The most pieces of lettering, and the most characters in one.
 pub(crate) const MOST_LETTERINGS: usize = 4;
 pub(crate) const LONGEST_LETTERING: usize = 160;
+const WIDE: Pixels = Pixels::new(1536, 1024);
+const TALL: Pixels = Pixels::new(1024, 1536);
+const SQUARE: Pixels = Pixels::new(1024, 1024);
 
 /// A prompt, as far as it is understood. Every text is read; none makes a large structure.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,8 +30,9 @@ pub(crate) struct Prompt {
     pub(crate) subjects: Vec<Subject>,
     /// Where it is, each place with its colour if it was told.
     pub(crate) places: Vec<(Place, Option<Colour>)>,
-    pub(crate) light: Option<Light>,
-    pub(crate) weather: Vec<Weather>,
+    /// The time of day.
+    pub(crate) light: Option<&'static Drawing>,
+    pub(crate) weather: Vec<&'static Drawing>,
     pub(crate) letterings: Vec<Lettering>,
     /// One colour behind everything.
     pub(crate) plain: Option<Colour>,
@@ -41,7 +45,8 @@ pub(crate) struct Prompt {
     pub(crate) absent: Vec<Thing>,
     /// A number that the words come to, for what the words leave open.
     pub(crate) mood: u64,
-    pub(crate) shape: Option<Shape>,
+    /// The size that a word implies.
+    pub(crate) size: Option<Pixels>,
     /// Seen from above: ground or water alone, without a horizon.
     pub(crate) from_above: bool,
 }
@@ -58,7 +63,8 @@ pub(crate) struct Subject {
     pub(crate) varied: bool,
     /// The colour of its lesser part: a roof, a sail, a hat.
     pub(crate) accent: Option<Colour>,
-    pub(crate) scale: Scale,
+    /// The size beside others of its kind.
+    pub(crate) scale: f32,
     pub(crate) position: Option<Position>,
     /// Where it is, as seen from an earlier or later subject.
     pub(crate) relation: Option<(Relation, usize)>,
@@ -72,14 +78,6 @@ pub(crate) struct Lettering {
     pub(crate) text: String,
     pub(crate) colour: Option<Colour>,
     pub(crate) position: Option<Position>,
-}
-
-/// How the picture lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
-    Wide,
-    Tall,
-    Square,
 }
 
 impl Prompt {
@@ -110,11 +108,12 @@ impl Prompt {
 
     /// The size that suits the picture, when none was asked for.
     pub(crate) fn auto_size(&self) -> Pixels {
-        match self.shape.or_else(|| self.natural_shape()) {
-            Some(Shape::Wide) => Pixels::new(1536, 1024),
-            Some(Shape::Tall) => Pixels::new(1024, 1536),
-            Some(Shape::Square) | None => Pixels::new(1024, 1024),
-        }
+        self.size.unwrap_or_else(|| match self.subjects.as_slice() {
+            _ if self.cut_out || self.plain.is_some() => SQUARE,
+            [only] if only.count == 1 && only.thing.is("tall") => TALL,
+            _ if self.has_horizon() => WIDE,
+            _ => SQUARE,
+        })
     }
 
     /// The place of that name, if the prompt names it.
@@ -131,6 +130,11 @@ impl Prompt {
         self.places.iter().any(|(place, _)| place.is("horizon"))
     }
 
+    /// Tests for weather of that name.
+    pub(crate) fn is_weather(&self, name: &str) -> bool {
+        self.weather.iter().any(|found| found.name() == name)
+    }
+
     pub(crate) fn shows(&self, thing: &str) -> bool {
         self.subjects.iter().any(|subject| subject.thing.name() == thing)
     }
@@ -139,19 +143,6 @@ impl Prompt {
     pub(crate) fn tint(&self, place: &str) -> Option<Colour> {
         self.places.iter().find(|(found, _)| found.name() == place).and_then(|(_, colour)| *colour)
     }
-
-    fn natural_shape(&self) -> Option<Shape> {
-        if self.cut_out || self.plain.is_some() {
-            return None;
-        }
-        if let [only] = self.subjects.as_slice()
-            && only.count == 1
-            && only.thing.is("tall")
-        {
-            return Some(Shape::Tall);
-        }
-        self.has_horizon().then_some(Shape::Wide)
-    }
 }
 
 #[cfg(test)]
@@ -159,7 +150,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::colour::Shade;
 
     fn things(prompt: &str) -> Vec<(&'static str, u32)> {
         Prompt::read(prompt).subjects.iter().map(|subject| (subject.thing.name(), subject.count)).collect()
@@ -236,7 +226,11 @@ mod tests {
     #[test]
     fn quoted_words_are_lettering() {
         for (prompt, text, told) in [
-            ("a poster that says 'OPEN DAY' in dark blue", "OPEN DAY", Some(Shade::Dark.of(colour("blue")))),
+            (
+                "a poster that says 'OPEN DAY' in dark blue",
+                "OPEN DAY",
+                Some(crate::colour::shade("dark").unwrap()(colour("blue"))),
+            ),
             ("the word “HELLO” above a cat", "HELLO", None),
             ("trees with the word \"HI\"", "HI", None),
         ] {
@@ -285,10 +279,10 @@ mod tests {
     fn scenes_have_place_light_and_weather() {
         let prompt = Prompt::read("A house by the sea at sunset with mountains");
         assert!(prompt.has("sea") && prompt.has("mountains"));
-        assert_eq!((prompt.light, things("A house by the sea")), (Some(Light::Sunset), vec![("house", 1)]));
+        assert_eq!((prompt.light.unwrap().name(), things("A house by the sea")), ("sunset", vec![("house", 1)]));
         let night = Prompt::read("A night sky with a moon and stars over a forest");
         assert_eq!(night.subjects.iter().map(|subject| subject.thing.name()).collect::<Vec<_>>(), ["moon"]);
-        assert_eq!(night.weather, [Weather::Starry]);
+        assert_eq!(night.weather.iter().map(|weather| weather.name()).collect::<Vec<_>>(), ["starry"]);
     }
 
     #[test]

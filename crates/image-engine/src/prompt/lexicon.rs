@@ -1,60 +1,13 @@
 //! The words of prompts, each table with one kind of meaning, in the singular and lowercase. The nouns of things and
 //! places are in the files of their drawings.
 
-/// The time of day.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Light {
-    Day,
-    Morning,
-    Sunset,
-    Night,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Weather {
-    Clouds,
-    Rain,
-    Storm,
-    Fog,
-    Snowfall,
-    Starry,
-}
-
-/// The size of a thing beside others of its kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Scale {
-    Tiny,
-    Small,
-    #[default]
-    Usual,
-    Big,
-    Huge,
-}
-
-impl Scale {
-    pub(crate) const fn factor(self) -> f32 {
-        match self {
-            Self::Tiny => 0.36,
-            Self::Small => 0.62,
-            Self::Usual => 1.0,
-            Self::Big => 1.28,
-            Self::Huge => 1.55,
-        }
-    }
-}
-
 /// A place on the picture: −1 is left or top, 1 is right or bottom; `None` leaves it open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Position {
     pub(crate) across: Option<i8>,
     pub(crate) down: Option<i8>,
-    pub(crate) depth: Option<Depth>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Depth {
-    Back,
-    Front,
+    /// −1 is behind the others, 1 is in front of them.
+    pub(crate) depth: Option<i8>,
 }
 
 /// The place of a thing, as seen from another.
@@ -97,25 +50,12 @@ pub(crate) fn contains(list: &str, word: &str) -> bool {
     list.split(", ").any(|found| found == word)
 }
 
-pub(super) const LIGHTS: &[(Light, &str)] = &[
-    (Light::Day, "day, daytime, noon, sunny, midday, summer, afternoon"),
-    (Light::Morning, "morning, sunrise, dawn, daybreak"),
-    (Light::Sunset, "sunset, dusk, evening, twilight"),
-    (Light::Night, "night, nighttime, midnight, moonlight, moonlit, nocturnal"),
-];
-pub(super) const WEATHERS: &[(Weather, &str)] = &[
-    (Weather::Clouds, "cloudy, overcast"),
-    (Weather::Rain, "rain, rainy, raining, drizzle"),
-    (Weather::Storm, "storm, stormy, thunderstorm, tempest"),
-    (Weather::Fog, "fog, foggy, mist, misty, haze, hazy"),
-    (Weather::Snowfall, "snowing, snowfall, blizzard, snowflake, snowstorm"),
-    (Weather::Starry, "starry, starlit, starlight"),
-];
-pub(super) const SCALES: &[(Scale, &str)] = &[
-    (Scale::Tiny, "tiny, miniature, minuscule"),
-    (Scale::Small, "small, little, short"),
-    (Scale::Big, "big, large, tall"),
-    (Scale::Huge, "huge, giant, enormous, gigantic, massive"),
+/// The factors of sizes.
+pub(super) const SCALES: &[(f32, &str)] = &[
+    (0.36, "tiny, miniature, minuscule"),
+    (0.62, "small, little, short"),
+    (1.28, "big, large, tall"),
+    (1.55, "huge, giant, enormous, gigantic, massive"),
 ];
 pub(super) const RELATIONS: &[(Relation, &str)] = &[
     (Relation::Above, "above, over, atop"),

@@ -4,14 +4,13 @@ mod position;
 
 use super::count::{count, singular};
 use super::lexicon::{
-    DETERMINERS, Depth, GARMENTS, LIGHTS, PARTS, POSITIONS, Position, RELATIONS, Relation, SCALES, STYLES, Scale,
-    WEATHERS, contains, meaning,
+    DETERMINERS, GARMENTS, PARTS, POSITIONS, Position, RELATIONS, Relation, SCALES, STYLES, contains, meaning,
 };
 use super::resolve::resolve;
 use super::token::{Token, tokens};
-use super::{Lettering, MOST_LETTERINGS, MOST_SUBJECTS, Prompt, Shape, Subject};
-use crate::colour::{self, Colour, Shade};
-use crate::drawing::{self, Place, Thing};
+use super::{Lettering, MOST_LETTERINGS, MOST_SUBJECTS, Prompt, SQUARE, Subject, TALL, WIDE};
+use crate::colour::{self, Colour};
+use crate::drawing::{self, Drawing, Place, Thing};
 
 /// Reads a prompt.
 pub(super) fn read(prompt: &str) -> Prompt {
@@ -47,9 +46,9 @@ struct Reader<'a> {
 struct Pending {
     count: Option<u32>,
     colours: Vec<Colour>,
-    shade: Option<Shade>,
+    shade: Option<fn(Colour) -> Colour>,
     varied: bool,
-    scale: Scale,
+    scale: Option<f32>,
     position: Option<Position>,
     relation: Option<(Relation, usize)>,
     /// The noun to come is not to be seen.
@@ -139,11 +138,11 @@ impl Reader<'_> {
 
     /// Words that qualify the next noun, or the whole picture.
     fn quality(&mut self, word: &str) -> bool {
-        if let Some(found) = Shade::named(word) {
+        if let Some(found) = colour::shade(word) {
             self.pending.shade = Some(found);
         } else if let Some(found) = self.colour(word) {
             let shade = self.pending.shade.take();
-            self.pending.colours.push(shade.map_or(found, |shade| shade.of(found)));
+            self.pending.colours.push(shade.map_or(found, |shade| shade(found)));
         } else if let Some(found) = count(word) {
             self.end_phrase();
             self.pending.count = Some(found);
@@ -176,40 +175,46 @@ impl Reader<'_> {
             "transparent" => self.result.cut_out |= !self.pending.not && self.is_of_background(),
             "isolated" | "cutout" | "alpha" | "sticker" => self.isolated |= !self.pending.not,
             "background" | "backdrop" => self.backdrop(),
-            "foreground" => self.deepen(Depth::Front),
+            "foreground" => self.deepen(1),
             "wide" | "panorama" | "panoramic" | "landscape" | "banner" | "widescreen" => {
-                self.result.shape = Some(Shape::Wide);
+                self.result.size = Some(WIDE);
                 return word != "landscape";
             }
-            "portrait" | "poster" | "vertical" => self.result.shape = Some(Shape::Tall),
-            "logo" | "icon" | "avatar" => self.result.shape = Some(Shape::Square),
+            "portrait" | "poster" | "vertical" => self.result.size = Some(TALL),
+            "logo" | "icon" | "avatar" => self.result.size = Some(SQUARE),
             _ => return false,
         }
         true
     }
 
     fn noun(&mut self, word: &str) -> bool {
-        if let Some(found) = meaning(WEATHERS, word) {
-            if !self.pending.not && !self.result.weather.contains(&found) {
-                self.result.weather.push(found);
-            }
-            self.pending.relation = None;
-        } else if let Some(found) = meaning(LIGHTS, word) {
-            self.result.light = self.result.light.or((!self.pending.not).then_some(found));
-            self.pending.relation = None;
-        } else if let Some(found) = drawing::implied_place(word) {
+        if let Some(found) = drawing::implied_place(word) {
             self.place(found);
         } else if let Some((found, plural)) = singular(word, drawing::thing) {
             self.subject(found, plural);
-        } else if let Some((found, _)) = singular(word, drawing::place) {
-            self.place(found);
-            self.pending = Pending { not: self.pending.not, ..Pending::default() };
+        } else if let Some((found, _)) = singular(word, drawing::scenery) {
+            self.scenery(found);
         } else if singular(word, |noun| (contains(PARTS, noun) || contains(GARMENTS, noun)).then_some(())).is_some() {
             self.part(word);
         } else {
             return false;
         }
         true
+    }
+
+    fn scenery(&mut self, found: &'static Drawing) {
+        if found.is("weather") {
+            if !self.pending.not && !self.result.weather.contains(&found) {
+                self.result.weather.push(found);
+            }
+            self.pending.relation = None;
+        } else if found.is("light") {
+            self.result.light = self.result.light.or((!self.pending.not).then_some(found));
+            self.pending.relation = None;
+        } else {
+            self.place(found);
+            self.pending = Pending { not: self.pending.not, ..Pending::default() };
+        }
     }
 
     /// An unknown word ends the phrase after "of", and is ignored otherwise.
@@ -232,7 +237,9 @@ impl Reader<'_> {
 
     fn subject(&mut self, thing: Thing, plural: bool) {
         let pending = std::mem::take(&mut self.pending);
-        if thing.name() == "ring" && self.follows_planet() {
+        let last = self.last_subject().map(|subject| subject.thing);
+        if thing.name() == "ring" && last.is_some_and(|last| last.name() == "planet") {
+            // The rings of a planet are part of it.
             return;
         }
         if pending.not {
@@ -240,10 +247,8 @@ impl Reader<'_> {
             self.result.absent.push(thing);
             return;
         }
-        if let (true, Last::Subject(holder)) = (pending.of, self.last)
-            && self.result.subjects[holder].thing.is("holds")
-        {
-            self.result.subjects[holder].contents.get_or_insert(thing);
+        if let Some(holder) = self.last_subject().filter(|last| pending.of && last.thing.is("holds")) {
+            holder.contents.get_or_insert(thing);
             return;
         }
         if self.result.subjects.len() == MOST_SUBJECTS {
@@ -258,7 +263,7 @@ impl Reader<'_> {
             colours: pending.colours,
             varied: pending.varied,
             accent: None,
-            scale: pending.scale,
+            scale: pending.scale.unwrap_or(1.0),
             position: pending.position,
             relation: None,
             contents: None,
@@ -275,23 +280,19 @@ impl Reader<'_> {
         self.pending.colours.clear();
     }
 
-    /// The rings of a planet are part of it.
-    fn follows_planet(&self) -> bool {
-        matches!(self.last, Last::Subject(of) if self.result.subjects[of].thing.name() == "planet")
+    fn last_subject(&mut self) -> Option<&mut Subject> {
+        if let Last::Subject(of) = self.last { self.result.subjects.get_mut(of) } else { None }
     }
 
     fn part(&mut self, word: &str) {
-        if let Last::Subject(of) = self.last {
-            let colour = self.pending.colours.first().copied();
-            if contains(GARMENTS, word) {
-                let subject = &mut self.result.subjects[of];
-                subject.colours.extend(colour.filter(|_| subject.colours.is_empty()));
-                self.pending = Pending::default();
-                return;
-            }
-            self.result.subjects[of].accent = self.result.subjects[of].accent.or(colour);
-            self.pending = Pending::default();
+        let colour = self.pending.colours.first().copied();
+        let Some(subject) = self.last_subject() else { return };
+        if contains(GARMENTS, word) {
+            subject.colours.extend(colour.filter(|_| subject.colours.is_empty()));
+        } else {
+            subject.accent = subject.accent.or(colour);
         }
+        self.pending = Pending::default();
     }
 
     fn letter(&mut self, text: String) {
@@ -315,7 +316,7 @@ impl Reader<'_> {
             self.result.plain = Some(*colour);
             self.last = Last::Backdrop;
         } else if pending.relation.is_some() {
-            self.deepen(Depth::Back);
+            self.deepen(-1);
         } else {
             self.last = Last::Backdrop;
         }
@@ -329,24 +330,25 @@ impl Reader<'_> {
             || before.into_iter().any(|word| matches!(word, "background" | "backdrop"))
     }
 
-    fn size(&mut self, scale: Scale) {
+    fn size(&mut self, scale: f32) {
         let trailing = self.next_word(1).is_none() && self.pending.colours.is_empty();
-        match self.last {
-            Last::Subject(of) if trailing => self.result.subjects[of].scale = scale,
-            _ => self.pending.scale = scale,
+        match self.last_subject() {
+            Some(subject) if trailing => subject.scale = scale,
+            _ => self.pending.scale = Some(scale),
         }
     }
 
     fn colours_of_last(&mut self) {
-        if let (true, Last::Subject(of)) = (self.pending.varied, self.last) {
-            self.result.subjects[of].varied = true;
+        let varied = self.pending.varied;
+        if let Some(subject) = self.last_subject() {
+            subject.varied |= varied;
             self.pending.varied = false;
         }
     }
 
     fn pause(&mut self) {
         let adjectives =
-            self.next_word(1).is_some_and(|next| Shade::named(next).is_some() || colour::named(next).is_some());
+            self.next_word(1).is_some_and(|next| colour::shade(next).is_some() || colour::named(next).is_some());
         if !adjectives && !self.pending.not {
             self.close_phrase();
         }

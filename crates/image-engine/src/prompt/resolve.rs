@@ -1,6 +1,6 @@
 //! Resolves words that change their meaning beside others.
 
-use super::lexicon::{Light, Relation, Weather};
+use super::lexicon::Relation;
 use super::{MOST_THINGS, Prompt, Subject};
 use crate::drawing;
 
@@ -8,13 +8,13 @@ use crate::drawing;
 pub(super) fn resolve(prompt: &mut Prompt) {
     let night = prompt.shows("moon") || prompt.has("space");
     if night && prompt.light.is_none() {
-        prompt.light = Some(Light::Night);
+        prompt.light = drawing::named("night");
     }
-    let starry = prompt.light == Some(Light::Night) || prompt.has("sky");
+    let starry = prompt.light.is_some_and(|light| light.name() == "night") || prompt.has("sky");
     let is_field = |subject: &Subject| subject.thing.name() == "star" && !subject.counted && subject.count > 1;
     if starry && prompt.subjects.iter().any(is_field) {
         drop_subjects(prompt, is_field);
-        prompt.weather.push(Weather::Starry);
+        prompt.weather.extend(drawing::named("starry"));
     }
     if is_laid(prompt) {
         let table = prompt.subjects.iter().find(|subject| is_table(subject));

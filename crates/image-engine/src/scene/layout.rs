@@ -5,7 +5,7 @@ use super::random::Random;
 use super::view::{Area, Backdrop, View};
 use crate::colour::Colour;
 use crate::drawing::Thing;
-use crate::prompt::{Depth, Position, Prompt, Relation, Subject};
+use crate::prompt::{Position, Prompt, Relation, Subject};
 
 /// A thing in its place.
 #[derive(Clone, Debug)]
@@ -122,7 +122,7 @@ fn area(zone: Zone, view: &View) -> Area {
 fn natural_height(subject: &Subject, view: &View) -> f32 {
     let height = subject.thing.height;
     let softened = if matches!(view.backdrop, Backdrop::Outdoors) { height } else { height.powf(0.6) * 12.0 };
-    softened * subject.scale.factor()
+    softened * subject.scale
 }
 
 /// Which third of the area, across and down; `None` is all of it.
@@ -170,11 +170,7 @@ struct Setter<'a> {
 impl Setter<'_> {
     /// Spreads blocks over an area in as many rows as let them be largest.
     fn spread(&mut self, zone: Zone, area: Area, mut group: Vec<Placed>) {
-        group.sort_by_key(|placed| match placed.position.depth {
-            Some(Depth::Back) => 0,
-            None => 1,
-            Some(Depth::Front) => 2,
-        });
+        group.sort_by_key(|placed| placed.position.depth.unwrap_or(0));
         let things = group.iter().map(|placed| placed.block.parts.len()).sum();
         let (rows, scale) = rows(&group, zone, area, largest(self.view, zone, things));
         let per_row = group.len().div_ceil(rows);

@@ -11,7 +11,7 @@ use super::sprite::{Sprite, number};
 use super::view::{Area, Backdrop, View};
 use crate::colour::Colour;
 use crate::drawing::{Drawing, named};
-use crate::prompt::{Light, Prompt, Weather};
+use crate::prompt::Prompt;
 
 /// Draws all that is behind the subjects. `far` draws those subjects that are in the sky behind the land.
 pub(super) fn draw(canvas: &mut Canvas, prompt: &Prompt, view: &View, far: impl FnOnce(&mut Canvas)) {
@@ -41,14 +41,8 @@ pub(super) fn draw(canvas: &mut Canvas, prompt: &Prompt, view: &View, far: impl 
 
 /// Draws rain, snow, fog and lightning, over everything but the words.
 pub(super) fn weather(canvas: &mut Canvas, prompt: &Prompt, view: &View) {
-    let drawn: [(&[Weather], &str); 4] = [
-        (&[Weather::Storm], "storm"),
-        (&[Weather::Fog], "fog"),
-        (&[Weather::Rain, Weather::Storm], "rain"),
-        (&[Weather::Snowfall], "snowfall"),
-    ];
-    for (_, name) in drawn.into_iter().filter(|(causes, _)| prompt.weather.iter().any(|found| causes.contains(found))) {
-        if view.is_under_sky() {
+    for name in ["storm", "fog", "rain", "snowfall"] {
+        if view.is_under_sky() && prompt.is_weather(name) {
             layers(canvas, view, name, &[]);
         }
     }
@@ -63,25 +57,22 @@ fn sky(canvas: &mut Canvas, prompt: &Prompt, view: &View) {
         let grey = Colour::hex(0x5d_6b_80);
         (top, low) = (top.mix(grey.darker(0.25), 0.72), low.mix(grey.lighter(0.2), 0.72));
     }
-    if prompt.weather.contains(&Weather::Fog) {
+    if prompt.is_weather("fog") {
         (top, low) = (top.mix(Colour::hex(0xd5_dd_e4), 0.55), low.mix(Colour::hex(0xf1_ee_ea), 0.6));
     }
     let known = [("top", top), ("low", low), ("cloud", view.light_colour("cloud"))];
     layers(canvas, view, "sky", &known);
     let lacks = |thing: &str| prompt.shows(thing) || prompt.absent.iter().any(|absent| absent.name() == thing);
-    match view.light {
-        Light::Night if prompt.weather.contains(&Weather::Starry) => layers(canvas, view, "starry", &known),
-        Light::Night => layers(canvas, view, "stars", &known),
-        Light::Sunset | Light::Morning if !view.gloomy => {
-            layers(canvas, view, if lacks("sun") { "low-light" } else { "low-sun" }, &known);
-        }
-        _ => {}
+    let night = view.is_light("night");
+    if night {
+        layers(canvas, view, if prompt.is_weather("starry") { "starry" } else { "stars" }, &known);
+    } else if (view.is_light("sunset") || view.is_light("morning")) && !view.gloomy {
+        layers(canvas, view, if lacks("sun") { "low-light" } else { "low-sun" }, &known);
     }
-    match view.gloomy {
-        _ if lacks("cloud") => {}
-        true => layers(canvas, view, "gloomy-clouds", &[]),
-        false if view.light == Light::Night => {}
-        false => layers(canvas, view, "clouds", &known),
+    if view.gloomy && !lacks("cloud") {
+        layers(canvas, view, "gloomy-clouds", &[]);
+    } else if !night && !lacks("cloud") {
+        layers(canvas, view, "clouds", &known);
     }
 }
 
@@ -105,7 +96,7 @@ fn land(canvas: &mut Canvas, prompt: &Prompt, view: &View) {
         canvas.set_tints(view.tint().into_iter().collect());
     }
     layers(canvas, view, ground, told(if ground == "bank" { "field" } else { ground }).as_slice());
-    if prompt.weather.contains(&Weather::Snowfall) && view.ground.is_some() {
+    if prompt.is_weather("snowfall") && view.ground.is_some() {
         layers(canvas, view, "drifts", &[]);
     }
     if prompt.has("forest") {
@@ -116,7 +107,7 @@ fn land(canvas: &mut Canvas, prompt: &Prompt, view: &View) {
 
 fn water(canvas: &mut Canvas, prompt: &Prompt, view: &View) {
     let place = if prompt.has("lake") { "lake" } else { "sea" };
-    let usual = |name| view.daylight.and_then(|light| light.colour(name)).or(named(place)?.colour(name));
+    let usual = |name| view.light.and_then(|light| light.colour(name)).or(named(place)?.colour(name));
     let (Some(far), Some(near)) = (usual("far"), usual("near")) else { return };
     let (mut far, mut near) = prompt.tint(place).map_or((far, near), |told| (told.lighter(0.35), told.darker(0.15)));
     if view.gloomy {
@@ -139,7 +130,7 @@ fn abstraction(canvas: &mut Canvas, prompt: &Prompt, view: &View) {
 
 /// A place without its surroundings, which is to be cut out of it: a landscape in a round frame.
 fn medallion(canvas: &mut Canvas, prompt: &Prompt, view: &View) {
-    let night = (prompt.light == Some(Light::Night)).then_some(("sky", Colour::hex(0x27_32_6b)));
+    let night = (view.is_light("night")).then_some(("sky", Colour::hex(0x27_32_6b)));
     let main = prompt.colours().next().map(|colour| ("main", colour));
     let known: Vec<_> = night.into_iter().chain(main).collect();
     layers(canvas, view, "medallion", &known);

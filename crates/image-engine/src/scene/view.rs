@@ -5,7 +5,7 @@ use engine::{Background, Pixels};
 use super::random::Random;
 use crate::colour::Colour;
 use crate::drawing::{Drawing, Place, Thing, named};
-use crate::prompt::{Light, Prompt, Weather};
+use crate::prompt::Prompt;
 
 /// The kind of surroundings behind the subjects.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,9 +54,8 @@ pub(super) struct View {
     pub(super) width: f32,
     pub(super) height: f32,
     pub(super) backdrop: Backdrop,
-    pub(super) light: Light,
-    /// The drawing with the colours of the time of day.
-    pub(super) daylight: Option<&'static Drawing>,
+    /// The time of day.
+    pub(super) light: Option<&'static Drawing>,
     /// Rain, a storm or clouds darken the day.
     pub(super) gloomy: bool,
     pub(super) water: bool,
@@ -90,31 +89,10 @@ impl View {
             None if water => height * (0.76 + random.jitter(0.02)),
             None => horizon,
         };
-        let light = prompt.light.unwrap_or(Light::Day);
-        let gloomy =
-            prompt.weather.iter().any(|found| [Weather::Storm, Weather::Rain, Weather::Clouds].contains(found));
+        let light = prompt.light.or_else(|| named("day"));
+        let gloomy = prompt.weather.iter().any(|weather| weather.is("gloomy"));
         let (whole, words) = areas(prompt, width, height);
-        let daylight = named(match light {
-            Light::Day => "day",
-            Light::Morning => "morning",
-            Light::Sunset => "sunset",
-            Light::Night => "night",
-        });
-        Self {
-            width,
-            height,
-            backdrop,
-            light,
-            daylight,
-            gloomy,
-            water,
-            ground,
-            seed,
-            horizon,
-            ground_top,
-            whole,
-            words,
-        }
+        Self { width, height, backdrop, light, gloomy, water, ground, seed, horizon, ground_top, whole, words }
     }
 
     /// Tests for a floor on which shadows fall.
@@ -130,15 +108,19 @@ impl View {
         matches!(self.backdrop, Backdrop::Outdoors | Backdrop::Air)
     }
 
+    pub(super) fn is_light(&self, name: &str) -> bool {
+        self.light.is_some_and(|light| light.name() == name)
+    }
+
     /// A colour of the time of day.
     pub(super) fn light_colour(&self, name: &str) -> Colour {
-        self.daylight.and_then(|light| light.colour(name)).unwrap_or(Colour::WHITE)
+        self.light.and_then(|light| light.colour(name)).unwrap_or(Colour::WHITE)
     }
 
     /// The tint that the light gives to things, with its share.
     pub(super) fn tint(&self) -> Option<(Colour, f32)> {
         let source = match self.backdrop {
-            Backdrop::Outdoors | Backdrop::Air => self.daylight?,
+            Backdrop::Outdoors | Backdrop::Air => self.light?,
             Backdrop::Place(place) => place,
             _ => return None,
         };
@@ -199,7 +181,7 @@ impl View {
             Backdrop::Plain(colour) | Backdrop::Paper(colour) => colour,
             Backdrop::Place(place) if !place.is("indoors") => dark,
             _ if self.words.0 > self.height * 0.5 && self.water => dark,
-            _ if self.light == Light::Night => dark,
+            _ if self.is_light("night") => dark,
             _ => Colour::WHITE,
         }
     }

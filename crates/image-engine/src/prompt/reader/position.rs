@@ -1,7 +1,7 @@
 //! The places of things: in the picture, and beside one another.
 
 use super::{Last, Reader};
-use crate::prompt::lexicon::{DETERMINERS, Depth, POSITIONS, Relation, contains, meaning};
+use crate::prompt::lexicon::{DETERMINERS, POSITIONS, Relation, contains, meaning};
 use crate::prompt::token::Token;
 
 impl Reader<'_> {
@@ -50,10 +50,10 @@ impl Reader<'_> {
         matches!(next, Some(Token::Word(_) | Token::Pause)) && self.at + 2 < self.tokens.len()
     }
 
-    pub(super) fn deepen(&mut self, depth: Depth) {
+    pub(super) fn deepen(&mut self, depth: i8) {
         self.pending.relation = None;
-        if let Last::Subject(of) = self.last {
-            self.result.subjects[of].position.get_or_insert_default().depth = Some(depth);
+        if let Some(subject) = self.last_subject() {
+            subject.position.get_or_insert_default().depth = Some(depth);
         }
     }
 }
