@@ -82,7 +82,7 @@ impl Colour {
         Self::hsl(hue + degrees, saturation, lightness)
     }
 
-    /// How bright it looks, 0 to 1.
+    /// The apparent brightness, 0 to 1.
     pub(crate) fn luma(self) -> f32 {
         let [r, g, b] = self.rgb.map(f32::from);
         (0.299 * r + 0.587 * g + 0.114 * b) / 255.0

@@ -28,7 +28,7 @@ pub(crate) struct Edit {
     inputs: Inputs,
 }
 
-/// The making of one picture.
+/// The edit of one picture.
 struct Session<'a> {
     edit: &'a Edit,
     background: Background,

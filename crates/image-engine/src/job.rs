@@ -1,9 +1,9 @@
-//! One request's work: what is settled once, and its pictures one step at a time.
+//! The work of one request: its preparation, and its pictures one step at a time.
 //!
 //! # Memory
-//! With `R` the pixels of the references and the mask as they came and `P` those of the output, at 4 bytes each, the
-//! work takes at most `R + 2 P` beside the encoded file: the references as they are held, the canvas, and one layer on
-//! its way onto the canvas. A file of 16 bits a channel takes twice its pixels while it is decoded, a progressive JPEG its
+//! With `R` the pixels of the references and the mask in their files and `P` those of the output, at 4 bytes each, the
+//! work takes at most `R + 2 P` beside the encoded file: the references, the canvas, and one layer on its way onto the
+//! canvas. A file of 16 bits a channel takes twice its pixels while it is decoded, a progressive JPEG its
 //! coefficients, and libwebp makes a copy of the canvas for itself.
 
 use engine::{
@@ -18,7 +18,7 @@ use crate::inputs::{Files, check_size, nearest_size};
 use crate::prompt::Prompt;
 use crate::{preview, render, usage};
 
-/// A request that was accepted, with all that its pictures are made of.
+/// An accepted request with everything that its pictures are made of.
 pub(crate) struct Job {
     work: Work,
     traits: ImageTraits,
@@ -35,7 +35,7 @@ enum Work {
 }
 
 impl Job {
-    /// Settles what can be settled before drawing. It decodes, so it is work for a thread that may block.
+    /// Prepares the drawing. It decodes, so it is work for a thread that may block.
     pub(crate) fn open(mut request: ImageRequest) -> Result<Self, EngineError> {
         let seed = match request.seed {
             Some(seed) => seed.cast_unsigned(),
@@ -94,12 +94,12 @@ impl Job {
         self.traits
     }
 
-    /// How many events there will be: for each picture its previews and itself.
+    /// The number of events: each picture and its previews.
     pub(crate) fn steps(&self) -> u32 {
         self.count.saturating_mul(self.previews + 1)
     }
 
-    /// Makes the event at that position. What was made before does not matter for it.
+    /// Makes the event at that position, independently of all others.
     pub(crate) fn step(&self, at: u32) -> Result<ImageEvent, EngineError> {
         let (index, stage) = (at / (self.previews + 1), at % (self.previews + 1));
         let seed = self.seed.wrapping_add(u64::from(index));
@@ -137,13 +137,13 @@ impl Job {
     }
 }
 
-/// What is behind the picture: as was asked, else as the request implies. JPEG has no alpha.
+/// The background: as requested, or else as the prompt implies. JPEG has no alpha.
 fn background(asked: Option<Background>, clear: bool, format: ImageFormat) -> Background {
     let implied = if clear { Background::Transparent } else { Background::Opaque };
     if format == ImageFormat::Jpeg { Background::Opaque } else { asked.unwrap_or(implied) }
 }
 
-/// Lays the picture on white.
+/// Composes the picture onto white.
 fn flatten(canvas: &mut RgbaImage) {
     for pixel in canvas.pixels_mut().filter(|pixel| pixel[3] != u8::MAX) {
         let alpha = u16::from(pixel[3]);

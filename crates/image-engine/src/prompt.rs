@@ -28,7 +28,7 @@ const SQUARE: Pixels = Pixels::new(1024, 1024);
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Prompt {
     pub(crate) subjects: Vec<Subject>,
-    /// Where it is, each place with its colour if it was told.
+    /// The places, each with its colour if the prompt names one.
     pub(crate) places: Vec<(Place, Option<Colour>)>,
     /// The time of day.
     pub(crate) light: Option<&'static Drawing>,
@@ -41,9 +41,9 @@ pub(crate) struct Prompt {
     pub(crate) style: Style,
     /// Colours that belong to nothing in particular.
     pub(crate) palette: Vec<Colour>,
-    /// What is not to be seen.
+    /// The things that are not to be seen.
     pub(crate) absent: Vec<Thing>,
-    /// A number that the words come to, for what the words leave open.
+    /// A hash of the text, for everything that it leaves open.
     pub(crate) mood: u64,
     /// The size that a word implies.
     pub(crate) size: Option<Pixels>,
@@ -56,7 +56,7 @@ pub(crate) struct Prompt {
 pub(crate) struct Subject {
     pub(crate) thing: Thing,
     pub(crate) count: u32,
-    /// Whether the number was told, and not made up for a plural.
+    /// The prompt names the number, which is otherwise chosen for a plural.
     pub(crate) counted: bool,
     pub(crate) colours: Vec<Colour>,
     /// Each is to have a colour of its own.
@@ -66,9 +66,9 @@ pub(crate) struct Subject {
     /// The size beside others of its kind.
     pub(crate) scale: f32,
     pub(crate) position: Option<Position>,
-    /// Where it is, as seen from an earlier or later subject.
+    /// The place relative to another subject.
     pub(crate) relation: Option<(Relation, usize)>,
-    /// What it holds.
+    /// The thing that it holds.
     pub(crate) contents: Option<Thing>,
 }
 

@@ -10,16 +10,16 @@ use resvg::usvg::{self, fontdb};
 use crate::prompt::Prompt;
 use crate::scene;
 
-/// How many squares the shorter side has in a picture of coarse squares.
+/// The number of squares on the shorter side of a picture of coarse squares.
 const COARSE: u32 = 64;
 
-/// Why there is no picture.
+/// The errors of rendering.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PaintError {
     /// Nothing can be drawn on no pixels, or on more than memory has.
     #[error("a picture of {}x{} pixels cannot be made", .0.width, .0.height)]
     Size(Pixels),
-    /// The scene was written wrongly: a fault of this crate.
+    /// The scene is malformed, which is a bug of this crate.
     #[error("the scene cannot be rendered: {0}")]
     Scene(#[from] usvg::Error),
 }
@@ -32,8 +32,8 @@ impl From<PaintError> for EngineError {
 
 /// Draws a prompt, with straight alpha.
 ///
-/// The same arguments make the same pixels. Another size of the same shape makes the same picture, and a lower
-/// `detail` an earlier stage of it.
+/// The same arguments give the same pixels. Another size of the same shape gives the same picture, and a lower
+/// `detail` gives less of it.
 pub(crate) fn paint(
     prompt: &Prompt,
     size: Pixels,
@@ -58,7 +58,7 @@ fn rasterise(svg: &str, size: Pixels) -> Result<RgbaImage, PaintError> {
     RgbaImage::from_raw(size.width, size.height, straighten(pixmap.take())).ok_or(PaintError::Size(size))
 }
 
-/// Nothing outside of the text is ever read: no pictures, no fonts of the machine.
+/// Options with which nothing outside of the text is read: no pictures, no fonts of the machine.
 fn options() -> usvg::Options<'static> {
     usvg::Options {
         font_family: "Ubuntu".to_owned(),
@@ -133,7 +133,7 @@ mod tests {
         [(0, 0), (right, 0), (0, bottom), (right, bottom)].map(|(x, y)| picture.get_pixel(x, y).0)
     }
 
-    /// How far two pictures of one size are apart, in channel steps a pixel.
+    /// The distance of two pictures of one size, in channel steps a pixel.
     fn distance(a: &RgbaImage, b: &RgbaImage) -> f64 {
         let apart: u64 = a.iter().zip(b.iter()).map(|(a, b)| u64::from(a.abs_diff(*b))).sum();
         apart as f64 / f64::from(a.width() * a.height())

@@ -40,7 +40,7 @@ impl From<Colour> for Fill {
     }
 }
 
-/// A document in the making.
+/// An SVG document that is being written.
 pub(super) struct Canvas {
     body: String,
     definitions: String,

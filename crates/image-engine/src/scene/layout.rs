@@ -1,4 +1,4 @@
-//! Gives every thing its place and size.
+//! The places and sizes of all things.
 
 use super::block::Block;
 use super::random::Random;
@@ -19,15 +19,15 @@ pub(super) struct Figure {
     pub(super) turn: f32,
     pub(super) main: Colour,
     pub(super) accent: Colour,
-    /// Whether its colour was told.
+    /// The prompt names its colour.
     pub(super) coloured: bool,
     pub(super) contents: Option<Thing>,
-    /// Whether it throws a shadow on the floor.
+    /// It has a shadow on the floor.
     pub(super) grounded: bool,
     pub(super) seed: u64,
 }
 
-/// Where a thing belongs.
+/// The part of the picture that a thing belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Zone {
     /// Anywhere.
@@ -40,15 +40,15 @@ enum Zone {
 /// Places all subjects, the far ones first.
 pub(super) fn place(prompt: &Prompt, view: &View) -> Vec<Figure> {
     let mut blocks = blocks(prompt, view);
-    let mut setter = Setter { prompt, view, random: Random::new(view.seed, "layout"), figures: Vec::new() };
+    let mut placer = Placer { prompt, view, random: Random::new(view.seed, "layout"), figures: Vec::new() };
     for zone in [Zone::Sky, Zone::Water, Zone::Ground, Zone::Free] {
         let (here, rest): (Vec<_>, Vec<_>) = blocks.into_iter().partition(|placed| placed.zone == zone);
         blocks = rest;
         for (area, group) in regions(area(zone, view), zone, here) {
-            setter.spread(zone, area, group);
+            placer.spread(zone, area, group);
         }
     }
-    setter.figures
+    placer.figures
 }
 
 struct Placed {
@@ -81,7 +81,7 @@ fn blocks(prompt: &Prompt, view: &View) -> Vec<Placed> {
     placed
 }
 
-/// Each one of a subject's number.
+/// The blocks of a subject's things.
 fn singles(i: usize, subject: &Subject, view: &View) -> Vec<Block> {
     let height = natural_height(subject, view);
     let width = height * subject.thing.aspect;
@@ -94,7 +94,7 @@ fn partner(prompt: &Prompt, subject: &Subject, view: &View) -> Option<(Relation,
     subject.relation.filter(|(relation, to)| binds(*relation, own, zone(prompt.subjects[*to].thing, view)))
 }
 
-/// Whether a relation puts two things into one block: what flies is above the land anyway.
+/// Tests whether a relation puts two things into one block: something that flies is above the land anyway.
 fn binds(relation: Relation, zone: Zone, other: Zone) -> bool {
     zone == other || matches!(relation, Relation::On | Relation::Inside) && zone != Zone::Sky
 }
@@ -125,10 +125,10 @@ fn natural_height(subject: &Subject, view: &View) -> f32 {
     softened * subject.scale
 }
 
-/// Which third of the area, across and down; `None` is all of it.
+/// A third of the area, across and down; `None` is all of it.
 type Side = (Option<i8>, Option<i8>);
 
-/// Shares an area among those that asked for a side of it.
+/// Divides an area among the blocks that have a side of it.
 fn regions(area: Area, zone: Zone, all: Vec<Placed>) -> Vec<(Area, Vec<Placed>)> {
     let mut regions: Vec<(Side, Vec<Placed>)> = Vec::new();
     let sides = all.iter().any(|placed| placed.position.across.is_some());
@@ -159,15 +159,15 @@ fn part(area: Area, across: Option<i8>, down: Option<i8>) -> Area {
     Area { left, top, right, bottom }
 }
 
-/// What is needed to put things down.
-struct Setter<'a> {
+/// The placing of all blocks.
+struct Placer<'a> {
     prompt: &'a Prompt,
     view: &'a View,
     random: Random,
     figures: Vec<Figure>,
 }
 
-impl Setter<'_> {
+impl Placer<'_> {
     /// Spreads blocks over an area in as many rows as let them be largest.
     fn spread(&mut self, zone: Zone, area: Area, mut group: Vec<Placed>) {
         group.sort_by_key(|placed| placed.position.depth.unwrap_or(0));
@@ -181,7 +181,7 @@ impl Setter<'_> {
         }
     }
 
-    /// Sets blocks side by side, with what room is left spread between them by chance.
+    /// Places blocks side by side, with the free space spread between them by chance.
     fn row(&mut self, zone: Zone, strip: Area, blocks: Vec<Block>) {
         let slack = (strip.width() - blocks.iter().map(|block| block.width).sum::<f32>()).max(0.0);
         let widest = if zone == Zone::Sky { 1.0 } else { 0.22 };
@@ -201,7 +201,7 @@ impl Setter<'_> {
         }
     }
 
-    /// By how much a block leaves its even place. What is in the sky keeps clear of what stands in the middle.
+    /// The distance of a block from its even place. In the sky it keeps clear of things in the middle of the land.
     fn shift(&mut self, zone: Zone, gap: f32, width: f32) -> f32 {
         if zone == Zone::Sky {
             let side = if self.random.chance(0.5) { gap } else { -gap };
@@ -224,7 +224,7 @@ impl Setter<'_> {
     }
 }
 
-/// How many rows, and how large things then are.
+/// The number of rows with which things are largest, and their scale.
 fn rows(group: &[Placed], zone: Zone, area: Area, largest: f32) -> (usize, f32) {
     let mut best = (1, 0.0);
     let most = if matches!(zone, Zone::Ground | Zone::Water) { group.len().div_ceil(4) } else { group.len() };
@@ -277,7 +277,7 @@ fn cast(prompt: &Prompt, subject: &Subject, ordinal: u32, random: &mut Random) -
         [] if frames(prompt, subject) => prompt.colours().next().unwrap_or(subject.thing.main).lighter(0.74),
         [] if subject.varied => Colour::hsl(VARIED[ordinal as usize % VARIED.len()], 0.74, 0.55),
         [] => subject.thing.main.turned(random.jitter(if subject.thing.is("any-colour") { start / 2.0 } else { 7.0 })),
-        told => told[ordinal as usize % told.len()],
+        named => named[ordinal as usize % named.len()],
     };
     let accent = subject.accent.unwrap_or(subject.thing.accent);
     Figure {
@@ -295,7 +295,7 @@ fn cast(prompt: &Prompt, subject: &Subject, ordinal: u32, random: &mut Random) -
     }
 }
 
-/// Whether it is there to hold another: then it steps back behind the other's colour.
+/// Tests whether another thing is inside of it, whose colour is to stand out.
 fn frames(prompt: &Prompt, subject: &Subject) -> bool {
     let holds = |(relation, to): (Relation, usize)| {
         relation == Relation::Inside && std::ptr::eq(&raw const prompt.subjects[to], subject)
@@ -303,5 +303,5 @@ fn frames(prompt: &Prompt, subject: &Subject) -> bool {
     prompt.subjects.iter().filter_map(|other| other.relation).any(holds)
 }
 
-/// Hues that are told apart at once.
+/// Hues that are easily distinguished.
 const VARIED: [f32; 8] = [2.0, 212.0, 46.0, 130.0, 285.0, 24.0, 180.0, 330.0];

@@ -52,7 +52,7 @@ pub(super) fn weather(canvas: &mut Canvas, prompt: &Prompt, view: &View) {
 fn sky(canvas: &mut Canvas, prompt: &Prompt, view: &View) {
     let turn = Random::new(view.seed, "sky").jitter(9.0);
     let (top, low) = (view.light_colour("top").turned(turn), view.light_colour("low").turned(turn * 0.6));
-    let (mut top, mut low) = prompt.tint("sky").map_or((top, low), |told| (told, told.lighter(0.62)));
+    let (mut top, mut low) = prompt.tint("sky").map_or((top, low), |named| (named, named.lighter(0.62)));
     if view.gloomy {
         let grey = Colour::hex(0x5d_6b_80);
         (top, low) = (top.mix(grey.darker(0.25), 0.72), low.mix(grey.lighter(0.2), 0.72));
@@ -79,10 +79,10 @@ fn sky(canvas: &mut Canvas, prompt: &Prompt, view: &View) {
 /// Everything below the sky, the farthest first.
 fn land(canvas: &mut Canvas, prompt: &Prompt, view: &View) {
     let ground = view.ground.map_or("", Drawing::name);
-    let told = |place: &str| prompt.tint(place).map(|colour| ("main", colour));
+    let tint = |place: &str| prompt.tint(place).map(|colour| ("main", colour));
     canvas.set_tints(view.tint().into_iter().collect());
     if prompt.has("mountains") {
-        layers(canvas, view, "mountains", told("mountains").as_slice());
+        layers(canvas, view, "mountains", tint("mountains").as_slice());
     } else if prompt.has("lake") || (!view.water && ground != "desert") {
         let snow = (ground == "snow").then_some(("main", Colour::hex(0xd3_e0_ee)));
         layers(canvas, view, "far-hills", snow.as_slice());
@@ -95,7 +95,7 @@ fn land(canvas: &mut Canvas, prompt: &Prompt, view: &View) {
         water(canvas, prompt, view);
         canvas.set_tints(view.tint().into_iter().collect());
     }
-    layers(canvas, view, ground, told(if ground == "bank" { "field" } else { ground }).as_slice());
+    layers(canvas, view, ground, tint(if ground == "bank" { "field" } else { ground }).as_slice());
     if prompt.is_weather("snowfall") && view.ground.is_some() {
         layers(canvas, view, "drifts", &[]);
     }
@@ -109,7 +109,7 @@ fn water(canvas: &mut Canvas, prompt: &Prompt, view: &View) {
     let place = if prompt.has("lake") { "lake" } else { "sea" };
     let usual = |name| view.light.and_then(|light| light.colour(name)).or(named(place)?.colour(name));
     let (Some(far), Some(near)) = (usual("far"), usual("near")) else { return };
-    let (mut far, mut near) = prompt.tint(place).map_or((far, near), |told| (told.lighter(0.35), told.darker(0.15)));
+    let (mut far, mut near) = prompt.tint(place).map_or((far, near), |named| (named.lighter(0.35), named.darker(0.15)));
     if view.gloomy {
         let grey = Colour::hex(0x3e_50_68);
         (far, near) = (far.mix(grey.lighter(0.25), 0.7), near.mix(grey.darker(0.2), 0.7));
@@ -120,11 +120,11 @@ fn water(canvas: &mut Canvas, prompt: &Prompt, view: &View) {
 
 /// A composition for words that name nothing that can be drawn, in related colours.
 fn abstraction(canvas: &mut Canvas, prompt: &Prompt, view: &View) {
-    let told: Vec<Colour> = prompt.colours().collect();
+    let colours: Vec<Colour> = prompt.colours().collect();
     let hue = (prompt.mood % 360) as f32 + Random::new(view.seed, "abstract").jitter(30.0);
-    let base = told.first().copied().unwrap_or_else(|| Colour::hsl(hue, 0.55, 0.55));
+    let base = colours.first().copied().unwrap_or_else(|| Colour::hsl(hue, 0.55, 0.55));
     let spread = if prompt.mood & 1 == 0 { 26.0 } else { -26.0 };
-    let tone = |i: usize| told.get(i).copied().unwrap_or_else(|| base.turned(spread * i as f32));
+    let tone = |i: usize| colours.get(i).copied().unwrap_or_else(|| base.turned(spread * i as f32));
     layers(canvas, view, "abstract", &[("main", tone(0)), ("second", tone(1)), ("third", tone(2))]);
 }
 
@@ -195,7 +195,7 @@ struct Scatter<'a, 'input> {
 }
 
 impl Scatter<'_, '_> {
-    /// How often: so many times for each 1000 units of width, in all, or in a row from edge to edge.
+    /// The number of occurrences for each 1000 units of width, in all, or in a row from edge to edge.
     const NUMBERS: [&'static str; 3] = ["data-count", "data-times", "data-row"];
 
     fn draw(&self, canvas: &mut Canvas, view: &View, sprite: &mut Sprite<'_>) {

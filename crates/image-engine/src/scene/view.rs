@@ -255,8 +255,8 @@ fn stands(prompt: &Prompt) -> bool {
 }
 
 fn has_water(prompt: &Prompt) -> bool {
-    let told = prompt.places.iter().any(|(place, _)| place.is("water"));
-    told || (!prompt.has_horizon() && prompt.subjects.iter().any(|subject| subject.thing.is("swims")))
+    let named = prompt.places.iter().any(|(place, _)| place.is("water"));
+    named || (!prompt.has_horizon() && prompt.subjects.iter().any(|subject| subject.thing.is("swims")))
 }
 
 /// The near ground: the first of the grounds that the prompt names, or the one that suits its subjects.
