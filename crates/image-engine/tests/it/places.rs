@@ -14,7 +14,7 @@ fn engine(waiting: usize) -> EmbeddedImageEngine {
 /// No more pictures wait than may; more are turned away at once.
 #[tokio::test]
 async fn i07_o08_more_than_may_wait_are_turned_away_at_once() {
-    let easel = engine(1);
+    let engine = engine(1);
     let many = || ImageRequest { count: 10, ..request("a red circle") };
     let first = engine.start(many()).await.unwrap();
     let second = engine.start(many()).await.unwrap();
@@ -31,7 +31,7 @@ async fn i07_o08_more_than_may_wait_are_turned_away_at_once() {
 
 #[tokio::test]
 async fn a_slow_reader_holds_no_thread() {
-    let easel = engine(4);
+    let engine = engine(4);
     let mut slow = engine.start(ImageRequest { count: 10, ..request("a red circle") }).await.unwrap();
     assert!(slow.events.next().await.is_some());
     for _ in 0..3 {
@@ -43,7 +43,7 @@ async fn a_slow_reader_holds_no_thread() {
 /// Work for a client that is gone stops, whenever it goes.
 #[tokio::test]
 async fn c05_requests_dropped_at_any_time_leave_no_trace() {
-    let easel = engine(2);
+    let engine = engine(2);
     let photo = square(64, RED, WHITE);
     for polls in 0..6 {
         let request = ImageRequest { count: 10, previews: 3, ..edit("make it blue", &[&photo], None) };
@@ -65,7 +65,7 @@ async fn c05_requests_dropped_at_any_time_leave_no_trace() {
 /// Requests that are given up while their pictures wait to be decoded leave no trace.
 #[tokio::test]
 async fn i07_starts_given_up_while_they_wait_leave_no_trace() {
-    let easel = engine(2);
+    let engine = engine(2);
     for _ in 0..20 {
         let start = engine.start(edit("make it blue", &[&square(64, RED, WHITE)], None));
         drop(timeout(Duration::ZERO, start).await);
