@@ -163,9 +163,10 @@ const THING_FILES: &[(&str, &str)] = files!("things":
 );
 #[rustfmt::skip]
 const SCENERY_FILES: &[(&str, &str)] = files!("scenery":
-    "abstract" "bank" "beach" "city" "cliff" "clouds" "day" "desert" "drifts" "far-hills" "field" "fog"
-    "forest" "gloomy-clouds" "hills" "lake" "low-light" "low-sun" "medallion" "morning" "mountains" "night" "paper" "rain" "room" "rough-sea" "sea"
-    "sky" "snow" "snowfall" "space" "starry" "stars" "storm" "street" "sunset" "tabletop" "underwater"
+    "abstract" "bank" "beach" "city" "cliff" "clouds" "day" "desert" "drifts" "far-hills" "field" "fog" "forest"
+    "gloomy-clouds" "hills" "lake" "low-light" "low-sun" "medallion" "morning" "mountains" "night" "paper" "plain"
+    "rain" "room" "rough-sea" "sea" "shadow" "sky" "snow" "snowfall" "space" "starry" "stars" "storm" "street"
+    "sunset" "tabletop" "underwater"
 );
 
 #[cfg(test)]

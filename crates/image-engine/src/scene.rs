@@ -12,8 +12,9 @@ mod view;
 use engine::{Background, Pixels, Quality};
 
 use crate::colour::Colour;
+use crate::drawing;
 use crate::prompt::{Lettering, Prompt};
-use canvas::{Canvas, Fill};
+use canvas::Canvas;
 use layout::Figure;
 use sprite::Sprite;
 use view::{Area, View};
@@ -56,13 +57,11 @@ fn draw(canvas: &mut Canvas, view: &View, figure: &Figure) {
 }
 
 fn shadow(canvas: &mut Canvas, figure: &Figure) {
-    let (x, y) = figure.at;
-    let reach = figure.height * figure.thing.aspect * 0.62;
-    let fill = Fill::glow(Colour::hex(0x1d_1b_3a));
-    canvas.ellipse((x + reach * 0.12, y), (reach, (reach * 0.2).min(40.0)), fill.clone());
-    if canvas.detail() >= Quality::XHigh {
-        canvas.ellipse((x + reach * 0.04, y), (reach * 0.6, (reach * 0.09).min(18.0)), fill);
-    }
+    let Some(shadow) = drawing::named("shadow") else { return };
+    let ((x, y), reach) = (figure.at, figure.height * figure.thing.aspect * 0.62);
+    let transform =
+        format!("translate({x:.1} {y:.1}) scale({:.4} {:.4})", reach / 100.0, (reach * 0.2).min(40.0) / 100.0);
+    canvas.group(&transform, 1.0, |canvas| Sprite::new(shadow, &[], None, figure.seed).draw(canvas));
 }
 
 /// Writes the words in the area that the layout has left free for them, or on a sign if there is one.

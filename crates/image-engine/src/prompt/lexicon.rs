@@ -40,8 +40,11 @@ pub(crate) struct Style {
     pub(crate) logo: bool,
 }
 
-/// The meaning of a word in a table whose rows list their words.
-pub(super) fn meaning<T: Copy>(table: &[(T, &str)], word: &str) -> Option<T> {
+/// Meanings, each with the words that have it.
+pub(super) type Table<T> = &'static [(T, &'static str)];
+
+/// The meaning of a word.
+pub(super) fn meaning<T: Copy>(table: Table<T>, word: &str) -> Option<T> {
     table.iter().find(|(_, words)| contains(words, word)).map(|(meaning, _)| *meaning)
 }
 
@@ -51,13 +54,13 @@ pub(crate) fn contains(list: &str, word: &str) -> bool {
 }
 
 /// The factors of sizes.
-pub(super) const SCALES: &[(f32, &str)] = &[
+pub(super) const SCALES: Table<f32> = &[
     (0.36, "tiny, miniature, minuscule"),
     (0.62, "small, little, short"),
     (1.28, "big, large, tall"),
     (1.55, "huge, giant, enormous, gigantic, massive"),
 ];
-pub(super) const RELATIONS: &[(Relation, &str)] = &[
+pub(super) const RELATIONS: Table<Relation> = &[
     (Relation::Above, "above, over, atop"),
     (Relation::Below, "below, under, beneath, underneath"),
     (Relation::On, "on, upon, crossing, riding, top of"),
@@ -68,7 +71,7 @@ pub(super) const RELATIONS: &[(Relation, &str)] = &[
     (Relation::RightOf, "right of"),
 ];
 /// −1, 0 or 1 across and down.
-pub(super) const POSITIONS: &[((Option<i8>, Option<i8>), &str)] = &[
+pub(super) const POSITIONS: Table<(Option<i8>, Option<i8>)> = &[
     ((Some(-1), None), "left"),
     ((Some(1), None), "right"),
     ((None, Some(-1)), "top, upper"),
@@ -76,7 +79,7 @@ pub(super) const POSITIONS: &[((Option<i8>, Option<i8>), &str)] = &[
     ((Some(0), Some(0)), "centre, center, middle, centred, centered"),
 ];
 /// Words that set one of the flags of a style.
-pub(super) const STYLES: &[(fn(&mut Style), &str)] = &[
+pub(super) const STYLES: Table<fn(&mut Style)> = &[
     (
         |style| style.outline = true,
         "outline, outlined, lineart, line art, line drawing, sketch, contour, coloring page, colouring page",
@@ -95,7 +98,7 @@ pub(super) const GARMENTS: &str = "shirt, dress, coat, jacket, sweater";
 /// Words that open a noun phrase, so that the words before belong to the noun before.
 pub(super) const DETERMINERS: &str = "a, an, the, its, his, her, their, my, this, that, some, another";
 /// Numbers in words. One that is too large to be drawn is cut by the reader.
-pub(super) const COUNTS: &[(u32, &str)] = &[
+pub(super) const COUNTS: Table<u32> = &[
     (1, "a, an, one, single, lone"),
     (2, "two, pair, couple, twin, both"),
     (3, "three, trio"),
@@ -117,7 +120,7 @@ pub(super) const COUNTS: &[(u32, &str)] = &[
     (60, "hundred, hundreds, thousand, thousands, countless"),
 ];
 /// Plurals that follow no rule.
-pub(super) const PLURALS: &[(&str, &str)] = &[
+pub(super) const PLURALS: Table<&str> = &[
     ("person", "people, children, men, folk"),
     ("woman", "women"),
     ("mouse", "mice"),

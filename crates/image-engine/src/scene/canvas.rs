@@ -24,19 +24,8 @@ pub(super) enum Fill {
 }
 
 impl Fill {
-    /// A colour that is densest in the middle and fades to nothing.
-    pub(super) fn glow(colour: Colour) -> Self {
-        Self::Gradient("radialGradient".to_owned(), vec![(colour, 1.0), (colour, 0.35), (colour, 0.0)])
-    }
-
     fn fades(&self) -> bool {
         matches!(self, Self::Gradient(_, stops) if stops.iter().any(|(_, opacity)| *opacity < 1.0))
-    }
-}
-
-impl From<Colour> for Fill {
-    fn from(colour: Colour) -> Self {
-        Self::Flat(colour)
     }
 }
 
@@ -94,22 +83,6 @@ impl Canvas {
             self.body.push_str("</g>");
         }
         (self.scale, self.opacity) = outer;
-    }
-
-    pub(super) fn path(&mut self, path: &str, fill: impl Into<Fill>) {
-        self.shape(&format!("path d=\"{path}\""), &fill.into());
-    }
-
-    pub(super) fn rect(&mut self, at: (f32, f32), size: (f32, f32), fill: impl Into<Fill>) {
-        let (x, y, width, height) = (at.0, at.1, size.0, size.1);
-        self.shape(
-            &format!("rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\""),
-            &fill.into(),
-        );
-    }
-
-    pub(super) fn ellipse(&mut self, (x, y): (f32, f32), (rx, ry): (f32, f32), fill: impl Into<Fill>) {
-        self.shape(&format!("ellipse cx=\"{x:.1}\" cy=\"{y:.1}\" rx=\"{rx:.1}\" ry=\"{ry:.1}\""), &fill.into());
     }
 
     /// Fills a shape, given as the name of its element with its attributes.

@@ -18,12 +18,10 @@ pub(super) fn draw(canvas: &mut Canvas, prompt: &Prompt, view: &View, far: impl 
     let main = |colour: Option<Colour>| colour.map(|colour| ("main", colour));
     match view.backdrop {
         Backdrop::Clear if prompt.subjects.is_empty() && prompt.letterings.is_empty() => {
-            medallion(canvas, prompt, view)
+            medallion(canvas, prompt, view);
         }
         Backdrop::Clear => {}
-        Backdrop::Plain(colour) => {
-            canvas.rect((-2.0, -2.0), (view.width + 4.0, view.height + 4.0), colour);
-        }
+        Backdrop::Plain(colour) => layers(canvas, view, "plain", &[("main", colour)]),
         Backdrop::Paper(colour) => layers(canvas, view, "paper", &[("main", colour)]),
         Backdrop::Air => {
             sky(canvas, prompt, view);
@@ -158,7 +156,7 @@ fn layer(canvas: &mut Canvas, view: &View, sprite: &mut Sprite<'_>, node: Node<'
     if node.attribute("class") == Some("swell") {
         let fill = sprite.fill(node);
         let path = swell(view, &mut sprite.random, node, area);
-        canvas.group("", node.attribute("opacity").map_or(1.0, number), |canvas| canvas.path(&path, fill));
+        canvas.group("", node.attribute("opacity").map_or(1.0, number), |canvas| canvas.shape(&path, &fill));
     } else if is_scattered(node) {
         Scatter { node, area }.draw(canvas, view, sprite);
     } else if node.attribute("class") == Some("one-of") && node.children().any(is_scattered) {
@@ -172,19 +170,19 @@ fn layer(canvas: &mut Canvas, view: &View, sprite: &mut Sprite<'_>, node: Node<'
     }
 }
 
-/// A line from edge to edge, closed along the bottom: a smooth wave of so many swells.
+/// A path from edge to edge, closed along the bottom: a smooth wave.
 fn swell(view: &View, random: &mut Random, node: Node<'_, '_>, area: Area) -> String {
     let value = |name| node.attribute(name).map_or(0.0, number);
     let (y, rise) = (area.top + area.height() * value("data-y") / 100.0, value("data-rise"));
     let count = (value("data-waves") * (view.width / 1000.0).min(8.0)).ceil().max(1.0) as usize;
     let step = view.width / count as f32;
-    let mut path = format!("M-4 {:.1}", y + random.jitter(rise));
+    let mut path = format!("path d=\"M-4 {:.1}", y + random.jitter(rise));
     for i in 0..count {
         let x = step * i as f32;
         let (middle, end) = (y + random.jitter(rise) * 1.6, y + random.jitter(rise));
         let _ = write!(path, " S{:.1} {middle:.1} {:.1} {end:.1}", x + step * 0.5, x + step);
     }
-    let _ = write!(path, " L{:.1} {y:.1} V{:.1} H-4Z", view.width + 4.0, view.height + 4.0);
+    let _ = write!(path, " L{:.1} {y:.1} V{:.1} H-4Z\"", view.width + 4.0, view.height + 4.0);
     path
 }
 
