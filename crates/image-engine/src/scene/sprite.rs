@@ -56,12 +56,17 @@ impl<'a> Sprite<'a> {
             return;
         }
         let opacity = node.attribute("opacity").map_or(1.0, number);
+        let tints = canvas.tints();
+        if node.has_attribute("data-bright") {
+            canvas.set_tints(Vec::new());
+        }
         canvas.group(&transform, opacity, |canvas| match node.tag_name().name() {
             "g" if has_class(node, "one-of") => self.one_of(canvas, node),
             "g" => self.children(canvas, node),
             "use" => self.link(canvas, node),
             _ => self.shape(canvas, node),
         });
+        canvas.set_tints(tints);
     }
 
     /// The `transform` attribute, after the move and turn of `data-jitter`.
