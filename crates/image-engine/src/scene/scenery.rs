@@ -39,10 +39,8 @@ pub(super) fn draw(canvas: &mut Canvas, prompt: &Prompt, view: &View, far: impl 
 
 /// Draws rain, snow, fog and lightning, over everything but the words.
 pub(super) fn weather(canvas: &mut Canvas, prompt: &Prompt, view: &View) {
-    for name in ["storm", "fog", "rain", "snowfall"] {
-        if view.is_under_sky() && prompt.is_weather(name) {
-            layers(canvas, view, name, &[]);
-        }
+    for weather in prompt.weather.iter().filter(|weather| weather.is("over") && view.is_under_sky()) {
+        layers(canvas, view, weather.name(), &[]);
     }
 }
 
