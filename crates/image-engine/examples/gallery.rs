@@ -1,6 +1,7 @@
-//! Makes the gallery: `cargo run --release -p sluicegate-image-engine --example gallery -- crates/image-engine/gallery`.
+//! Draws the gallery: `cargo run --release -p sluicegate-image-engine --example gallery -- crates/image-engine/gallery`.
 //!
-//! Each picture is what the engine makes of its prompt with seed 1, and the page that shows them is written with them.
+//! With `--all` before the folder it draws each thing and each place instead, to compare before and after a change of
+//! the drawings. Seeds are fixed, so a picture changes only with its drawing.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -11,28 +12,52 @@ use futures_util::StreamExt;
 use image::{DynamicImage, Rgb, RgbImage, Rgba, RgbaImage, imageops};
 use sluicegate_image_engine::{EmbeddedImageEngine, Options};
 
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
+
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Box<dyn Error>> {
-    let folder = std::env::args_os().nth(1).map(PathBuf::from).ok_or("name the folder to write to")?;
+async fn main() -> Result<()> {
+    let mut arguments = std::env::args_os().skip(1).peekable();
+    let all = arguments.next_if(|argument| argument == "--all").is_some();
+    let folder = arguments.next().map(PathBuf::from).ok_or("name the folder to write to")?;
     std::fs::create_dir_all(&folder)?;
-    let easel = EmbeddedImageEngine::new(Options::default());
+    let engine = EmbeddedImageEngine::new(Options::default());
+    if all { draw_all(&engine, &folder).await } else { draw_gallery(&engine, &folder).await }
+}
+
+/// Draws every drawing that a prompt can name, by the first of its nouns.
+async fn draw_all(engine: &EmbeddedImageEngine, folder: &Path) -> Result<()> {
+    for assets in ["things", "scenery"] {
+        for file in std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("assets").join(assets))? {
+            let file = file?.path();
+            let drawing = std::fs::read_to_string(&file)?;
+            let title = drawing.split_once("<title>").and_then(|(_, title)| title.split([',', '<']).next());
+            if let (Some(noun), Some(name)) = (title, file.file_stem()) {
+                let picture = draw(engine, request(&format!("a {noun}"), None)).await?;
+                std::fs::write(folder.join(name).with_extension("webp"), picture)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Draws the pictures of the gallery, and writes the page that shows them.
+async fn draw_gallery(engine: &EmbeddedImageEngine, folder: &Path) -> Result<()> {
     let (mut page, mut sheet) = (HEAD.to_owned(), Sheet::new());
     for (i, prompt) in PROMPTS.iter().enumerate() {
-        let picture = draw(&easel, request(prompt, None)).await?;
-        page += &keep(&folder, &format!("{:02}.webp", i + 1), prompt, &picture)?;
+        let picture = draw(engine, request(prompt, None)).await?;
+        page += &keep(folder, &format!("{:02}.webp", i + 1), prompt, &picture)?;
         sheet.add(i, &picture)?;
     }
     page += EDITS_HEAD;
-    let mut picture = draw(&easel, request(START, None)).await?;
-    page += &keep(&folder, "edit-00.webp", START, &picture)?;
+    let mut picture = draw(engine, request(START, None)).await?;
+    page += &keep(folder, "edit-00.webp", START, &picture)?;
     for (i, prompt) in EDITS.iter().enumerate() {
-        picture = draw(&easel, request(prompt, Some(picture))).await?;
-        page += &keep(&folder, &format!("edit-{:02}.webp", i + 1), prompt, &picture)?;
+        picture = draw(engine, request(prompt, Some(picture))).await?;
+        page += &keep(folder, &format!("edit-{:02}.webp", i + 1), prompt, &picture)?;
     }
     let whole = webp::Encoder::from_rgb(&sheet.0, sheet.0.width(), sheet.0.height()).encode(75.0);
     std::fs::write(folder.join("page.webp"), &*whole)?;
-    std::fs::write(folder.join("README.md"), page)?;
-    Ok(())
+    Ok(std::fs::write(folder.join("README.md"), page)?)
 }
 
 fn request(prompt: &str, start: Option<Bytes>) -> ImageRequest {
@@ -51,23 +76,23 @@ fn request(prompt: &str, start: Option<Bytes>) -> ImageRequest {
     }
 }
 
-async fn draw(easel: &EmbeddedImageEngine, request: ImageRequest) -> Result<Bytes, Box<dyn Error>> {
-    let mut events = easel.start(request).await?.events;
+async fn draw(engine: &EmbeddedImageEngine, request: ImageRequest) -> Result<Bytes> {
+    let mut events = engine.start(request).await?.events;
     while let Some(event) = events.next().await {
         if let ImageEvent::Finished { picture, .. } = event? {
             return Ok(picture);
         }
     }
-    Err("no picture came".into())
+    Err("the engine returned no picture".into())
 }
 
-/// Writes a picture, and tells its line of the page.
+/// Writes a picture, and returns its line of the page.
 fn keep(folder: &Path, name: &str, prompt: &str, picture: &[u8]) -> std::io::Result<String> {
     std::fs::write(folder.join(name), picture)?;
     Ok(format!("| {prompt} | ![{}]({name}) |\n", prompt.replace('"', "")))
 }
 
-/// All of the pictures in one, small.
+/// All pictures in one, at a small size.
 struct Sheet(RgbImage);
 
 impl Sheet {
@@ -76,7 +101,7 @@ impl Sheet {
         Self(RgbImage::from_pixel(COLUMNS as u32 * CELL, rows * CELL, Rgb([255; 3])))
     }
 
-    fn add(&mut self, index: usize, picture: &[u8]) -> Result<(), image::ImageError> {
+    fn add(&mut self, index: usize, picture: &[u8]) -> Result<()> {
         let mut ground = RgbaImage::from_pixel(SIDE, SIDE, Rgba([255; 4]));
         imageops::overlay(&mut ground, &image::load_from_memory(picture)?, 0, 0);
         let small = DynamicImage::from(ground).resize_exact(CELL, CELL, imageops::FilterType::Lanczos3);
@@ -110,10 +135,9 @@ const START: &str = "A red car on a road";
 const EDITS: [&str; 4] =
     ["Make the car blue", "Add a yellow sun at the top left", "Make it night", "Turn it black and white"];
 
-const HEAD: &str = "# Pictures that the easel drew
+const HEAD: &str = "# Pictures that the image engine drew
 
-Each is what the engine makes of its prompt, 384 pixels a side, quality `high`, seed 1. The example `gallery` makes this
-page.
+Each is drawn from its prompt, 384 pixels a side, quality `high`, seed 1. The example `gallery` makes this page.
 
 | prompt | picture |
 |---|---|

@@ -4,40 +4,37 @@ mod backdrop;
 mod clause;
 mod erase;
 mod filter;
-mod mask;
-mod phrases;
+mod pixels;
 mod place;
 mod plan;
 mod recolour;
 mod roles;
-mod words;
 
 use engine::{Background, EngineError, Pixels, Quality};
 use image::{RgbaImage, imageops};
 
-use crate::brief::Brief;
 use crate::fit::{Source, cover};
 use crate::inputs::Inputs;
+use crate::mask::Window;
+use crate::prompt::Prompt;
 use crate::render;
-pub(crate) use mask::Mask;
-use mask::Window;
+use clause::Step;
 pub(crate) use plan::Plan;
-use plan::Step;
 use roles::Roles;
 
-/// An edit with all that it needs.
+/// An edit with its pictures.
 pub(crate) struct Edit {
     plan: Plan,
     inputs: Inputs,
 }
 
-/// What the steps of one picture have in common.
-struct Sitting<'a> {
+/// The edit of one picture.
+struct Session<'a> {
     edit: &'a Edit,
     background: Background,
     detail: Quality,
     seed: u64,
-    /// What surrounds all that the mask lets be edited.
+    /// The rectangle around all that the mask opens.
     window: Option<Window>,
 }
 
@@ -46,7 +43,7 @@ impl Edit {
         Self { plan, inputs }
     }
 
-    /// Makes the edited picture; its alpha is straight. All that is done scales with the size.
+    /// Makes the edited picture, with straight alpha. All steps scale with the size.
     pub(crate) fn make(
         &self,
         size: Pixels,
@@ -55,17 +52,17 @@ impl Edit {
         seed: u64,
     ) -> Result<RgbaImage, EngineError> {
         let window = self.inputs.mask.as_ref().map(|mask| mask.window(size).unwrap_or(whole(size)));
-        let sitting = Sitting { edit: self, background, detail, seed, window };
+        let session = Session { edit: self, background, detail, seed, window };
         let lies = self.plan.turns() && window.is_none();
-        let mut canvas = sitting.compose(if lies { Pixels::new(size.height, size.width) } else { size });
+        let mut canvas = session.compose(if lies { Pixels::new(size.height, size.width) } else { size });
         for step in &self.plan.steps {
-            canvas = sitting.take(step, canvas)?;
+            canvas = session.apply(step, canvas)?;
             if window.is_some() && canvas.size() != size {
                 canvas = cover(&canvas, size);
             }
         }
         if background == Background::Transparent && canvas.pixels().all(|pixel| pixel[3] == u8::MAX) {
-            // What is called transparent has to be, also where nothing that was read from the prompt made it so.
+            // A picture that is called transparent has to be, even if no step of the prompt made it so.
             backdrop::cut(&mut canvas, window);
         }
         if let Some(mask) = &self.inputs.mask {
@@ -75,7 +72,7 @@ impl Edit {
     }
 }
 
-impl Sitting<'_> {
+impl Session<'_> {
     /// The references in their roles.
     fn compose(&self, size: Pixels) -> RgbaImage {
         let references = &self.edit.inputs.references;
@@ -93,7 +90,7 @@ impl Sitting<'_> {
         }
     }
 
-    fn take(&self, step: &Step, mut canvas: RgbaImage) -> Result<RgbaImage, EngineError> {
+    fn apply(&self, step: &Step, mut canvas: RgbaImage) -> Result<RgbaImage, EngineError> {
         match step {
             Step::Recolour { from, to, thing } => {
                 let masked = self.window.is_some();
@@ -106,7 +103,7 @@ impl Sitting<'_> {
             Step::CutBackdrop => backdrop::cut(&mut canvas, self.window),
             Step::Backdrop(scene) => {
                 backdrop::cut(&mut canvas, self.window);
-                let mut behind = self.paint(&Brief::read(scene), canvas.size(), Background::Opaque)?;
+                let mut behind = self.paint(&Prompt::read(scene), canvas.size(), Background::Opaque)?;
                 imageops::overlay(&mut behind, &canvas, 0, 0);
                 return Ok(behind);
             }
@@ -115,7 +112,7 @@ impl Sitting<'_> {
                 backdrop::lay_on(&mut canvas, *colour);
             }
             Step::Frame(colour) => place::frame(&mut canvas, *colour),
-            Step::Add(scene) => self.lay(&Brief::read(scene), Background::Transparent, &mut canvas)?,
+            Step::Add(scene) => self.lay(&Prompt::read(scene), Background::Transparent, &mut canvas)?,
             Step::Fill(scene) => self.fill(scene, &mut canvas)?,
             Step::Erase { colour } => {
                 let marked = self.edit.inputs.mask.as_ref().map(|mask| mask.region(canvas.size()));
@@ -126,29 +123,29 @@ impl Sitting<'_> {
         Ok(canvas)
     }
 
-    /// Paints the scene in place of what the window shows.
+    /// Draws a scene in place of the window.
     fn fill(&self, scene: &str, canvas: &mut RgbaImage) -> Result<(), EngineError> {
-        let brief = Brief::read(scene).into_filling();
-        if self.background == Background::Transparent && !brief.has_backdrop() {
+        let prompt = Prompt::read(scene).into_filling();
+        if self.background == Background::Transparent && !prompt.has_backdrop() {
             backdrop::clear(canvas, self.window.unwrap_or(whole(canvas.size())));
-            return self.lay(&brief, Background::Transparent, canvas);
+            return self.lay(&prompt, Background::Transparent, canvas);
         }
-        self.lay(&brief, Background::Opaque, canvas)
+        self.lay(&prompt, Background::Opaque, canvas)
     }
 
-    fn lay(&self, brief: &Brief, background: Background, canvas: &mut RgbaImage) -> Result<(), EngineError> {
+    fn lay(&self, prompt: &Prompt, background: Background, canvas: &mut RgbaImage) -> Result<(), EngineError> {
         let window = self.window.unwrap_or(whole(canvas.size()));
-        let layer = self.paint(brief, window.size, background)?;
+        let layer = self.paint(prompt, window.size, background)?;
         if layer.pixels().all(|pixel| pixel[3] == 0) {
-            // There was nothing to draw in it: another light at least, rather than the same picture again.
+            // There was nothing to draw: other colours at least, and not the same picture again.
             recolour::shift(canvas, self.seed);
         }
         imageops::overlay(canvas, &layer, window.x.into(), window.y.into());
         Ok(())
     }
 
-    fn paint(&self, brief: &Brief, size: Pixels, background: Background) -> Result<RgbaImage, EngineError> {
-        Ok(render::paint(brief, size, background, self.detail, self.seed)?)
+    fn paint(&self, prompt: &Prompt, size: Pixels, background: Background) -> Result<RgbaImage, EngineError> {
+        Ok(render::paint(prompt, size, background, self.detail, self.seed)?)
     }
 }
 

@@ -1,4 +1,4 @@
-//! From pixels to the bytes of a file.
+//! Encodes pixels as the bytes of a file.
 
 use std::io::{self, Write};
 
@@ -8,26 +8,22 @@ use image::RgbaImage;
 use jpeg_encoder::{ColorType, SamplingFactor};
 use webp::WebPConfig;
 
-/// How a picture is written.
+/// The format of a file and its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Encoding {
     pub(crate) format: ImageFormat,
     /// 0 to 100, of JPEG and WebP. Absent: [`JPEG_QUALITY`], [`WEBP_QUALITY`].
     pub(crate) compression: Option<u8>,
-    /// Whether alpha is written. Without it the canvas is opaque already.
+    /// Alpha is written. Without it the canvas is opaque already.
     pub(crate) alpha: bool,
-    /// How much time a smaller file is worth.
     pub(crate) effort: Effort,
 }
 
-/// How much time a smaller file is worth.
+/// The time that a smaller file is worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effort {
-    /// As little as possible.
     Quick,
-    /// What is usual.
     Usual,
-    /// More.
     Thorough,
 }
 
@@ -37,7 +33,7 @@ impl From<Quality> for Effort {
     }
 }
 
-/// Writes a picture. Only the file grows meanwhile: no second canvas is made, but by libwebp for itself.
+/// Encodes a picture. No second canvas is made, except by libwebp.
 pub(crate) fn encode(canvas: &RgbaImage, encoding: Encoding) -> Result<Bytes, EngineError> {
     match encoding.format {
         ImageFormat::Png => png(canvas, encoding).map_err(|why| failed("PNG", &why)),
@@ -102,7 +98,7 @@ fn failed(format: &str, why: &dyn std::fmt::Display) -> EngineError {
     EngineError::Internal(format!("the {format} encoder failed: {why}"))
 }
 
-/// Bytes of one IDAT chunk, about.
+/// The approximate length of one IDAT chunk in bytes.
 const CHUNK: usize = 64 * 1024;
 const JPEG_QUALITY: u8 = 90;
 /// From this quality on colours have as many samples as light.

@@ -1,4 +1,4 @@
-//! The engine: who draws when.
+//! The engine: its limits, its threads, and the stream of a request's events.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::inputs::MOST_REFERENCES;
-use crate::studio::Studio;
+use crate::job::Job;
 
-/// How the engine runs.
+/// The limits of the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Pictures drawn or decoded at once, at least one.
+    /// The pictures that are drawn or decoded at once, at least one.
     pub threads: usize,
-    /// Requests that wait for a thread; more are [`EngineError::Busy`].
+    /// The requests that wait for a thread; more are [`EngineError::Busy`].
     pub waiting: usize,
 }
 
@@ -31,34 +31,34 @@ impl Default for Options {
 
 /// The embedded image engine.
 ///
-/// It draws on the blocking threads of the tokio runtime that it is called on. A thread is held for one picture or
-/// preview at a time, never while a reader is slow.
+/// It draws on the blocking threads of the current tokio runtime. A thread is held for one picture or preview at a
+/// time, never while a reader is slow.
 pub struct EmbeddedImageEngine {
-    places: Places,
+    permits: Semaphores,
 }
 
-/// What a request has to have, in this order; each is given in the order of asking.
-struct Places {
-    /// To be here at all.
+/// The permits that a request acquires, in this order; each semaphore is fair.
+struct Semaphores {
+    /// Permits to run or to wait.
     admission: Arc<Semaphore>,
-    /// To have its pictures in memory.
-    desks: Arc<Semaphore>,
-    /// To draw or decode.
+    /// Permits to have pictures in memory.
+    memory: Arc<Semaphore>,
+    /// Permits to draw or decode.
     threads: Arc<Semaphore>,
 }
 
 impl EmbeddedImageEngine {
-    /// An engine that has nothing to do yet.
+    /// Creates an idle engine.
     #[must_use]
     pub fn new(options: Options) -> Self {
         let threads = options.threads.clamp(1, MOST);
         let semaphore = |permits: usize| Arc::new(Semaphore::new(permits.min(MOST)));
-        let places = Places {
+        let permits = Semaphores {
             admission: semaphore(threads.saturating_add(options.waiting)),
-            desks: semaphore(threads.saturating_mul(DESKS_PER_THREAD)),
+            memory: semaphore(threads.saturating_mul(REQUESTS_PER_THREAD)),
             threads: semaphore(threads),
         };
-        Self { places }
+        Self { permits }
     }
 }
 
@@ -69,20 +69,20 @@ impl ImageEngine for EmbeddedImageEngine {
 
     fn start(&self, request: ImageRequest) -> BoxFuture<'_, Result<ImageGeneration, EngineError>> {
         Box::pin(async move {
-            let admission = Arc::clone(&self.places.admission).try_acquire_owned().map_err(|_| EngineError::Busy)?;
-            // A request without pictures holds next to nothing while it waits.
-            let desk = if request.edit.is_some() { Some(permit(&self.places.desks).await?) } else { None };
-            let permits = (admission, desk);
-            let (studio, permits) = on_thread(&self.places.threads, move || {
-                // The permits go along, for this work goes on even when nobody waits for it any more.
-                Studio::open(request).map(|studio| (studio, permits))
+            let admission = Arc::clone(&self.permits.admission).try_acquire_owned().map_err(|_| EngineError::Busy)?;
+            // A request without pictures takes next to no memory while it waits.
+            let memory = if request.edit.is_some() { Some(permit(&self.permits.memory).await?) } else { None };
+            let permits = (admission, memory);
+            let (job, permits) = on_thread(&self.permits.threads, move || {
+                // The permits move into the work, which continues even if the request is dropped.
+                Job::open(request).map(|job| (job, permits))
             })
             .await??;
-            let (events, told) = mpsc::channel(1);
-            let (traits, left) = (studio.traits(), studio.steps());
-            let threads = Arc::clone(&self.places.threads);
-            tokio::spawn(draw(studio, threads, events, permits));
-            Ok(ImageGeneration { traits, events: Box::pin(Events { told: Some(told), left }) })
+            let (events, receiver) = mpsc::channel(1);
+            let (traits, left) = (job.traits(), job.steps());
+            let threads = Arc::clone(&self.permits.threads);
+            tokio::spawn(draw(job, threads, events, permits));
+            Ok(ImageGeneration { traits, events: Box::pin(Events { receiver: Some(receiver), left }) })
         })
     }
 }
@@ -90,21 +90,21 @@ impl ImageEngine for EmbeddedImageEngine {
 type Event = Result<ImageEvent, EngineError>;
 type Permits = (OwnedSemaphorePermit, Option<OwnedSemaphorePermit>);
 
-/// Makes the events one after the other, for as long as somebody listens.
-async fn draw(studio: Studio, threads: Arc<Semaphore>, events: Sender<Event>, permits: Permits) {
-    let last = studio.steps();
-    let mut held = Some((Arc::new(studio), permits));
+/// Makes the events one after the other, until the receiver is dropped.
+async fn draw(job: Job, threads: Arc<Semaphore>, events: Sender<Event>, permits: Permits) {
+    let last = job.steps();
+    let mut held = Some((Arc::new(job), permits));
     for step in 0..last {
-        let Some((studio, _)) = &held else { return };
-        let studio = Arc::clone(studio);
+        let Some((job, _)) = &held else { return };
+        let job = Arc::clone(job);
         let event = tokio::select! {
             biased;
             () = events.closed() => return,
-            event = on_thread(&threads, move || studio.step(step)) => event.and_then(|event| event),
+            event = on_thread(&threads, move || job.step(step)) => event.and_then(|event| event),
         };
         let failed = event.is_err();
         if failed || step + 1 == last {
-            // Nothing is held for a reader who takes long over the last event.
+            // Nothing is held while a slow reader takes the last event.
             held = None;
         }
         if events.send(event).await.is_err() || failed {
@@ -113,7 +113,7 @@ async fn draw(studio: Studio, threads: Arc<Semaphore>, events: Sender<Event>, pe
     }
 }
 
-/// Does work that blocks when a thread is free. A panic in it ends nothing but the work.
+/// Runs blocking work as soon as a thread is free. A panic ends the work alone.
 async fn on_thread<T: Send + 'static>(
     threads: &Arc<Semaphore>,
     work: impl FnOnce() -> T + Send + 'static,
@@ -130,16 +130,16 @@ async fn on_thread<T: Send + 'static>(
     })
 }
 
-async fn permit(places: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, EngineError> {
+async fn permit(permits: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, EngineError> {
     let closed = |_| EngineError::Unavailable("the image engine is stopping".to_owned());
-    Arc::clone(places).acquire_owned().await.map_err(closed)
+    Arc::clone(permits).acquire_owned().await.map_err(closed)
 }
 
-/// What is told of a request's pictures, up to the last or the first error. Dropping it cancels what is left.
+/// The events of a request, up to the last or the first error. Dropping it cancels the rest.
 struct Events {
     /// Absent after the last event.
-    told: Option<Receiver<Event>>,
-    /// Events still to come.
+    receiver: Option<Receiver<Event>>,
+    /// The number of events still to come.
     left: u32,
 }
 
@@ -147,20 +147,20 @@ impl Stream for Events {
     type Item = Event;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Event>> {
-        let Some(told) = &mut self.told else { return Poll::Ready(None) };
+        let Some(receiver) = &mut self.receiver else { return Poll::Ready(None) };
         let lost = || Err(EngineError::Unavailable("the image engine is stopping".to_owned()));
-        let event = ready!(told.poll_recv(context)).unwrap_or_else(lost);
+        let event = ready!(receiver.poll_recv(context)).unwrap_or_else(lost);
         self.left = self.left.saturating_sub(1);
         if event.is_err() || self.left == 0 {
-            self.told = None;
+            self.receiver = None;
         }
         Poll::Ready(Some(event))
     }
 }
 
-/// Requests with pictures in memory for each thread: one drawn, one read by its caller meanwhile.
-const DESKS_PER_THREAD: usize = 2;
-/// More places of one kind than can ever be used, and fewer than a semaphore can count.
+/// The requests with pictures in memory for each thread: one is drawn while another is read by its caller.
+const REQUESTS_PER_THREAD: usize = 2;
+/// More permits than can ever be used, and fewer than a semaphore can count.
 const MOST: usize = 1 << 20;
 
 #[cfg(test)]
@@ -171,7 +171,7 @@ mod tests {
     #[tokio::test]
     async fn e06_i03_a_panic_ends_its_own_work_alone() {
         let threads = Arc::new(Semaphore::new(1));
-        let failed: Result<(), _> = on_thread(&threads, || panic!("told to")).await;
+        let failed: Result<(), _> = on_thread(&threads, || panic!("expected")).await;
         assert!(matches!(failed, Err(EngineError::Internal(_))), "{failed:?}");
         assert_eq!(on_thread(&threads, || 7).await.unwrap(), 7);
         assert_eq!(threads.available_permits(), 1);

@@ -1,19 +1,31 @@
-//! Pictures at another size, row by row: no second copy of the source is made on the way.
+//! Pictures at another size, row by row, without a second copy of the source.
 //!
-//! A picture is scaled until it covers the new size, and what stands out is cut off evenly on both sides, so nothing is
-//! distorted. At the same size it is handed through bit by bit.
+//! A picture is scaled until it covers the new size and cut evenly on both sides, so nothing is distorted. At the same
+//! size it is copied bit by bit.
 
 use std::collections::VecDeque;
 
 use engine::Pixels;
-use image::{DynamicImage, GenericImageView, GrayImage, RgbaImage};
+use image::{GenericImageView, Pixel, RgbaImage};
 
-/// Something whose rows are read as straight RGBA.
+/// A picture whose rows are read as straight RGBA; one of grey alone is opaque.
 pub(crate) trait Source {
     fn size(&self) -> Pixels;
 
     /// Writes row `y`, four bytes a pixel.
     fn row(&self, y: u32, into: &mut [u8]);
+}
+
+impl<I: GenericImageView<Pixel: Pixel<Subpixel = u8>>> Source for I {
+    fn size(&self) -> Pixels {
+        Pixels::new(self.width(), self.height())
+    }
+
+    fn row(&self, y: u32, into: &mut [u8]) {
+        for (x, pixel) in into.chunks_exact_mut(4).enumerate() {
+            pixel.copy_from_slice(&self.get_pixel(x as u32, y).to_rgba().0);
+        }
+    }
 }
 
 /// The picture at another size.
@@ -29,7 +41,7 @@ pub(crate) fn cover(source: &impl Source, size: Pixels) -> RgbaImage {
 /// The rows of a picture at another size, from top to bottom.
 pub(crate) struct Rows<'a, S> {
     source: &'a S,
-    /// Absent where nothing is to be resampled.
+    /// Absent where nothing is resampled.
     taps: Option<(Vec<Tap>, Vec<Tap>)>,
     /// Rows of the source at the new width, with the number of the first.
     ready: VecDeque<Vec<[f32; 4]>>,
@@ -78,51 +90,13 @@ impl<'a, S: Source> Rows<'a, S> {
     }
 }
 
-impl Source for RgbaImage {
-    fn size(&self) -> Pixels {
-        Pixels::new(self.width(), self.height())
-    }
-
-    fn row(&self, y: u32, into: &mut [u8]) {
-        let width = self.width() as usize * 4;
-        into.copy_from_slice(&self.as_raw()[y as usize * width..][..width]);
-    }
-}
-
-/// A picture as it came out of its decoder.
-impl Source for DynamicImage {
-    fn size(&self) -> Pixels {
-        Pixels::new(self.width(), self.height())
-    }
-
-    fn row(&self, y: u32, into: &mut [u8]) {
-        for (x, pixel) in into.chunks_exact_mut(4).enumerate() {
-            pixel.copy_from_slice(&self.get_pixel(x as u32, y).0);
-        }
-    }
-}
-
-/// Alpha alone.
-impl Source for GrayImage {
-    fn size(&self) -> Pixels {
-        Pixels::new(self.width(), self.height())
-    }
-
-    fn row(&self, y: u32, into: &mut [u8]) {
-        let width = self.width() as usize;
-        for (pixel, alpha) in into.chunks_exact_mut(4).zip(&self.as_raw()[y as usize * width..][..width]) {
-            pixel.copy_from_slice(&[0, 0, 0, *alpha]);
-        }
-    }
-}
-
-/// What of the source goes into one row or column.
+/// The rows or columns of the source that make up one of the result, from `first` on.
 struct Tap {
     first: u32,
     weights: Vec<f32>,
 }
 
-/// Which of `from` rows or columns go into each of `to`, of a picture scaled by `scale` and cut in its middle.
+/// The taps of `to` rows or columns, for a picture with `from` of them that is scaled by `scale` and cut evenly.
 fn taps(from: u32, to: u32, scale: f64) -> Vec<Tap> {
     let start = (f64::from(from) - f64::from(to) / scale) / 2.0;
     let stretch = (1.0 / scale).max(1.0);
@@ -149,7 +123,7 @@ fn catmull_rom(x: f64) -> f64 {
     }
 }
 
-/// One row at the new width, its colours multiplied by alpha: what is not seen must not bleed.
+/// One row at the new width, its colours multiplied by alpha: invisible ones must not bleed.
 fn narrow(raw: &[u8], columns: &[Tap]) -> Vec<[f32; 4]> {
     let column = |tap: &Tap| {
         let mut sum = [0.0; 4];
@@ -183,7 +157,7 @@ fn straight([red, green, blue, alpha]: [f32; 4]) -> [u8; 4] {
 
 #[cfg(test)]
 mod tests {
-    use image::Rgba;
+    use image::{DynamicImage, GrayImage, Rgba};
 
     use super::*;
 
@@ -224,9 +198,9 @@ mod tests {
     }
 
     #[test]
-    fn alpha_alone_is_fitted_like_a_picture() {
+    fn a_grey_picture_is_fitted_like_one_in_colour() {
         let mask = GrayImage::from_fn(8, 8, |x, _| image::Luma([if x < 4 { 255 } else { 0 }]));
         let fitted = cover(&mask, Pixels::new(16, 16));
-        assert_eq!((fitted.get_pixel(1, 3)[3], fitted.get_pixel(14, 3)[3]), (255, 0));
+        assert_eq!((fitted.get_pixel(1, 3)[0], fitted.get_pixel(14, 3)[0]), (255, 0));
     }
 }

@@ -1,20 +1,20 @@
-//! The pictures that a request starts from: held against every rule by their headers, then decoded once.
+//! The pictures of an edit: checked against every rule by their headers, then decoded once.
 
 use bytes::Bytes;
 use engine::{EngineError, ImageEdit, Pixels};
 use image::{DynamicImage, RgbaImage};
 use picture::{Format, Head, MAX_PIXELS, MAX_SIDE};
 
-use crate::edit::Mask;
 use crate::fit::{Source, cover};
+use crate::mask::Mask;
 
-/// Pictures whose headers were found good, not decoded yet.
+/// Pictures with valid headers, not decoded yet.
 pub(crate) struct Files {
     references: Vec<File>,
     mask: Option<File>,
 }
 
-/// Decoded pictures, none with more pixels than it came with or than the output has.
+/// Decoded pictures, none with more pixels than its file or the output has.
 pub(crate) struct Inputs {
     /// One or two.
     pub(crate) references: Vec<RgbaImage>,
@@ -24,7 +24,7 @@ pub(crate) struct Inputs {
 struct File {
     bytes: Bytes,
     head: Head,
-    /// Its field, as the caller's protocol names it.
+    /// The name of its field in the request.
     param: String,
 }
 
@@ -62,7 +62,7 @@ impl Files {
         self.references.iter().chain(&self.mask).map(File::size).collect()
     }
 
-    /// Decodes one after the other; each file and each decoder's copy is gone before the next is begun.
+    /// Decodes one after the other; each file and each decoder's copy is freed before the next is read.
     pub(crate) fn decode(self, output: Pixels) -> Result<Inputs, EngineError> {
         for file in self.references.iter().chain(&self.mask) {
             file.check_cost(output)?;
@@ -74,7 +74,7 @@ impl Files {
 }
 
 impl Inputs {
-    /// Whether every pixel of the first reference is fully seen.
+    /// Tests that no pixel of the first reference is transparent.
     pub(crate) fn is_opaque(&self) -> bool {
         self.references[0].pixels().all(|pixel| pixel[3] == u8::MAX)
     }
@@ -113,7 +113,7 @@ impl File {
         Pixels::new(self.head.width, self.head.height)
     }
 
-    /// A small request must never cost more than what it asks for or what it sent.
+    /// Bounds the cost of a request by the pixels that it asks for or the bytes that it sent.
     fn check_cost(&self, output: Pixels) -> Result<(), EngineError> {
         let most = picture::most_pixels(&self.bytes, self.head.format, output.count() * MOST_BY_OUTPUT);
         let found = self.head.pixels();
@@ -128,14 +128,14 @@ impl File {
         Err(unsupported(&self.param, reason))
     }
 
-    /// The pixels, and the name of the field for complaints about them.
+    /// The pixels, and the name of the field for errors.
     fn decode(self) -> Result<(String, DynamicImage), EngineError> {
         let decoded = picture::decode(&self.bytes).map_err(|why| unusable(&self.param, why))?;
         Ok((self.param, decoded))
     }
 }
 
-/// The size must be one that can be drawn.
+/// Refuses a size that cannot be drawn.
 pub(crate) fn check_size(size: Pixels) -> Result<Pixels, EngineError> {
     let sides = MIN_SIDE..=MAX_SIDE;
     if sides.contains(&size.width) && sides.contains(&size.height) && size.count() <= MAX_PIXELS {
@@ -158,7 +158,7 @@ pub(crate) fn nearest_size(size: Pixels) -> Pixels {
     Pixels::new(size.width.min(longest), size.height.min(longest))
 }
 
-/// A fault of the caller.
+/// An error of the caller.
 pub(crate) fn unsupported(param: &str, reason: String) -> EngineError {
     EngineError::Unsupported { param: Some(param.to_owned()), reason }
 }
@@ -173,7 +173,7 @@ fn text(size: Pixels) -> String {
     format!("{}x{}", size.width, size.height)
 }
 
-/// A picture in memory for as long as the request lasts: at its own size or at the output's, whichever is smaller.
+/// The pixels that are kept for the request: at the size of the picture or of the output, whichever is smaller.
 fn held(decoded: DynamicImage, output: Pixels) -> RgbaImage {
     if decoded.size().count() > output.count() { cover(&decoded, output) } else { decoded.into_rgba8() }
 }

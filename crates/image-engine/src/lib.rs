@@ -1,16 +1,18 @@
 #![doc = include_str!("../README.md")]
 
-mod brief;
 mod colour;
+mod drawing;
 mod edit;
 mod encode;
 mod engine;
 mod fit;
 mod inputs;
+mod job;
+mod mask;
 mod preview;
+mod prompt;
 mod render;
 mod scene;
-mod studio;
 mod usage;
 
 pub use crate::engine::{EmbeddedImageEngine, Options};

@@ -1,4 +1,4 @@
-//! A picture as far as it is: the same one at a size at which it is quickly made.
+//! Previews: the same picture at a size at which it is quickly made.
 
 use engine::Pixels;
 

@@ -1,4 +1,4 @@
-//! From a brief to pixels.
+//! Renders a prompt as pixels.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,19 +7,19 @@ use image::RgbaImage;
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{self, fontdb};
 
-use crate::brief::Brief;
+use crate::prompt::Prompt;
 use crate::scene;
 
-/// How many squares the shorter side has in a picture of coarse squares.
+/// The number of squares on the shorter side of a picture of coarse squares.
 const COARSE: u32 = 64;
 
-/// Why there is no picture.
+/// The errors of rendering.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PaintError {
     /// Nothing can be drawn on no pixels, or on more than memory has.
     #[error("a picture of {}x{} pixels cannot be made", .0.width, .0.height)]
     Size(Pixels),
-    /// The scene was written wrongly: a fault of this crate.
+    /// The scene is malformed, which is a bug of this crate.
     #[error("the scene cannot be rendered: {0}")]
     Scene(#[from] usvg::Error),
 }
@@ -30,19 +30,19 @@ impl From<PaintError> for EngineError {
     }
 }
 
-/// Draws a brief, with straight alpha.
+/// Draws a prompt, with straight alpha.
 ///
-/// The same arguments make the same pixels. Another size of the same shape makes the same picture, and a lower
-/// `detail` an earlier stage of it.
+/// The same arguments give the same pixels. Another size of the same shape gives the same picture, and a lower
+/// `detail` gives less of it.
 pub(crate) fn paint(
-    brief: &Brief,
+    prompt: &Prompt,
     size: Pixels,
     background: Background,
     detail: Quality,
     seed: u64,
 ) -> Result<RgbaImage, PaintError> {
-    let svg = scene::compose(brief, size, background, detail, seed);
-    if brief.style.pixels {
+    let svg = scene::compose(prompt, size, background, detail, seed);
+    if prompt.style.pixels {
         let drawn = rasterise(&svg, coarse(size))?;
         return Ok(image::imageops::resize(&drawn, size.width, size.height, image::imageops::FilterType::Nearest));
     }
@@ -58,7 +58,7 @@ fn rasterise(svg: &str, size: Pixels) -> Result<RgbaImage, PaintError> {
     RgbaImage::from_raw(size.width, size.height, straighten(pixmap.take())).ok_or(PaintError::Size(size))
 }
 
-/// Nothing outside of the text is ever read: no pictures, no fonts of the machine.
+/// Options with which nothing outside of the text is read: no pictures, no fonts of the machine.
 fn options() -> usvg::Options<'static> {
     usvg::Options {
         font_family: "Ubuntu".to_owned(),
@@ -121,7 +121,7 @@ mod tests {
         detail: Quality,
         seed: u64,
     ) -> RgbaImage {
-        paint(&Brief::read(prompt), Pixels::new(width, height), background, detail, seed).unwrap()
+        paint(&Prompt::read(prompt), Pixels::new(width, height), background, detail, seed).unwrap()
     }
 
     fn opaque(prompt: &str, seed: u64) -> RgbaImage {
@@ -133,7 +133,7 @@ mod tests {
         [(0, 0), (right, 0), (0, bottom), (right, bottom)].map(|(x, y)| picture.get_pixel(x, y).0)
     }
 
-    /// How far two pictures of one size are apart, in channel steps a pixel.
+    /// The distance of two pictures of one size, in channel steps a pixel.
     fn distance(a: &RgbaImage, b: &RgbaImage) -> f64 {
         let apart: u64 = a.iter().zip(b.iter()).map(|(a, b)| u64::from(a.abs_diff(*b))).sum();
         apart as f64 / f64::from(a.width() * a.height())
@@ -244,8 +244,8 @@ mod tests {
 
     #[test]
     fn finer_pictures_have_more_in_them() {
-        let brief = Brief::read("a house in a meadow by a lake with a forest in a city");
-        let length = |detail| scene::compose(&brief, Pixels::new(512, 512), Background::Opaque, detail, 1).len();
+        let prompt = Prompt::read("a house in a meadow by a lake with a forest in a city");
+        let length = |detail| scene::compose(&prompt, Pixels::new(512, 512), Background::Opaque, detail, 1).len();
         let lengths = [Quality::Low, Quality::Medium, Quality::High, Quality::XHigh, Quality::Max].map(length);
         assert!(lengths.is_sorted() && lengths[0] < lengths[2] && lengths[4] < 200_000, "{lengths:?}");
     }
@@ -294,7 +294,7 @@ mod tests {
                 assert_eq!(picture.dimensions(), size);
             }
         }
-        let none = paint(&Brief::default(), Pixels::new(0, 5), Background::Opaque, Quality::Low, 0);
+        let none = paint(&Prompt::default(), Pixels::new(0, 5), Background::Opaque, Quality::Low, 0);
         assert!(matches!(none, Err(PaintError::Size(_))));
     }
 }

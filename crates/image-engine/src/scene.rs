@@ -1,85 +1,87 @@
-//! A brief as a picture in layers: what is behind, what is far, water, ground, the subjects, weather, lettering.
+//! Composes a prompt as SVG, in layers: what is behind, the subjects, the weather, the lettering.
 
-mod abstracts;
-mod backdrop;
 mod block;
-mod dice;
-mod ground;
-mod indoors;
-mod land;
+mod canvas;
 mod layout;
 mod lettering;
-mod pen;
-mod sky;
-mod stage;
-mod things;
-mod water;
-mod weather;
+mod random;
+mod scenery;
+mod sprite;
+mod view;
 
 use engine::{Background, Pixels, Quality};
 
-use crate::brief::{Brief, Lettering, Thing};
 use crate::colour::Colour;
-use layout::Actor;
-use lettering::Slot;
-use pen::{Fill, Pen};
-use stage::Stage;
+use crate::drawing;
+use crate::prompt::{Lettering, Prompt};
+use canvas::Canvas;
+use layout::Figure;
+use sprite::Sprite;
+use view::{Area, View};
 
 /// Writes the picture as SVG.
 ///
 /// The shorter side is 1000 units whatever the size in pixels, so that a smaller picture is the same picture.
-pub(crate) fn compose(brief: &Brief, size: Pixels, background: Background, detail: Quality, seed: u64) -> String {
-    let stage = Stage::plan(brief, size, background, seed);
-    let actors = layout::place(brief, &stage);
-    let mut pen = Pen::new(brief.style, detail);
-    backdrop::draw(&mut pen, brief, &stage, &actors);
-    for actor in actors.iter().filter(|actor| !backdrop::draws(&stage, actor)) {
-        act(&mut pen, &stage, actor);
-    }
-    weather::draw(&mut pen, brief, &stage);
-    letter(&mut pen, brief, &stage, &actors);
-    pen.finish(stage.width, stage.height)
+pub(crate) fn compose(prompt: &Prompt, size: Pixels, background: Background, detail: Quality, seed: u64) -> String {
+    let view = View::new(prompt, size, background, seed);
+    let figures = layout::place(prompt, &view);
+    let mut canvas = Canvas::new(prompt.style, detail);
+    let (mut far, near): (Vec<&Figure>, Vec<&Figure>) =
+        figures.iter().partition(|figure| view.is_under_sky() && figure.thing.is("far"));
+    far.sort_by_key(|figure| figure.thing.name() == "cloud");
+    scenery::draw(&mut canvas, prompt, &view, |canvas| far.iter().for_each(|figure| draw(canvas, &view, figure)));
+    near.into_iter().for_each(|figure| draw(&mut canvas, &view, figure));
+    scenery::weather(&mut canvas, prompt, &view);
+    letter(&mut canvas, prompt, &view, &figures);
+    canvas.finish(view.width, view.height)
 }
 
-/// Draws one thing where it stands, with the shadow that it throws.
-fn act(pen: &mut Pen, stage: &Stage, actor: &Actor) {
-    let told = match actor.thing {
-        Thing::Sun | Thing::Moon | Thing::Crescent | Thing::Star | Thing::Rainbow => 0.0,
-        _ if actor.coloured => 0.35,
-        _ => 1.0,
+/// Draws one thing in its place, with its shadow.
+fn draw(canvas: &mut Canvas, view: &View, figure: &Figure) {
+    let exposed = match figure.coloured {
+        _ if figure.thing.is("luminous") => 0.0,
+        true => 0.35,
+        false => 1.0,
     };
-    pen.set_tint(stage.tint().map(|(tint, part)| (tint, part * told)));
-    if stage.has_floor() && actor.grounded && pen.fine(Quality::Low) {
-        let (x, y) = actor.at;
-        let reach = actor.height * things::aspect(actor.thing) * 0.62;
-        pen.ellipse((x + reach * 0.12, y), (reach, (reach * 0.2).min(40.0)), Fill::Glow(stage.shadow()));
-        if pen.fine(Quality::XHigh) {
-            pen.ellipse((x + reach * 0.04, y), (reach * 0.6, (reach * 0.09).min(18.0)), Fill::Glow(stage.shadow()));
-        }
+    canvas.set_tints(view.tint().map(|(tint, part)| (tint, part * exposed)).into_iter().collect());
+    if view.has_floor() && figure.grounded {
+        shadow(canvas, figure);
     }
-    let scale = actor.height / 100.0;
-    pen.within(actor.at, (scale * actor.facing, scale), actor.turn, |pen| things::draw(pen, actor));
-    pen.set_tint(None);
+    let ((x, y), scale) = (figure.at, figure.height / 100.0);
+    let transform =
+        format!("translate({x:.1} {y:.1}) rotate({:.1}) scale({:.4} {scale:.4})", figure.turn, scale * figure.facing);
+    let known = [("main", figure.main), ("accent", figure.accent)];
+    let sprite = Sprite::new(figure.thing, &known, figure.contents, figure.seed);
+    canvas.group(&transform, 1.0, |canvas| sprite.draw(canvas));
+    canvas.set_tints(Vec::new());
 }
 
-/// Puts the words where the layout has left room for them, or on a sign if there is one.
-fn letter(pen: &mut Pen, brief: &Brief, stage: &Stage, actors: &[Actor]) {
-    let sign = actors.iter().find(|actor| actor.thing == Thing::Sign);
-    for (i, text) in brief.letterings.iter().enumerate() {
-        let (slot, behind) = match sign {
+fn shadow(canvas: &mut Canvas, figure: &Figure) {
+    let Some(shadow) = drawing::named("shadow") else { return };
+    let ((x, y), reach) = (figure.at, figure.height * figure.thing.aspect * 0.62);
+    let transform =
+        format!("translate({x:.1} {y:.1}) scale({:.4} {:.4})", reach / 100.0, (reach * 0.2).min(40.0) / 100.0);
+    canvas.group(&transform, 1.0, |canvas| Sprite::new(shadow, &[], None, figure.seed).draw(canvas));
+}
+
+/// Writes the words in the area that the layout has left free for them, or on a sign if there is one.
+fn letter(canvas: &mut Canvas, prompt: &Prompt, view: &View, figures: &[Figure]) {
+    let sign = figures.iter().find(|figure| figure.thing.name() == "sign");
+    for (i, text) in prompt.letterings.iter().enumerate() {
+        let (area, behind) = match sign {
             Some(sign) if i == 0 => (on_sign(sign), Colour::hex(0xf6_ec_d8)),
-            _ => (stage.lettering(brief, i), stage.behind_lettering()),
+            _ => (view.lettering(prompt, i), view.behind_lettering()),
         };
-        lettering::write(pen, &text.text, slot, ink(text, behind));
+        lettering::write(canvas, &text.text, area, ink(text, behind));
     }
 }
 
-fn on_sign(sign: &Actor) -> Slot {
-    let (x, y) = sign.at;
-    Slot { middle: (x, y - sign.height * 0.72), size: (sign.height * 1.1, sign.height * 0.42) }
+fn on_sign(sign: &Figure) -> Area {
+    let ((x, y), height) = (sign.at, sign.height);
+    Area { left: x - height * 0.55, right: x + height * 0.55, top: y - height * 0.93, bottom: y - height * 0.51 }
 }
 
-/// The colour that was told, or one that can be read.
+/// The colour that the prompt names, or one that can be read.
 fn ink(text: &Lettering, behind: Colour) -> Colour {
     let legible = if behind.luma() > 0.52 { Colour::hex(0x22_2a_44) } else { Colour::hex(0xff_f8_ea) };
     text.colour.unwrap_or(legible)

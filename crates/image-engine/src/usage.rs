@@ -1,23 +1,23 @@
-//! How the engine counts: tokens that follow from the request alone, so that anybody can work them out beforehand.
+//! Token counts, which follow from the request alone and so can be computed beforehand.
 //!
-//! | what | tokens |
+//! | item | tokens |
 //! |---|---|
 //! | the prompt | one for every 4 bytes of its UTF-8, rounded up |
 //! | a reference, a mask | one for every tile of 32x32 pixels, begun ones too; at most 1,536 |
 //! | a picture | by quality, for 1024x1024 pixels: low 272, medium 1,056, high 4,160, xhigh 6,240, max 8,320; else in proportion to the pixels, rounded up |
 //! | a preview | 100 |
 //!
-//! What the request brought is told with its first picture.
+//! The tokens of the input are reported with the first picture.
 
 use engine::{ImageUsage, Pixels, Quality};
 
-/// What the prompt and the pictures to start from take. `pictures` are their sizes as they came, mask included.
+/// The tokens of the prompt and the input pictures, whose sizes are those of their files, mask included.
 pub(crate) fn input(prompt: &str, pictures: &[Pixels]) -> ImageUsage {
     let input_text = (prompt.len() as u64).div_ceil(4).max(1);
     ImageUsage { input_text, input_image: pictures.iter().copied().map(tiles).sum(), output_image: 0 }
 }
 
-/// What one picture and its previews take.
+/// The tokens of one picture and its previews.
 pub(crate) fn output(size: Pixels, quality: Quality, previews: u32) -> u64 {
     let standard = match quality {
         Quality::Low => 272,

@@ -1,4 +1,4 @@
-//! How much memory a request takes: the budget that the crate promises, held against every allocation.
+//! The memory of a request: the budget that the crate promises, compared with every allocation.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
@@ -22,33 +22,33 @@ const SPARE: usize = 4 << 20;
 /// The one test of its binary, for what it counts is the whole process.
 #[tokio::test]
 async fn a_request_keeps_its_budget() {
-    let easel = EmbeddedImageEngine::new(Options { threads: 1, waiting: 0 });
+    let engine = EmbeddedImageEngine::new(Options { threads: 1, waiting: 0 });
     let photo = encoded(photo(), image::ImageFormat::Jpeg);
     let drawing = encoded(self::photo(), image::ImageFormat::Png);
     let mask = encoded(mask(), image::ImageFormat::Png);
     let edit = |reference: &Bytes| ImageEdit { references: vec![reference.clone()], mask: Some(mask.clone()) };
     for format in [ImageFormat::Png, ImageFormat::Jpeg] {
-        check(&easel, 0, ImageRequest { previews: 1, ..request("a red circle on grass", format) }).await;
+        check(&engine, 0, ImageRequest { previews: 1, ..request("a red circle on grass", format) }).await;
         for prompt in ["replace this region with grass", "sharpen it"] {
-            check(&easel, 2, ImageRequest { edit: Some(edit(&photo)), ..request(prompt, format) }).await;
+            check(&engine, 2, ImageRequest { edit: Some(edit(&photo)), ..request(prompt, format) }).await;
         }
     }
     let behind = request("replace the background with grass", ImageFormat::Png);
-    check(&easel, 2, ImageRequest { edit: Some(edit(&drawing)), ..behind }).await;
+    check(&engine, 2, ImageRequest { edit: Some(edit(&drawing)), ..behind }).await;
     for prompt in ["place the second onto the first", "use the second as the background"] {
         let edit = ImageEdit { references: vec![photo.clone(), drawing.clone()], mask: None };
-        check(&easel, 2, ImageRequest { edit: Some(edit), ..request(prompt, ImageFormat::Jpeg) }).await;
+        check(&engine, 2, ImageRequest { edit: Some(edit), ..request(prompt, ImageFormat::Jpeg) }).await;
     }
     let clear = request("a red circle", ImageFormat::Png);
-    check(&easel, 0, ImageRequest { background: Some(Background::Transparent), ..clear }).await;
+    check(&engine, 0, ImageRequest { background: Some(Background::Transparent), ..clear }).await;
 }
 
 /// Makes a request's pictures, which start from so many as large as the output.
-async fn check(easel: &EmbeddedImageEngine, inputs: usize, request: ImageRequest) {
+async fn check(engine: &EmbeddedImageEngine, inputs: usize, request: ImageRequest) {
     let told = format!("{} as {:?}", request.prompt, request.format);
     let before = MEMORY.current_usage();
     MEMORY.reset_peak_usage();
-    let mut events = easel.start(request).await.unwrap().events;
+    let mut events = engine.start(request).await.unwrap().events;
     let mut files = 0;
     while let Some(event) = events.next().await {
         let (ImageEvent::Preview(file) | ImageEvent::Finished { picture: file, .. }) = event.unwrap() else { continue };

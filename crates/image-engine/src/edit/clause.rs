@@ -1,10 +1,81 @@
-//! What one clause of an edit's prompt asks for.
+//! The clauses of an edit's prompt, and the steps that they ask for.
 
-use super::filter::Filter;
-use super::phrases::{EFFECTS, MOODS, find};
-use super::plan::Step;
-use super::words::{QUOTE, Word};
-use crate::colour;
+use std::ops::Range;
+
+use super::filter::{EFFECTS, Filter, MOODS};
+use crate::colour::{self, Colour};
+use crate::prompt::{Token, contains, tokens};
+
+/// One change of a picture.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Step {
+    /// Gives another colour to the colours near `from` where it is known, to those of the subject where a thing is
+    /// named, else to all.
+    Recolour { from: Option<Colour>, to: Colour, thing: bool },
+    /// Moves all colours a little.
+    Shift,
+    /// Changes the whole picture alike.
+    Filter(Filter),
+    /// Removes the background.
+    CutBackdrop,
+    /// Puts a scene behind.
+    Backdrop(String),
+    /// Puts a colour behind.
+    BackdropColour(Colour),
+    /// Paints a frame all around.
+    Frame(Colour),
+    /// Draws the things of a scene on top.
+    Add(String),
+    /// Draws a scene in place of the picture.
+    Fill(String),
+    /// Removes something, and lets its surroundings grow over it: the area of the mask, a colour, or the foreground.
+    Erase { colour: Option<Colour> },
+    /// Changes nothing.
+    Keep,
+}
+
+/// A word of a prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Word {
+    /// In lowercase; [`QUOTE`] for anything in quotes, which is text to be seen, never an instruction.
+    pub(super) text: String,
+    /// Its place in the prompt.
+    at: Range<usize>,
+}
+
+/// The words of each clause: they are separated by marks, and where "and" or "then" continues with a verb.
+pub(super) fn clauses(prompt: &str) -> Vec<Vec<Word>> {
+    let tokens = tokens(prompt);
+    let mut clauses = vec![Vec::new()];
+    for (i, (token, at)) in tokens.iter().enumerate() {
+        let continues = matches!(tokens.get(i + 1), Some((Token::Word(next), _)) if contains(VERBS, next));
+        let text = match token {
+            Token::Word(word) if !(contains("and, then, but", word) && continues) => word.as_str(),
+            Token::Quote(_) => QUOTE,
+            _ => {
+                clauses.push(Vec::new());
+                continue;
+            }
+        };
+        clauses.last_mut().into_iter().for_each(|clause| clause.push(Word { text: text.to_owned(), at: at.clone() }));
+    }
+    clauses.retain(|clause| !clause.is_empty());
+    clauses
+}
+
+/// The places of a phrase's words, in order and not far from each other.
+pub(super) fn find(words: &[&str], phrase: &str) -> Option<Vec<usize>> {
+    let follow = |first: usize| {
+        let mut found: Vec<usize> = Vec::new();
+        for part in phrase.split(' ') {
+            let from = found.last().map_or(first, |last| last + 1);
+            let reach = if found.is_empty() { 1 } else { LARGEST_GAP + 1 };
+            found.push(from + words.iter().skip(from).take(reach).position(|word| *word == part)?);
+        }
+        Some(found)
+    };
+    (0..words.len()).find_map(follow)
+}
 
 /// One clause of a prompt.
 pub(super) struct Clause<'a> {
@@ -14,9 +85,9 @@ pub(super) struct Clause<'a> {
 }
 
 impl Clause<'_> {
-    /// What it asks for; nothing where it was not understood.
+    /// The steps that it asks for; none where it was not understood.
     pub(super) fn steps(&self) -> Vec<Step> {
-        if self.any(&["keep", "leave", "return", "same"]) && self.any(&["is", "unchanged", "unmodified", "identical"]) {
+        if self.has("keep, leave, return, same") && self.has("is, unchanged, unmodified, identical") {
             return vec![Step::Keep];
         }
         if let Some(step) = self.backdrop().or_else(|| self.frame()) {
@@ -26,8 +97,8 @@ impl Clause<'_> {
         if !effects.is_empty() {
             return effects;
         }
-        let draws = self.any(ADD) || self.any(REPLACE);
-        let moods = if !draws || self.any(TONE) { self.filters(MOODS) } else { Vec::new() };
+        let draws = self.has(ADD) || self.has(REPLACE);
+        let moods = if !draws || self.has(TONE) { self.filters(MOODS) } else { Vec::new() };
         if !moods.is_empty() {
             return moods;
         }
@@ -35,38 +106,36 @@ impl Clause<'_> {
         step.or_else(|| self.replace()).or_else(|| self.add()).into_iter().collect()
     }
 
-    /// What is to happen to the background.
+    /// The change of the background.
     fn backdrop(&self) -> Option<Step> {
-        let at = self.position(&["background", "backdrop"])?;
-        let with = self.words[at..].iter().position(|word| ["with", "by", "to", "into"].contains(&word.text.as_str()));
-        if self.any(REMOVE) || self.any(&["transparent", "without"]) {
+        let at = self.position("background, backdrop")?;
+        if self.has(REMOVE) || self.has("transparent, without") {
             return Some(Step::CutBackdrop);
         }
         let verb = self.position(MAKE).or_else(|| self.position(REPLACE)).or_else(|| self.position(ADD));
-        let asked = verb.or_else(|| self.position(&["with", "on", "against", "before"]).filter(|word| *word < at))?;
-        let start = with.map_or(asked, |with| at + with);
-        let scene = self.after(start);
+        let asked = verb.or_else(|| self.position("with, on, against, before").filter(|word| *word < at))?;
+        let with = self.position_after(at, "with, by, to, into");
+        let start = with.unwrap_or(asked);
         let behind = &self.words[start + 1..];
-        let plain = |word: &&Word| {
-            !FILLERS.contains(&word.text.as_str()) && colour::named(&word.text).map(|colour| colour.rgb).is_none()
-        };
-        match behind.iter().find_map(|word| colour::named(&word.text).map(|colour| colour.rgb)) {
-            Some(colour) if behind.iter().filter(plain).count() == 0 => Some(Step::BackdropColour(colour)),
-            colour => (with.is_some() || colour.is_some()).then_some(Step::Backdrop(scene)),
+        let colour = behind.iter().find_map(Word::colour);
+        let is_plain = behind.iter().all(|word| contains(FILLERS, &word.text) || word.colour().is_some());
+        match colour {
+            Some(colour) if is_plain => Some(Step::BackdropColour(colour)),
+            colour => (with.is_some() || colour.is_some()).then(|| Step::Backdrop(self.after(start))),
         }
     }
 
     fn frame(&self) -> Option<Step> {
-        self.position(&["frame", "border"])?;
-        self.position(ADD).or_else(|| self.position(MAKE)).or_else(|| self.position(&["with"]))?;
-        Some(Step::Frame(self.colours().last().copied().unwrap_or([0; 3])))
+        self.position("frame, border")?;
+        self.position(ADD).or_else(|| self.position(MAKE)).or_else(|| self.position("with"))?;
+        Some(Step::Frame(self.colours().last().copied().unwrap_or(Colour::hex(0))))
     }
 
     /// The filters of a table that the clause names; a word serves one of them only.
-    fn filters(&self, table: &[(&str, Filter)]) -> Vec<Step> {
+    fn filters(&self, table: &[(Filter, &str)]) -> Vec<Step> {
         let mut left: Vec<&str> = self.words.iter().map(|word| word.text.as_str()).collect();
         let mut steps = Vec::new();
-        for (phrase, filter) in table {
+        for (filter, phrase) in table.iter().flat_map(|(filter, all)| all.split(", ").map(move |one| (filter, one))) {
             if let Some(used) = find(&left, phrase) {
                 used.into_iter().for_each(|at| left[at] = "");
                 steps.push(Step::Filter(*filter));
@@ -88,113 +157,136 @@ impl Clause<'_> {
         let colours = self.colours();
         let to = *colours.last()?;
         let from = colours.first().copied().filter(|from| *from != to);
-        let says = |word: &&Word| {
-            let text = word.text.as_str();
-            [MAKE, FILLERS, ALL].iter().any(|words| words.contains(&text))
-                || colour::named(text).map(|colour| colour.rgb).is_some()
-        };
-        let thing = self.words.iter().filter(says).count() < self.words.len();
-        Some(Step::Recolour { from, to, thing })
+        let is_known =
+            |word: &Word| [MAKE, FILLERS, ALL].iter().any(|list| contains(list, &word.text)) || word.colour().is_some();
+        Some(Step::Recolour { from, to, thing: !self.words.iter().all(is_known) })
     }
 
     /// "Turn the lawn into a lake".
     fn become_(&self) -> Option<Step> {
         self.changes()?;
-        let into = self.position(&["into", "to"])?;
-        Some(self.scene(into, self.masked))
+        Some(self.scene(self.position("into, to")?))
     }
 
     /// The verb that changes what is there. "Paint a boat" adds one, "paint the boat" changes it.
     fn changes(&self) -> Option<usize> {
         let verb = self.position(MAKE)?;
-        let next = self.words.get(verb + 1).map_or("", |word| word.text.as_str());
-        (self.words[verb].text != "paint" || !ARTICLES.contains(&next)).then_some(verb)
+        let adds = self.words[verb].text == "paint"
+            && self.words.get(verb + 1).is_some_and(|next| contains(ARTICLES, &next.text));
+        (!adds).then_some(verb)
     }
 
     /// "Replace the car with a boat", "fill the gap with grass".
     fn replace(&self) -> Option<Step> {
         let verb = self.position(REPLACE)?;
-        let colours = self.colours();
-        if let [from, to] = colours[..] {
+        if let [from, to] = self.colours()[..] {
             return Some(Step::Recolour { from: Some(from), to, thing: false });
         }
-        let with = self.words[verb..].iter().position(|word| ["with", "by", "for"].contains(&word.text.as_str()));
-        Some(self.scene(with.map_or(verb, |with| verb + with), self.masked))
+        Some(self.scene(self.position_after(verb, "with, by, for").unwrap_or(verb)))
     }
 
     /// "Add a red sail to the boat".
     fn add(&self) -> Option<Step> {
         let verb = self.position(ADD);
-        let mut start = verb.map(|verb| verb + 1).or_else(|| self.position(&[QUOTE]).map(|_| 0))?;
+        let mut start = verb.map(|verb| verb + 1).or_else(|| self.position(QUOTE).map(|_| 0))?;
         if verb.is_some_and(|verb| self.words[verb].text == "give") {
-            // Who is given something is there already.
-            let article = |word: &Word| ARTICLES.contains(&word.text.as_str());
-            start += self.words[start..].iter().position(article).unwrap_or(0);
+            // The receiver is there already.
+            start = self.position_after(start, ARTICLES).unwrap_or(start);
         }
         let rest = &self.words[start..];
-        let end = self.whereto(rest).unwrap_or(rest.len());
+        let end = to_the_receiver(rest).unwrap_or(rest.len());
         let (first, last) = (rest.first()?, rest[..end].last()?);
         Some(Step::Add(self.prompt[first.at.start..last.at.end].to_owned()))
     }
 
-    /// Where it is said what something is added to: that is there already. "To the left" is a place.
-    fn whereto(&self, words: &[Word]) -> Option<usize> {
-        let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
-        let to = texts.windows(2).position(|pair| pair[0] == "to" && pair[1] == "the")?;
-        let place = texts.get(to + 2).is_some_and(|word| PLACES.contains(word));
-        (to > 0 && !place).then_some(to)
-    }
-
-    fn scene(&self, before: usize, fill: bool) -> Step {
+    fn scene(&self, before: usize) -> Step {
         let scene = self.after(before);
-        if fill { Step::Fill(scene) } else { Step::Add(scene) }
+        if self.masked { Step::Fill(scene) } else { Step::Add(scene) }
     }
 
-    /// What the prompt says after a word, up to the clause's end.
+    /// The text after a word, up to the end of the clause.
     fn after(&self, word: usize) -> String {
         let end = self.words.last().map_or(0, |word| word.at.end);
         self.prompt.get(self.words[word].at.end..end).unwrap_or_default().trim().to_owned()
     }
 
-    fn colours(&self) -> Vec<[u8; 3]> {
-        self.words.iter().filter_map(|word| colour::named(&word.text).map(|colour| colour.rgb)).collect()
+    fn colours(&self) -> Vec<Colour> {
+        self.words.iter().filter_map(Word::colour).collect()
     }
 
-    fn any(&self, words: &[&str]) -> bool {
-        self.position(words).is_some()
+    fn has(&self, list: &str) -> bool {
+        self.position(list).is_some()
     }
 
-    fn position(&self, words: &[&str]) -> Option<usize> {
-        self.words.iter().position(|word| words.contains(&word.text.as_str()))
+    fn position(&self, list: &str) -> Option<usize> {
+        self.position_after(0, list)
+    }
+
+    fn position_after(&self, start: usize, list: &str) -> Option<usize> {
+        let found = self.words.get(start..)?.iter().position(|word| contains(list, &word.text));
+        found.map(|found| start + found)
     }
 }
 
-const ADD: &[&str] = &["add", "put", "place", "insert", "draw", "write", "include", "give", "paint", "hang", "show"];
-const MAKE: &[&str] =
-    &["make", "turn", "change", "colour", "color", "recolour", "recolor", "paint", "dye", "tint", "convert", "set"];
-const REMOVE: &[&str] = &["remove", "delete", "erase", "drop", "cut"];
-const REPLACE: &[&str] = &["replace", "fill", "swap", "exchange", "substitute"];
-/// What makes of "sunset" a light and not a thing.
-const TONE: &[&str] = &["tint", "tone", "filter", "effect", "look", "mood", "light"];
-const ARTICLES: &[&str] = &["a", "an", "some", "one", "two", "three", "four", "five"];
-const PLACES: &[&str] = &["left", "right", "top", "bottom", "upper", "lower", "centre", "center", "middle", "side"];
-/// Words beside a colour that say nothing of a scene.
-const FILLERS: &[&str] = &[
-    "a",
-    "an",
-    "the",
-    "plain",
-    "solid",
-    "colour",
-    "color",
-    "background",
-    "backdrop",
-    "it",
-    "in",
-    "on",
-    "against",
-    "with",
-];
-/// Words beside a colour that mean all there is.
-const ALL: &[&str] =
-    &["everything", "all", "whole", "picture", "image", "photo", "this", "to", "colours", "colors", "of"];
+impl Word {
+    fn colour(&self) -> Option<Colour> {
+        colour::named(&self.text)
+    }
+}
+
+/// The place where the receiver of something added begins: it is there already. "To the left" is a place.
+fn to_the_receiver(words: &[Word]) -> Option<usize> {
+    let to = words.windows(2).position(|pair| pair[0].text == "to" && pair[1].text == "the")?;
+    let place = words.get(to + 2).is_some_and(|word| contains(PLACES, &word.text));
+    (to > 0 && !place).then_some(to)
+}
+
+/// Replaces anything in quotes.
+const QUOTE: &str = "\"";
+/// The most words between two of a phrase.
+const LARGEST_GAP: usize = 3;
+/// The words with which another clause begins after "and".
+const VERBS: &str = "then, add, put, place, insert, draw, write, include, give, make, turn, change, colour, color, \
+    recolour, recolor, paint, dye, tint, convert, set, replace, fill, swap, remove, blur, sharpen, rotate, flip, \
+    mirror, invert, brighten, darken, increase, reduce, pixelate, keep";
+const ADD: &str = "add, put, place, insert, draw, write, include, give, paint, hang, show";
+const MAKE: &str = "make, turn, change, colour, color, recolour, recolor, paint, dye, tint, convert, set";
+const REMOVE: &str = "remove, delete, erase, drop, cut";
+const REPLACE: &str = "replace, fill, swap, exchange, substitute";
+/// Words that make "sunset" a light and not a thing.
+const TONE: &str = "tint, tone, filter, effect, look, mood, light";
+const ARTICLES: &str = "a, an, some, one, two, three, four, five";
+const PLACES: &str = "left, right, top, bottom, upper, lower, centre, center, middle, side";
+/// Words beside a colour that add nothing to it.
+const FILLERS: &str = "a, an, the, plain, solid, colour, color, background, backdrop, it, in, on, against, with";
+/// Words beside a colour that mean the whole picture.
+const ALL: &str = "everything, all, whole, picture, image, photo, this, to, colours, colors, of";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(prompt: &str) -> Vec<String> {
+        let text = |clause: Vec<Word>| clause.into_iter().map(|word| word.text).collect::<Vec<_>>().join(" ");
+        clauses(prompt).into_iter().map(text).collect()
+    }
+
+    #[test]
+    fn clauses_end_at_marks_and_before_verbs() {
+        assert_eq!(read("Make it black and white, then add a frame"), ["make it black and white", "add a frame"]);
+        assert_eq!(
+            read("Don't blur. Make it RED and add 'A, and add B' there"),
+            ["don't blur", "make it red", "add \" there"]
+        );
+        assert_eq!(read(" ...  "), Vec::<String>::new());
+    }
+
+    #[test]
+    fn words_know_where_they_stand_whatever_is_between() {
+        let prompt = "Füge “Öl, bitte” → 'n ice\u{301} d'accord 'x";
+        for word in clauses(prompt).into_iter().flatten() {
+            let found = &prompt[word.at.clone()];
+            assert!(word.text == QUOTE || found.to_lowercase() == word.text, "{word:?} {found}");
+        }
+    }
+}

@@ -1,14 +1,15 @@
-//! Things taken away: what surrounds them grows over them.
+//! Removes things: their surroundings grow over them.
 
 use image::{Rgba, RgbaImage};
 
-use super::{backdrop, recolour};
+use super::{backdrop, pixels};
+use crate::colour::Colour;
 
-/// Takes away what is marked, or what has a colour, or what stands before the backdrop.
-pub(crate) fn erase(canvas: &mut RgbaImage, colour: Option<[u8; 3]>, marked: Option<Vec<bool>>) {
+/// Removes the marked pixels, or those of a colour, or the foreground.
+pub(crate) fn erase(canvas: &mut RgbaImage, colour: Option<Colour>, marked: Option<Vec<bool>>) {
     let coloured = || {
         let colour = colour?;
-        let gone: Vec<bool> = canvas.pixels().map(|pixel| recolour::nearness(pixel, colour) > 0.2).collect();
+        let gone: Vec<bool> = canvas.pixels().map(|pixel| pixels::nearness(pixel, colour) > 0.2).collect();
         gone.contains(&true).then(|| widened(&gone, canvas.width() as usize))
     };
     let gone = marked.or_else(coloured).unwrap_or_else(|| {
@@ -30,7 +31,7 @@ fn widened(gone: &[bool], width: usize) -> Vec<bool> {
     (0..gone.len()).map(near).collect()
 }
 
-/// Gives what is gone the colours of the nearest pixels that are left in its row and its column, the nearer the more.
+/// Gives removed pixels the colours of the nearest ones left in their row and column, the nearer the more.
 fn grow(canvas: &mut RgbaImage, gone: &[bool]) {
     let (width, height) = canvas.dimensions();
     let is_gone = |x: u32, y: u32| gone[(y * width + x) as usize];
@@ -60,7 +61,7 @@ fn grow(canvas: &mut RgbaImage, gone: &[bool]) {
     }
 }
 
-/// The mean of pixels, each counted the less the farther it is.
+/// The mean of pixels, each weighted by its nearness.
 fn mean<'a>(pixels: impl Iterator<Item = (&'a Rgba<u8>, u32)>) -> Rgba<u8> {
     let (mut sum, mut all) = ([0.0_f32; 4], 0.0_f32);
     for (pixel, away) in pixels {
@@ -71,5 +72,5 @@ fn mean<'a>(pixels: impl Iterator<Item = (&'a Rgba<u8>, u32)>) -> Rgba<u8> {
     if all == 0.0 { MIDDLE } else { Rgba(sum.map(|sum| (sum / all).round() as u8)) }
 }
 
-/// For a picture of which nothing is left.
+/// The colour where no pixel is left.
 const MIDDLE: Rgba<u8> = Rgba([128, 128, 128, 255]);

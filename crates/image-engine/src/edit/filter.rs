@@ -1,6 +1,9 @@
-//! Changes of a whole picture. Strengths go with the picture's size, so that a small preview looks like the large picture.
+//! Changes of a whole picture, and the phrases that ask for them. Strengths are relative to the picture's size, so that
+//! a small preview looks like the large picture.
 
 use image::{Pixel, Rgba, RgbaImage, imageops};
+
+use super::pixels;
 
 /// One change of a whole picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,12 +32,43 @@ pub(crate) enum Filter {
     Vignette,
 }
 
+/// Phrases that always mean a filter. A longer one is listed before its parts.
+pub(super) const EFFECTS: &[(Filter, &str)] = &[
+    (Filter::Grey, "black and white, grayscale, greyscale, monochrome, desaturate, remove colour, remove color"),
+    (Filter::Sepia, "sepia"),
+    (Filter::Invert, "invert, negative"),
+    (Filter::Blur, "blur, blurry, blurred, soften"),
+    (Filter::Sharpen, "sharpen, sharper"),
+    (Filter::LessContrast, "less contrast, reduce contrast, lower contrast, decrease contrast"),
+    (Filter::MoreContrast, "contrast"),
+    (Filter::Brighter, "brighten, brighter, brightness, lighter"),
+    (Filter::Darker, "darken, darker"),
+    (Filter::Muted, "less saturated, muted"),
+    (Filter::Vivid, "saturate, saturated, saturation, vivid, vibrant"),
+    (Filter::Pixelate, "pixelate, pixelated, mosaic"),
+    (Filter::FlipDown, "flip vertically"),
+    (Filter::HalfTurn, "upside down, rotate 180, turn 180"),
+    (Filter::FlipAcross, "flip, mirror"),
+    (Filter::QuarterLeft, "rotate 270, rotate left, rotate anticlockwise, rotate counterclockwise"),
+    (Filter::QuarterLeft, "rotate counter clockwise, turn 270"),
+    (Filter::QuarterRight, "rotate, turn 90"),
+    (Filter::Vignette, "vignette"),
+];
+/// Phrases that mean a filter where they do not name a thing to draw.
+pub(super) const MOODS: &[(Filter, &str)] = &[
+    (Filter::Night, "night, nighttime"),
+    (Filter::Warm, "warm, warmer"),
+    (Filter::Cold, "cold, colder, cool, cooler"),
+    (Filter::Sunset, "sunset, golden hour"),
+];
+
 /// Applies a filter; alpha goes along. A quarter turn swaps width and height.
 pub(crate) fn apply(filter: Filter, mut canvas: RgbaImage) -> RgbaImage {
     match filter {
         Filter::Blur => blur(&mut canvas, 0.02),
         Filter::Sharpen => sharpen(&mut canvas),
         Filter::Pixelate => pixelate(&mut canvas),
+        Filter::Invert => imageops::invert(&mut canvas),
         Filter::FlipAcross => imageops::flip_horizontal_in_place(&mut canvas),
         Filter::FlipDown => imageops::flip_vertical_in_place(&mut canvas),
         Filter::HalfTurn => imageops::rotate180_in_place(&mut canvas),
@@ -46,9 +80,9 @@ pub(crate) fn apply(filter: Filter, mut canvas: RgbaImage) -> RgbaImage {
     canvas
 }
 
-/// What is changed pixel by pixel.
+/// Changes one pixel, whatever the others are.
 fn tone(filter: Filter, pixel: &mut Rgba<u8>) {
-    let light = luma(pixel);
+    let light = pixels::luma(pixel);
     let tinted = |red: f32, green: f32, blue: f32| [light * red, light * green, light * blue];
     let channels = [0, 1, 2].map(|channel| f32::from(pixel[channel]));
     let [red, green, blue] = channels;
@@ -56,7 +90,6 @@ fn tone(filter: Filter, pixel: &mut Rgba<u8>) {
     let new = match filter {
         Filter::Grey => [light; 3],
         Filter::Sepia => tinted(1.07, 0.87, 0.63),
-        Filter::Invert => channels.map(|channel| 255.0 - channel),
         Filter::Brighter => channels.map(|channel| channel + (255.0 - channel) * 0.35),
         Filter::Darker => channels.map(|channel| channel * 0.6),
         Filter::MoreContrast => about(128.0, 1.5),
@@ -69,20 +102,10 @@ fn tone(filter: Filter, pixel: &mut Rgba<u8>) {
         Filter::Sunset => [red * 0.9 + 50.0, green * 0.8 + 15.0, blue * 0.65 + 10.0],
         _ => channels,
     };
-    pixel.0[..3].copy_from_slice(&new.map(byte));
+    pixel.0[..3].copy_from_slice(&new.map(pixels::byte));
 }
 
-/// How light a pixel is (ITU-R BT.601), 0 to 255.
-pub(crate) fn luma(pixel: &Rgba<u8>) -> f32 {
-    0.299 * f32::from(pixel[0]) + 0.587 * f32::from(pixel[1]) + 0.114 * f32::from(pixel[2])
-}
-
-/// The nearest value that a channel can have.
-pub(crate) fn byte(value: f32) -> u8 {
-    value.round() as u8
-}
-
-/// Three box filters over lines and columns come near to a Gaussian. `reach` is a share of the shorter side.
+/// Three box filters over lines and columns, which approximate a Gaussian without another canvas. `reach` is a share of the shorter side.
 fn blur(canvas: &mut RgbaImage, reach: f32) {
     let (width, height) = canvas.dimensions();
     let radius = ((width.min(height) as f32 * reach) as usize).max(1);
@@ -127,14 +150,14 @@ fn smooth(line: &[[u8; 4]], radius: usize, mut put: impl FnMut(usize, [u8; 4])) 
     }
 }
 
-/// What differs from its surroundings differs more.
+/// Enlarges the differences of pixels from their surroundings.
 fn sharpen(canvas: &mut RgbaImage) {
     let mut soft = canvas.clone();
     blur(&mut soft, 0.003);
     for (pixel, soft) in canvas.pixels_mut().zip(soft.pixels()) {
         pixel.apply2(soft, |sharp, soft| {
             let sharp = f32::from(sharp);
-            byte(sharp + (sharp - f32::from(soft)) * 0.9)
+            pixels::byte(sharp + (sharp - f32::from(soft)) * 0.9)
         });
         pixel[3] = soft[3].max(pixel[3]);
     }
@@ -158,7 +181,7 @@ fn vignette(canvas: &mut RgbaImage) {
     for (x, y, pixel) in canvas.enumerate_pixels_mut() {
         let (across, down) = ((x as f32 + 0.5) / half_width - 1.0, (y as f32 + 0.5) / half_height - 1.0);
         let dark = ((across * across + down * down - 0.5) / 1.5).clamp(0.0, 1.0);
-        pixel.apply_without_alpha(|channel| byte(f32::from(channel) * (1.0 - 0.8 * dark)));
+        pixel.apply_without_alpha(|channel| pixels::byte(f32::from(channel) * (1.0 - 0.8 * dark)));
     }
 }
 

@@ -4,32 +4,27 @@ use engine::Pixels;
 use image::{Rgba, RgbaImage, imageops};
 
 use super::backdrop;
-use super::mask::Window;
+use crate::colour::Colour;
 use crate::fit::{Source, cover};
+use crate::mask::Window;
+use crate::prompt::contains;
 
-/// Where something goes, by words; none: anywhere near the middle.
+/// The place of a picture on another, −1, 0 or 1 across and down; none: anywhere near the middle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Spot {
-    across: Option<Third>,
-    down: Option<Third>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Third {
-    First,
-    Middle,
-    Last,
+    across: Option<i8>,
+    down: Option<i8>,
 }
 
 impl Spot {
     /// Reads the words of a prompt.
     pub(crate) fn read(words: &[&str]) -> Self {
-        let any = |wanted: &[&str]| words.iter().any(|word| wanted.contains(word));
-        let middle = any(&["centre", "center", "middle", "centred", "centered"]).then_some(Third::Middle);
-        let third = |first: &[&str], last: &[&str]| {
-            if any(first) { Some(Third::First) } else { any(last).then_some(Third::Last).or(middle) }
+        let any = |list: &str| words.iter().any(|word| contains(list, word));
+        let side = |first: &str, last: &str| {
+            let sides = [(first, -1), (last, 1), ("centre, center, middle, centred, centered", 0)];
+            sides.into_iter().find(|(list, _)| any(list)).map(|(_, side)| side)
         };
-        Self { across: third(&["left"], &["right"]), down: third(&["top", "upper"], &["bottom", "lower"]) }
+        Self { across: side("left", "right"), down: side("top, upper", "bottom, lower") }
     }
 }
 
@@ -73,8 +68,8 @@ pub(crate) fn side_by_side(first: &RgbaImage, second: &RgbaImage, size: Pixels) 
 }
 
 /// Paints a frame, a twentieth of the shorter side wide.
-pub(crate) fn frame(canvas: &mut RgbaImage, [red, green, blue]: [u8; 3]) {
-    let (width, height) = canvas.dimensions();
+pub(crate) fn frame(canvas: &mut RgbaImage, colour: Colour) {
+    let ([red, green, blue], (width, height)) = (colour.rgb, canvas.dimensions());
     let thick = (width.min(height) / 20).max(1);
     for (x, y, pixel) in canvas.enumerate_pixels_mut() {
         if x < thick || y < thick || x >= width - thick || y >= height - thick {
@@ -83,8 +78,7 @@ pub(crate) fn frame(canvas: &mut RgbaImage, [red, green, blue]: [u8; 3]) {
     }
 }
 
-/// What a picture shows before its backdrop, as large as there is room; it is cut out at no more than the whole's size.
-/// None: nothing.
+/// The foreground of a picture, as large as there is room. It is cut out at no more than the size of the whole.
 fn cut_out(picture: &RgbaImage, room: Pixels, whole: Pixels) -> Option<RgbaImage> {
     let full = picture.size();
     let most = Pixels::new((room.width * 2).min(whole.width), (room.height * 2).min(whole.height));
@@ -97,24 +91,7 @@ fn cut_out(picture: &RgbaImage, room: Pixels, whole: Pixels) -> Option<RgbaImage
         (top, bottom) = (top.min(y), bottom.max(y + 1));
     }
     let size = Pixels::new(right.checked_sub(left)?, bottom.checked_sub(top)?);
-    Some(cover(&Part { of: &object, window: Window { x: left, y: top, size } }, contained(size, room)))
-}
-
-/// A window of a picture.
-struct Part<'a> {
-    of: &'a RgbaImage,
-    window: Window,
-}
-
-impl Source for Part<'_> {
-    fn size(&self) -> Pixels {
-        self.window.size
-    }
-
-    fn row(&self, y: u32, into: &mut [u8]) {
-        let first = (self.window.y + y) as usize * self.of.width() as usize + self.window.x as usize;
-        into.copy_from_slice(&self.of.as_raw()[first * 4..][..self.window.size.width as usize * 4]);
-    }
+    Some(cover(&*imageops::crop_imm(&object, left, top, size.width, size.height), contained(size, room)))
 }
 
 /// The largest size of the same shape within the room.
@@ -129,15 +106,15 @@ fn halved(size: Pixels) -> Pixels {
     Pixels::new((size.width / 2).max(1), (size.height / 2).max(1))
 }
 
-/// Where on a line with that much free room; without a word near the middle, by chance.
-fn at(third: Option<Third>, free: u32, chance: u8) -> u32 {
-    match third {
-        Some(Third::First) => free / 16,
-        Some(Third::Middle) => free / 2,
-        Some(Third::Last) => free - free / 16,
+/// The place on a line with so much free room; without a word near the middle, by chance.
+fn at(side: Option<i8>, free: u32, chance: u8) -> u32 {
+    match side {
+        Some(0) => free / 2,
+        Some(..0) => free / 16,
+        Some(_) => free - free / 16,
         None => (u64::from(free) * (64 + u64::from(chance) / 2) / 255) as u32,
     }
 }
 
-/// Less alpha than this shows nothing.
+/// Less alpha than this is invisible.
 const BARELY: u8 = 8;

@@ -1,58 +1,28 @@
-//! What an edit's prompt asks for.
+//! The steps that an edit's prompt asks for.
 
-use super::clause::Clause;
+use super::clause::{Clause, Step, clauses};
 use super::filter::Filter;
 use super::place::Spot;
 use super::roles::Roles;
-use super::words::clauses;
-use crate::brief::Brief;
+use crate::prompt::Prompt;
 
 /// The steps of an edit, in order.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Plan {
     pub(crate) roles: Roles,
-    /// Where the second picture goes onto the first.
+    /// The place of the second picture on the first.
     pub(crate) place: Spot,
     pub(crate) steps: Vec<Step>,
-}
-
-/// One change of a picture.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Step {
-    /// Colours go over into another: those near to `from` where it is known, those of what stands out where a
-    /// thing is named, else all.
-    Recolour { from: Option<[u8; 3]>, to: [u8; 3], thing: bool },
-    /// All colours are moved a little.
-    Shift,
-    /// The whole picture is changed alike.
-    Filter(Filter),
-    /// What is behind is taken away.
-    CutBackdrop,
-    /// A scene goes behind.
-    Backdrop(String),
-    /// A colour goes behind.
-    BackdropColour([u8; 3]),
-    /// A frame all around.
-    Frame([u8; 3]),
-    /// The things of a scene are laid on top.
-    Add(String),
-    /// A scene in place of what is there.
-    Fill(String),
-    /// Something is taken away and what surrounds it grows over it: what a mask leaves, what has a colour, or what
-    /// stands before the backdrop.
-    Erase { colour: Option<[u8; 3]> },
-    /// Nothing.
-    Keep,
 }
 
 impl Plan {
     /// Reads a prompt for so many references.
     pub(crate) fn read(prompt: &str, references: usize, masked: bool) -> Self {
-        let clauses = clauses(prompt, VERBS);
+        let clauses = clauses(prompt);
         let steps = clauses.iter().flat_map(|words| Clause { prompt, words, masked }.steps());
         let mut steps: Vec<Step> = steps.take(MOST_STEPS).collect();
         if references > 1 {
-            // What is to be added or put behind is the other picture.
+            // The thing to be added or put behind is the other picture.
             steps.retain(|step| !matches!(step, Step::Add(_) | Step::Fill(_) | Step::Backdrop(_)));
         } else if steps.is_empty() {
             steps.push(unclear(prompt, masked));
@@ -61,64 +31,60 @@ impl Plan {
         Self { roles: Roles::read(&words), place: Spot::read(&words), steps }
     }
 
-    /// Whether the picture ends up lying on its side.
+    /// Tests whether width and height are swapped in the end.
     pub(crate) fn turns(&self) -> bool {
         let turns = |step: &&Step| matches!(step, Step::Filter(Filter::QuarterRight | Filter::QuarterLeft));
         self.steps.iter().filter(turns).count() % 2 == 1
     }
 
-    /// Takes away what is behind, if no step does.
+    /// Removes the background, if no step does.
     pub(crate) fn clear(&mut self) {
         if !self.clears() {
             self.steps.push(Step::CutBackdrop);
         }
     }
 
-    /// Whether something is put behind all of the picture, and stays there.
+    /// Tests whether something is put behind all of the picture, and stays there.
     pub(crate) fn backs(&self) -> bool {
-        let behind = |step: &Step| matches!(step, Step::Backdrop(_) | Step::BackdropColour(_));
-        self.steps.iter().any(behind) && !self.clears()
+        self.steps.iter().any(is_behind) && !self.clears()
     }
 
-    /// Whether something of the picture ends up not seen.
+    /// Tests whether a part of the picture is transparent in the end.
     pub(crate) fn clears(&self) -> bool {
-        let behind = |step: &Step| matches!(step, Step::Backdrop(_) | Step::BackdropColour(_));
         let cut = self.steps.iter().rposition(|step| *step == Step::CutBackdrop);
-        cut.is_some_and(|cut| !self.steps[cut..].iter().any(behind))
+        cut.is_some_and(|cut| !self.steps[cut..].iter().any(is_behind))
     }
 }
 
-/// What is done where no word was understood: never nothing.
+fn is_behind(step: &Step) -> bool {
+    matches!(step, Step::Backdrop(_) | Step::BackdropColour(_))
+}
+
+/// The step where no word was understood; it always changes something.
 fn unclear(prompt: &str, masked: bool) -> Step {
     if masked {
         Step::Fill(prompt.to_owned())
-    } else if Brief::read(prompt).subjects().is_empty() {
+    } else if Prompt::read(prompt).subjects.is_empty() {
         Step::Shift
     } else {
         Step::Add(prompt.to_owned())
     }
 }
 
-/// A prompt is long enough for thousands, each of them work over all pixels.
+/// The most steps, each of which is work over all pixels: a prompt has room for thousands.
 const MOST_STEPS: usize = 8;
-/// What begins another clause after "and".
-const VERBS: &[&str] = &[
-    "add", "put", "place", "insert", "draw", "write", "include", "give", "make", "turn", "change", "colour", "color",
-    "recolour", "recolor", "paint", "dye", "tint", "convert", "set", "replace", "fill", "swap", "remove", "blur",
-    "sharpen", "rotate", "flip", "mirror", "invert", "brighten", "darken", "increase", "reduce", "pixelate", "keep",
-];
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::colour;
+    use crate::colour::{self, Colour};
 
     fn steps(prompt: &str) -> Vec<Step> {
         Plan::read(prompt, 1, false).steps
     }
 
-    fn named(word: &str) -> [u8; 3] {
-        colour::named(word).map(|colour| colour.rgb).unwrap()
+    fn named(word: &str) -> Colour {
+        colour::named(word).unwrap()
     }
 
     #[test]

@@ -1,13 +1,14 @@
-//! Colours that go over into others. Light and shade stay in their order.
+//! Replaces colours with others. Light and shade stay in their order.
 
 use image::{Rgba, RgbaImage};
 
 use super::backdrop;
-use super::filter::{byte, luma};
+use super::pixels::{byte, colourfulness, hue, luma, nearness};
+use crate::colour::Colour;
 
-/// Moves colours towards `to`: those near to `from`, or all that a mask leaves, or else all that is colourful and not
-/// the picture's even backdrop.
-pub(crate) fn towards(canvas: &mut RgbaImage, from: Option<[u8; 3]>, to: [u8; 3], masked: bool) {
+/// Moves colours towards `to`: those near to `from`, or all that a mask opens, or else all colourful ones
+/// that are not the picture's even background.
+pub(crate) fn towards(canvas: &mut RgbaImage, from: Option<Colour>, to: Colour, masked: bool) {
     let near = |pixel: &Rgba<u8>| from.map_or(1.0, |from| nearness(pixel, from));
     if from.is_some() && canvas.pixels().any(|pixel| near(pixel) > 0.5) {
         return canvas.pixels_mut().for_each(|pixel| mix(pixel, to, near(pixel)));
@@ -24,9 +25,8 @@ pub(crate) fn towards(canvas: &mut RgbaImage, from: Option<[u8; 3]>, to: [u8; 3]
     }
 }
 
-/// The colour of what stands in the picture: the one that most of the picture has, what is at its edges counting
-/// against it. None where there are greys only, or nothing stands out.
-pub(crate) fn subject(canvas: &RgbaImage) -> Option<[u8; 3]> {
+/// The colour of the subject: the one that most of the picture has, where pixels at the edges count against it. None where there are greys only, or no subject.
+pub(crate) fn subject(canvas: &RgbaImage) -> Option<Colour> {
     let (width, height) = canvas.dimensions();
     let is_edge = |at: u32, side: u32| at < side / EDGE || at >= side - side / EDGE;
     let mut bins = [([0_u64; 3], 0_u64, 0_i64); 12];
@@ -38,13 +38,13 @@ pub(crate) fn subject(canvas: &RgbaImage) -> Option<[u8; 3]> {
         *score += if is_edge(x, width) || is_edge(y, height) { AGAINST } else { 1 };
     }
     let (sums, count, _) = bins.into_iter().max_by_key(|(.., score)| *score).filter(|(.., score)| *score > 0)?;
-    Some(sums.map(|sum| (sum / count) as u8))
+    Some(Colour { rgb: sums.map(|sum| (sum / count) as u8) })
 }
 
 /// Moves all colours a little, another way for every seed.
 pub(crate) fn shift(canvas: &mut RgbaImage, seed: u64) {
-    let tints = [[255, 190, 120], [120, 190, 255], [190, 255, 150], [230, 150, 255]];
-    let tint = tints[(seed % tints.len() as u64) as usize];
+    let tints = [0xff_be_78, 0x78_be_ff, 0xbe_ff_96, 0xe6_96_ff];
+    let tint = Colour::hex(tints[(seed % tints.len() as u64) as usize]);
     canvas.pixels_mut().for_each(|pixel| mix(pixel, tint, 0.35));
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn like(mut canvas: RgbaImage, style: &RgbaImage) -> RgbaImage {
     canvas
 }
 
-/// Mean and standard deviation of each channel, of what is seen.
+/// Mean and standard deviation of each channel of the visible pixels.
 fn statistics(picture: &RgbaImage) -> [(f32, f32); 3] {
     let (mut count, mut sums, mut squares) = (0_u64, [0_u64; 3], [0_u64; 3]);
     for pixel in picture.pixels().filter(|pixel| pixel[3] > 127) {
@@ -81,12 +81,11 @@ fn statistics(picture: &RgbaImage) -> [(f32, f32); 3] {
 }
 
 /// A pixel in another colour, half its own light and half the colour's.
-fn mix(pixel: &mut Rgba<u8>, to: [u8; 3], share: f32) {
-    let target = Rgba([to[0], to[1], to[2], u8::MAX]);
-    let (own, wanted) = (luma(pixel), luma(&target));
+fn mix(pixel: &mut Rgba<u8>, to: Colour, share: f32) {
+    let (own, wanted) = (luma(pixel), to.luma() * 255.0);
     let light = (own + wanted) / 2.0;
     for channel in 0..3 {
-        let colour = f32::from(target[channel]);
+        let colour = f32::from(to.rgb[channel]);
         let lit = if light <= wanted {
             colour * light / wanted.max(1.0)
         } else {
@@ -97,49 +96,7 @@ fn mix(pixel: &mut Rgba<u8>, to: [u8; 3], share: f32) {
     }
 }
 
-/// 0 for greys, 1 for clear colours.
-fn colourfulness(pixel: &Rgba<u8>) -> f32 {
-    let (least, most) = extremes(pixel);
-    ((f32::from(most - least) - 24.0) / 40.0).clamp(0.0, 1.0)
-}
-
-/// How near a pixel is to a colour: by hue, or by light where the colour is a grey.
-pub(crate) fn nearness(pixel: &Rgba<u8>, colour: [u8; 3]) -> f32 {
-    let colour = Rgba([colour[0], colour[1], colour[2], u8::MAX]);
-    let Some(hue) = hue(&colour) else {
-        let away = (luma(pixel) - luma(&colour)).abs();
-        return (1.0 - colourfulness(pixel)) * (1.0 - (away - 40.0) / 30.0).clamp(0.0, 1.0);
-    };
-    let Some(own) = self::hue(pixel) else { return 0.0 };
-    let away = (own - hue).abs();
-    let away = away.min(360.0 - away);
-    colourfulness(pixel) * (1.0 - (away - 28.0) / 12.0).clamp(0.0, 1.0)
-}
-
-/// 0 to 360 degrees; none for greys.
-fn hue(pixel: &Rgba<u8>) -> Option<f32> {
-    let (least, most) = extremes(pixel);
-    let [red, green, blue] = [0, 1, 2].map(|channel| f32::from(pixel[channel]));
-    let spread = f32::from(most - least);
-    if spread < 12.0 {
-        return None;
-    }
-    let sixth = if pixel[0] == most {
-        (green - blue) / spread
-    } else if pixel[1] == most {
-        (blue - red) / spread + 2.0
-    } else {
-        (red - green) / spread + 4.0
-    };
-    Some((sixth * 60.0).rem_euclid(360.0))
-}
-
-fn extremes(pixel: &Rgba<u8>) -> (u8, u8) {
-    let colours = &pixel.0[..3];
-    (colours.iter().copied().min().unwrap_or(0), colours.iter().copied().max().unwrap_or(0))
-}
-
 /// The edges are this part of a side, on each side.
 const EDGE: u32 = 16;
-/// What a pixel at the edges counts.
+/// The weight of a pixel at the edges.
 const AGAINST: i64 = -4;

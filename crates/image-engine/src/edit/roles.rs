@@ -1,27 +1,19 @@
-//! What two references are to each other.
+//! The roles of two references.
 
-use super::phrases::find;
+use super::clause::find;
+use crate::prompt::contains;
 
-/// The parts that two references play.
+/// The roles of two references, which are numbered from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Roles {
-    /// One lies on the other.
-    Place {
-        /// Which lies on top.
-        object: usize,
-    },
-    /// One stands before the other, as large as it is.
-    Before {
-        /// Which stands before.
-        object: usize,
-    },
+    /// `object` lies on the other.
+    Place { object: usize },
+    /// `object` is in front of the other, as large as it is.
+    Before { object: usize },
     /// Both are seen whole.
     SideBySide,
-    /// One takes on the colours of the other.
-    Style {
-        /// Whose colours.
-        from: usize,
-    },
+    /// The other takes on the colours of `from`.
+    Style { from: usize },
 }
 
 impl Roles {
@@ -29,28 +21,29 @@ impl Roles {
     pub(crate) fn read(words: &[&str]) -> Self {
         let ordinals = words.iter().enumerate().filter_map(|(at, word)| Some((at, ordinal(word)?)));
         let named: Vec<(usize, usize)> = ordinals.collect();
-        let any = |wanted: &[&str]| words.iter().position(|word| wanted.contains(word));
+        let position = |list: &str| words.iter().position(|word| contains(list, word));
         if SIDE_BY_SIDE.iter().any(|phrase| find(words, phrase).is_some()) {
             return Self::SideBySide;
         }
-        if let Some(at) = any(STYLE) {
+        if let Some(at) = position("style, colours, colors, palette, look") {
             let next = named.iter().find(|(named, _)| *named > at);
             return Self::Style { from: next.map_or(1, |(_, which)| *which) };
         }
-        if any(&["background", "backdrop"]).is_some() && any(&["replace", "use", "change", "swap", "as"]).is_some() {
+        if position("background, backdrop").is_some() && position("replace, use, change, swap, as").is_some() {
             return Self::Before { object: named.last().map_or(0, |(_, which)| 1 - which) };
         }
-        let below = ground(words, &named, BELOW).or_else(|| ground(words, &named, WITHIN));
+        let below = named_after(words, &named, "on, onto, over, background, backdrop");
+        let below = below.or_else(|| named_after(words, &named, "into, in, to, scene"));
         let alone = if let [(_, only)] = named[..] { only } else { 1 };
         Self::Place { object: below.map_or(alone, |below| 1 - below) }
     }
 }
 
-/// The first picture named after one of the words that say what lies below.
-fn ground(words: &[&str], named: &[(usize, usize)], below: &[&str]) -> Option<usize> {
+/// The first picture that is named after one of the words.
+fn named_after(words: &[&str], named: &[(usize, usize)], list: &str) -> Option<usize> {
     let starts = std::iter::once(0).chain(named.iter().map(|(at, _)| at + 1));
     let mut named = named.iter().zip(starts);
-    named.find_map(|((at, which), start)| words[start..*at].iter().any(|word| below.contains(word)).then_some(*which))
+    named.find_map(|((at, which), start)| words[start..*at].iter().any(|word| contains(list, word)).then_some(*which))
 }
 
 fn ordinal(word: &str) -> Option<usize> {
@@ -61,9 +54,4 @@ fn ordinal(word: &str) -> Option<usize> {
     }
 }
 
-const SIDE_BY_SIDE: &[&str] = &["side by side", "next to each other", "collage", "beside each other"];
-const STYLE: &[&str] = &["style", "colours", "colors", "palette", "look"];
-/// What stands before the name of the picture that lies below.
-const BELOW: &[&str] = &["on", "onto", "over", "background", "backdrop"];
-/// The same, where nothing clearer is said.
-const WITHIN: &[&str] = &["into", "in", "to", "scene"];
+const SIDE_BY_SIDE: [&str; 4] = ["side by side", "next to each other", "collage", "beside each other"];

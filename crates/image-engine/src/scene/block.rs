@@ -1,6 +1,6 @@
-//! Things put together into one block, each with its place in it.
+//! Blocks: groups of related things that are placed as one.
 
-use crate::brief::Relation;
+use crate::prompt::Relation;
 
 /// A group of things: its middle is at 0 across, its foot at 0, and up is negative.
 #[derive(Clone, Debug, Default)]
@@ -12,13 +12,13 @@ pub(super) struct Block {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
-    /// Which subject, and which one of its number.
+    /// The index of the subject, and the number among its things.
     pub(super) subject: usize,
     pub(super) ordinal: u32,
     pub(super) x: f32,
     pub(super) y: f32,
     pub(super) height: f32,
-    /// Whether it stands on the floor under the block.
+    /// It stands on the floor under the block.
     pub(super) grounded: bool,
 }
 
@@ -42,7 +42,7 @@ impl Block {
         row
     }
 
-    /// This block with another that is so related to it. `surface` says how high of it others stand.
+    /// This block with another that has this relation to it. Others stand at the fraction `surface` of its height.
     pub(super) fn join(self, other: Self, relation: Relation, surface: f32) -> Self {
         let (width, height) = (self.width, self.height);
         match relation {
@@ -89,7 +89,7 @@ impl Block {
         self
     }
 
-    /// Off the floor: no shadow falls there.
+    /// The block off the floor, without shadows.
     fn lifted(mut self) -> Self {
         for part in &mut self.parts {
             part.grounded = false;
@@ -97,7 +97,7 @@ impl Block {
         self
     }
 
-    /// Another block with its foot so high above this one's.
+    /// This block with the foot of another so high above its own.
     fn stack(self, other: Self, lift: f32) -> Self {
         let height = self.height.max(lift + other.height);
         let mut stacked = self.under(other.moved(0.0, -lift));

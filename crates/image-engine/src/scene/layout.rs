@@ -1,15 +1,15 @@
-//! Gives every thing its place and size.
+//! The places and sizes of all things.
 
 use super::block::Block;
-use super::dice::Dice;
-use super::stage::{Area, Backdrop, Stage, flies, swims};
-use super::things;
-use crate::brief::{Brief, Depth, Position, Relation, Subject, Thing};
+use super::random::Random;
+use super::view::{Area, Backdrop, View};
 use crate::colour::Colour;
+use crate::drawing::Thing;
+use crate::prompt::{Position, Prompt, Relation, Subject};
 
 /// A thing in its place.
 #[derive(Clone, Debug)]
-pub(super) struct Actor {
+pub(super) struct Figure {
     pub(super) thing: Thing,
     /// The middle of its foot.
     pub(super) at: (f32, f32),
@@ -19,15 +19,15 @@ pub(super) struct Actor {
     pub(super) turn: f32,
     pub(super) main: Colour,
     pub(super) accent: Colour,
-    /// Whether its colour was told.
+    /// The prompt names its colour.
     pub(super) coloured: bool,
     pub(super) contents: Option<Thing>,
-    /// Whether it throws a shadow on the floor.
+    /// It has a shadow on the floor.
     pub(super) grounded: bool,
     pub(super) seed: u64,
 }
 
-/// Where a thing belongs.
+/// The part of the picture that a thing belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Zone {
     /// Anywhere.
@@ -38,17 +38,17 @@ enum Zone {
 }
 
 /// Places all subjects, the far ones first.
-pub(super) fn place(brief: &Brief, stage: &Stage) -> Vec<Actor> {
-    let mut blocks = blocks(brief, stage);
-    let mut setter = Setter { brief, stage, dice: stage.dice("layout"), actors: Vec::new() };
+pub(super) fn place(prompt: &Prompt, view: &View) -> Vec<Figure> {
+    let mut blocks = blocks(prompt, view);
+    let mut placer = Placer { prompt, view, random: Random::new(view.seed, "layout"), figures: Vec::new() };
     for zone in [Zone::Sky, Zone::Water, Zone::Ground, Zone::Free] {
         let (here, rest): (Vec<_>, Vec<_>) = blocks.into_iter().partition(|placed| placed.zone == zone);
         blocks = rest;
-        for (area, group) in regions(area(zone, stage), zone, here) {
-            setter.spread(zone, area, group);
+        for (area, group) in regions(area(zone, view), zone, here) {
+            placer.spread(zone, area, group);
         }
     }
-    setter.actors
+    placer.figures
 }
 
 struct Placed {
@@ -58,19 +58,19 @@ struct Placed {
 }
 
 /// The subjects as blocks: those that are related are one.
-fn blocks(brief: &Brief, stage: &Stage) -> Vec<Placed> {
-    let mut joined: Vec<Vec<(Relation, Block)>> = vec![Vec::new(); brief.subjects.len()];
+fn blocks(prompt: &Prompt, view: &View) -> Vec<Placed> {
+    let mut joined: Vec<Vec<(Relation, Block)>> = vec![Vec::new(); prompt.subjects.len()];
     let mut placed = Vec::new();
-    for (i, subject) in brief.subjects.iter().enumerate() {
-        let (zone, position) = (zone(subject.thing, stage), subject.position.unwrap_or_default());
-        let singles = singles(i, subject, stage);
+    for (i, subject) in prompt.subjects.iter().enumerate() {
+        let (zone, position) = (zone(subject.thing, view), subject.position.unwrap_or_default());
+        let singles = singles(i, subject, view);
         let others = std::mem::take(&mut joined[i]);
-        let partner = partner(brief, subject, stage);
+        let partner = partner(prompt, subject, view);
         if partner.is_none() && others.is_empty() {
             placed.extend(singles.into_iter().map(|block| Placed { block, zone, position }));
             continue;
         }
-        let surface = things::surface(subject.thing);
+        let surface = subject.thing.surface;
         let join = |own: Block, (relation, other)| own.join(other, relation, surface);
         let block = others.into_iter().fold(Block::row(singles), join);
         match partner {
@@ -81,54 +81,54 @@ fn blocks(brief: &Brief, stage: &Stage) -> Vec<Placed> {
     placed
 }
 
-/// Each one of a subject's number.
-fn singles(i: usize, subject: &Subject, stage: &Stage) -> Vec<Block> {
-    let height = natural_height(subject, stage);
-    let width = height * things::aspect(subject.thing);
+/// The blocks of a subject's things.
+fn singles(i: usize, subject: &Subject, view: &View) -> Vec<Block> {
+    let height = natural_height(subject, view);
+    let width = height * subject.thing.aspect;
     (0..subject.count).map(|ordinal| Block::of(i, ordinal, width, height)).collect()
 }
 
 /// The later subject to whose block this one belongs.
-fn partner(brief: &Brief, subject: &Subject, stage: &Stage) -> Option<(Relation, usize)> {
-    let own = zone(subject.thing, stage);
-    subject.relation.filter(|(relation, to)| binds(*relation, own, zone(brief.subjects[*to].thing, stage)))
+fn partner(prompt: &Prompt, subject: &Subject, view: &View) -> Option<(Relation, usize)> {
+    let own = zone(subject.thing, view);
+    subject.relation.filter(|(relation, to)| binds(*relation, own, zone(prompt.subjects[*to].thing, view)))
 }
 
-/// Whether a relation puts two things into one block: what flies is above the land anyway.
+/// Tests whether a relation puts two things into one block: something that flies is above the land anyway.
 fn binds(relation: Relation, zone: Zone, other: Zone) -> bool {
     zone == other || matches!(relation, Relation::On | Relation::Inside) && zone != Zone::Sky
 }
 
-fn zone(thing: Thing, stage: &Stage) -> Zone {
-    match stage.backdrop {
-        Backdrop::Outdoors if swims(thing) && stage.water => Zone::Water,
-        Backdrop::Outdoors if flies(thing) => Zone::Sky,
+fn zone(thing: Thing, view: &View) -> Zone {
+    match view.backdrop {
+        Backdrop::Outdoors if thing.is("swims") && view.water => Zone::Water,
+        Backdrop::Outdoors if thing.is("flies") => Zone::Sky,
         Backdrop::Outdoors => Zone::Ground,
-        Backdrop::Room | Backdrop::Tabletop => Zone::Ground,
+        _ if view.is_indoors() => Zone::Ground,
         _ => Zone::Free,
     }
 }
 
-fn area(zone: Zone, stage: &Stage) -> Area {
+fn area(zone: Zone, view: &View) -> Area {
     match zone {
-        Zone::Free => stage.whole(),
-        Zone::Sky => stage.sky(),
-        Zone::Water => stage.water(),
-        Zone::Ground => stage.standing(),
+        Zone::Free => view.whole,
+        Zone::Sky => view.flying(),
+        Zone::Water => view.swimming(),
+        Zone::Ground => view.standing(),
     }
 }
 
 /// In a scene a house is larger than a cat; alone each fills the picture.
-fn natural_height(subject: &Subject, stage: &Stage) -> f32 {
-    let height = things::height(subject.thing);
-    let softened = if matches!(stage.backdrop, Backdrop::Outdoors) { height } else { height.powf(0.6) * 12.0 };
-    softened * subject.scale.factor()
+fn natural_height(subject: &Subject, view: &View) -> f32 {
+    let height = subject.thing.height;
+    let softened = if matches!(view.backdrop, Backdrop::Outdoors) { height } else { height.powf(0.6) * 12.0 };
+    softened * subject.scale
 }
 
-/// Which third of the area, across and down; `None` is all of it.
+/// A third of the area, across and down; `None` is all of it.
 type Side = (Option<i8>, Option<i8>);
 
-/// Shares an area among those that asked for a side of it.
+/// Divides an area among the blocks that have a side of it.
 fn regions(area: Area, zone: Zone, all: Vec<Placed>) -> Vec<(Area, Vec<Placed>)> {
     let mut regions: Vec<(Side, Vec<Placed>)> = Vec::new();
     let sides = all.iter().any(|placed| placed.position.across.is_some());
@@ -159,24 +159,20 @@ fn part(area: Area, across: Option<i8>, down: Option<i8>) -> Area {
     Area { left, top, right, bottom }
 }
 
-/// What is needed to put things down.
-struct Setter<'a> {
-    brief: &'a Brief,
-    stage: &'a Stage,
-    dice: Dice,
-    actors: Vec<Actor>,
+/// The placing of all blocks.
+struct Placer<'a> {
+    prompt: &'a Prompt,
+    view: &'a View,
+    random: Random,
+    figures: Vec<Figure>,
 }
 
-impl Setter<'_> {
+impl Placer<'_> {
     /// Spreads blocks over an area in as many rows as let them be largest.
     fn spread(&mut self, zone: Zone, area: Area, mut group: Vec<Placed>) {
-        group.sort_by_key(|placed| match placed.position.depth {
-            Some(Depth::Back) => 0,
-            None => 1,
-            Some(Depth::Front) => 2,
-        });
+        group.sort_by_key(|placed| placed.position.depth.unwrap_or(0));
         let things = group.iter().map(|placed| placed.block.parts.len()).sum();
-        let (rows, scale) = rows(&group, zone, area, largest(self.stage, zone, things));
+        let (rows, scale) = rows(&group, zone, area, largest(self.view, zone, things));
         let per_row = group.len().div_ceil(rows);
         let mut group = group.into_iter();
         for row in 0..rows {
@@ -185,7 +181,7 @@ impl Setter<'_> {
         }
     }
 
-    /// Sets blocks side by side, with what room is left spread between them by chance.
+    /// Places blocks side by side, with the free space spread between them by chance.
     fn row(&mut self, zone: Zone, strip: Area, blocks: Vec<Block>) {
         let slack = (strip.width() - blocks.iter().map(|block| block.width).sum::<f32>()).max(0.0);
         let widest = if zone == Zone::Sky { 1.0 } else { 0.22 };
@@ -197,38 +193,38 @@ impl Setter<'_> {
             left += block.width + gap;
             let spare = (strip.height() - block.height).max(0.0);
             let y = match zone {
-                Zone::Ground | Zone::Water => strip.bottom + self.dice.jitter(self.stage.height * 0.012),
-                Zone::Sky => strip.top + block.height + spare * self.dice.range(0.05, 0.75),
-                Zone::Free => strip.bottom - spare * (0.5 + self.dice.jitter(0.16)),
+                Zone::Ground | Zone::Water => strip.bottom + self.random.jitter(self.view.height * 0.012),
+                Zone::Sky => strip.top + block.height + spare * self.random.range(0.05, 0.75),
+                Zone::Free => strip.bottom - spare * (0.5 + self.random.jitter(0.16)),
             };
             self.block(zone, (x, y), &block);
         }
     }
 
-    /// By how much a block leaves its even place. What is in the sky keeps clear of what stands in the middle.
+    /// The distance of a block from its even place. In the sky it keeps clear of things in the middle of the land.
     fn shift(&mut self, zone: Zone, gap: f32, width: f32) -> f32 {
         if zone == Zone::Sky {
-            let side = if self.dice.chance(0.5) { gap } else { -gap };
-            return side * self.dice.range(0.3, 0.62);
+            let side = if self.random.chance(0.5) { gap } else { -gap };
+            return side * self.random.range(0.3, 0.62);
         }
-        self.dice.jitter((gap * 0.34).min(width * 0.1))
+        self.random.jitter((gap * 0.34).min(width * 0.1))
     }
 
     fn block(&mut self, zone: Zone, at: (f32, f32), block: &Block) {
-        let studio = matches!(self.stage.backdrop, Backdrop::Studio(_));
+        let on_paper = matches!(self.view.backdrop, Backdrop::Paper(_));
         for part in &block.parts {
-            let subject = &self.brief.subjects[part.subject];
-            let on_floor = zone == Zone::Ground || (studio && things::stands(subject.thing));
-            let mut actor = cast(self.brief, subject, part.ordinal, &mut self.dice);
-            actor.at = (at.0 + part.x, at.1 + part.y);
-            actor.height = part.height;
-            actor.grounded = part.grounded && on_floor;
-            self.actors.push(actor);
+            let subject = &self.prompt.subjects[part.subject];
+            let on_floor = zone == Zone::Ground || (on_paper && subject.thing.is("stands"));
+            let mut figure = cast(self.prompt, subject, part.ordinal, &mut self.random);
+            figure.at = (at.0 + part.x, at.1 + part.y);
+            figure.height = part.height;
+            figure.grounded = part.grounded && on_floor;
+            self.figures.push(figure);
         }
     }
 }
 
-/// How many rows, and how large things then are.
+/// The number of rows with which things are largest, and their scale.
 fn rows(group: &[Placed], zone: Zone, area: Area, largest: f32) -> (usize, f32) {
     let mut best = (1, 0.0);
     let most = if matches!(zone, Zone::Ground | Zone::Water) { group.len().div_ceil(4) } else { group.len() };
@@ -249,12 +245,12 @@ fn rows(group: &[Placed], zone: Zone, area: Area, largest: f32) -> (usize, f32) 
 }
 
 /// Outdoors things keep their size; elsewhere they fill the room.
-fn largest(stage: &Stage, zone: Zone, things: usize) -> f32 {
+fn largest(view: &View, zone: Zone, things: usize) -> f32 {
     match zone {
-        Zone::Free if stage.backdrop == Backdrop::Clear => 8.0,
+        Zone::Free if view.backdrop == Backdrop::Clear => 8.0,
         Zone::Free => 4.6,
-        Zone::Ground if stage.backdrop == Backdrop::Tabletop => 2.4,
-        Zone::Ground if stage.backdrop != Backdrop::Outdoors => 1.8,
+        Zone::Ground if matches!(view.backdrop, Backdrop::Place(place) if place.name() == "tabletop") => 2.4,
+        Zone::Ground if view.backdrop != Backdrop::Outdoors => 1.8,
         _ => match things {
             1 => 1.5,
             2 => 1.3,
@@ -274,23 +270,22 @@ fn strip(zone: Zone, area: Area, row: usize, rows: usize) -> Area {
 }
 
 /// One thing of a subject, not yet in its place.
-fn cast(brief: &Brief, subject: &Subject, ordinal: u32, dice: &mut Dice) -> Actor {
-    let usual = things::colours(subject.thing);
-    let seed = dice.seed();
-    let start = dice.range(0.0, 360.0);
+fn cast(prompt: &Prompt, subject: &Subject, ordinal: u32, random: &mut Random) -> Figure {
+    let seed = random.seed();
+    let start = random.range(0.0, 360.0);
     let main = match subject.colours.as_slice() {
-        [] if frames(brief, subject) => brief.colours().next().unwrap_or(usual.0).lighter(0.74),
+        [] if frames(prompt, subject) => prompt.colours().next().unwrap_or(subject.thing.main).lighter(0.74),
         [] if subject.varied => Colour::hsl(VARIED[ordinal as usize % VARIED.len()], 0.74, 0.55),
-        [] => usual.0.turned(dice.jitter(if things::is_free_in_colour(subject.thing) { start / 2.0 } else { 7.0 })),
-        told => told[ordinal as usize % told.len()],
+        [] => subject.thing.main.turned(random.jitter(if subject.thing.is("any-colour") { start / 2.0 } else { 7.0 })),
+        named => named[ordinal as usize % named.len()],
     };
-    let accent = subject.accent.unwrap_or(usual.1);
-    Actor {
+    let accent = subject.accent.unwrap_or(subject.thing.accent);
+    Figure {
         thing: subject.thing,
         at: (0.0, 0.0),
         height: 0.0,
-        facing: if things::turns(subject.thing) && dice.chance(0.4) { -1.0 } else { 1.0 },
-        turn: if things::tilts(subject.thing) { dice.jitter(5.0) } else { 0.0 },
+        facing: if subject.thing.is("mirrors") && random.chance(0.4) { -1.0 } else { 1.0 },
+        turn: if subject.thing.is("sways") { random.jitter(5.0) } else { 0.0 },
         main,
         accent,
         coloured: !subject.colours.is_empty(),
@@ -300,13 +295,13 @@ fn cast(brief: &Brief, subject: &Subject, ordinal: u32, dice: &mut Dice) -> Acto
     }
 }
 
-/// Whether it is there to hold another: then it steps back behind the other's colour.
-fn frames(brief: &Brief, subject: &Subject) -> bool {
+/// Tests whether another thing is inside of it, whose colour is to stand out.
+fn frames(prompt: &Prompt, subject: &Subject) -> bool {
     let holds = |(relation, to): (Relation, usize)| {
-        relation == Relation::Inside && std::ptr::eq(&raw const brief.subjects[to], subject)
+        relation == Relation::Inside && std::ptr::eq(&raw const prompt.subjects[to], subject)
     };
-    brief.subjects.iter().filter_map(|other| other.relation).any(holds)
+    prompt.subjects.iter().filter_map(|other| other.relation).any(holds)
 }
 
-/// Hues that are told apart at once.
+/// Hues that are easily distinguished.
 const VARIED: [f32; 8] = [2.0, 212.0, 46.0, 130.0, 285.0, 24.0, 180.0, 330.0];

@@ -1,26 +1,21 @@
-//! Words in the picture: broken into lines that fit, and made fit for XML.
+//! Words in the picture, broken into lines that fit, and escaped for XML.
 
-use super::pen::Pen;
+use super::canvas::Canvas;
+use super::view::Area;
 use crate::colour::Colour;
-
-/// A place for words: its middle, and how wide and high they may be.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Slot {
-    pub(super) middle: (f32, f32),
-    pub(super) size: (f32, f32),
-}
 
 /// The mean width of a character and the distance of lines, in parts of the font's size.
 const ADVANCE: f32 = 0.6;
 const LEADING: f32 = 1.14;
 
-/// Writes text as large as the slot lets it be.
-pub(super) fn write(pen: &mut Pen, text: &str, slot: Slot, colour: Colour) {
-    let (lines, size) = fit(text, slot.size);
-    let top = slot.middle.1 - size * LEADING * (lines.len() as f32 - 1.0) / 2.0;
+/// Writes text as large as the area lets it be.
+pub(super) fn write(canvas: &mut Canvas, text: &str, area: Area, colour: Colour) {
+    let (lines, size) = fit(text, (area.width(), area.height()));
+    let (x, y) = area.middle();
+    let top = y - size * LEADING * (lines.len() as f32 - 1.0) / 2.0;
     for (i, line) in lines.iter().enumerate() {
         let baseline = top + size * (LEADING * i as f32 + 0.34);
-        pen.text(&escape(line), (slot.middle.0, baseline), size, colour, size * 0.055);
+        canvas.text(&escape(line), (x, baseline), size, colour, size * 0.055);
     }
 }
 
@@ -56,17 +51,7 @@ fn wrap(text: &str, lines: usize) -> Vec<String> {
 }
 
 fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for found in text.chars() {
-        match found {
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '&' => escaped.push_str("&amp;"),
-            '"' => escaped.push_str("&quot;"),
-            found => escaped.push(found),
-        }
-    }
-    escaped
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]

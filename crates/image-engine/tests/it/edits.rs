@@ -1,4 +1,4 @@
-//! Edits by what their prompts say.
+//! Edits by their prompts.
 
 use engine::{Background, ImageFormat, ImageRequest, Pixels, Size};
 

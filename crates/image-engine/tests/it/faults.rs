@@ -1,4 +1,4 @@
-//! What cannot be served, and what is said of it.
+//! Requests that cannot be served, and their errors.
 
 use engine::{ImageRequest, Pixels, Size};
 

@@ -1,4 +1,4 @@
-//! What holds for every picture and mask.
+//! Properties of every picture and mask.
 
 use proptest::prelude::*;
 use tokio::runtime::Builder;

@@ -1,4 +1,4 @@
-//! The engine through its public door: what is asked for, and the pixels that come.
+//! The engine through its public interface: requests, and the pixels of their pictures.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
@@ -20,7 +20,7 @@ use futures_util::StreamExt;
 use image::{DynamicImage, Rgba, RgbaImage};
 use sluicegate_image_engine::{EmbeddedImageEngine, Options};
 
-/// All that came of a request.
+/// Everything that a request yields.
 #[derive(Clone, Debug, PartialEq)]
 struct Made {
     traits: ImageTraits,
@@ -59,8 +59,8 @@ fn edit(prompt: &str, references: &[&RgbaImage], mask: Option<&RgbaImage>) -> Im
     ImageRequest { size: Size::Auto, edit, ..request(prompt) }
 }
 
-async fn make_on(easel: &EmbeddedImageEngine, request: ImageRequest) -> Result<Made, EngineError> {
-    let mut making = easel.start(request).await?;
+async fn make_on(engine: &EmbeddedImageEngine, request: ImageRequest) -> Result<Made, EngineError> {
+    let mut making = engine.start(request).await?;
     let mut made = Made { traits: making.traits, previews: vec![], pictures: vec![], usage: vec![] };
     while let Some(event) = making.events.next().await {
         match event? {

@@ -1,4 +1,4 @@
-//! Who draws when, and who does not.
+//! The limits of running and waiting requests.
 
 use std::time::Duration;
 
@@ -7,21 +7,21 @@ use tokio::time::timeout;
 
 use crate::*;
 
-fn easel(waiting: usize) -> EmbeddedImageEngine {
+fn engine(waiting: usize) -> EmbeddedImageEngine {
     EmbeddedImageEngine::new(Options { threads: 1, waiting })
 }
 
 /// No more pictures wait than may; more are turned away at once.
 #[tokio::test]
 async fn i07_o08_more_than_may_wait_are_turned_away_at_once() {
-    let easel = easel(1);
+    let engine = engine(1);
     let many = || ImageRequest { count: 10, ..request("a red circle") };
-    let first = easel.start(many()).await.unwrap();
-    let second = easel.start(many()).await.unwrap();
-    assert!(matches!(easel.start(many()).await.map(|_| ()), Err(EngineError::Busy)));
+    let first = engine.start(many()).await.unwrap();
+    let second = engine.start(many()).await.unwrap();
+    assert!(matches!(engine.start(many()).await.map(|_| ()), Err(EngineError::Busy)));
     drop(first);
     let made = async {
-        while let Err(EngineError::Busy) = make_on(&easel, request("a red circle")).await {
+        while let Err(EngineError::Busy) = make_on(&engine, request("a red circle")).await {
             tokio::task::yield_now().await;
         }
     };
@@ -31,11 +31,11 @@ async fn i07_o08_more_than_may_wait_are_turned_away_at_once() {
 
 #[tokio::test]
 async fn a_slow_reader_holds_no_thread() {
-    let easel = easel(4);
-    let mut slow = easel.start(ImageRequest { count: 10, ..request("a red circle") }).await.unwrap();
+    let engine = engine(4);
+    let mut slow = engine.start(ImageRequest { count: 10, ..request("a red circle") }).await.unwrap();
     assert!(slow.events.next().await.is_some());
     for _ in 0..3 {
-        timeout(GUARD, make_on(&easel, request("a red circle"))).await.expect("the thread is free").unwrap();
+        timeout(GUARD, make_on(&engine, request("a red circle"))).await.expect("the thread is free").unwrap();
     }
     assert_eq!(slow.events.count().await, 9);
 }
@@ -43,13 +43,13 @@ async fn a_slow_reader_holds_no_thread() {
 /// Work for a client that is gone stops, whenever it goes.
 #[tokio::test]
 async fn c05_requests_dropped_at_any_time_leave_no_trace() {
-    let easel = easel(2);
+    let engine = engine(2);
     let photo = square(64, RED, WHITE);
     for polls in 0..6 {
         let request = ImageRequest { count: 10, previews: 3, ..edit("make it blue", &[&photo], None) };
         let begun = timeout(GUARD, async {
             loop {
-                match easel.start(request.clone()).await {
+                match engine.start(request.clone()).await {
                     Err(EngineError::Busy) => tokio::task::yield_now().await,
                     begun => return begun.unwrap(),
                 }
@@ -65,13 +65,13 @@ async fn c05_requests_dropped_at_any_time_leave_no_trace() {
 /// Requests that are given up while their pictures wait to be decoded leave no trace.
 #[tokio::test]
 async fn i07_starts_given_up_while_they_wait_leave_no_trace() {
-    let easel = easel(2);
+    let engine = engine(2);
     for _ in 0..20 {
-        let start = easel.start(edit("make it blue", &[&square(64, RED, WHITE)], None));
+        let start = engine.start(edit("make it blue", &[&square(64, RED, WHITE)], None));
         drop(timeout(Duration::ZERO, start).await);
     }
     let made = async {
-        while let Err(EngineError::Busy) = make_on(&easel, request("a red circle")).await {
+        while let Err(EngineError::Busy) = make_on(&engine, request("a red circle")).await {
             tokio::task::yield_now().await;
         }
     };
@@ -80,7 +80,7 @@ async fn i07_starts_given_up_while_they_wait_leave_no_trace() {
 
 #[tokio::test]
 async fn the_stream_ends_after_the_last_picture_and_stays_ended() {
-    let mut making = easel(0).start(request("a red circle")).await.unwrap();
+    let mut making = engine(0).start(request("a red circle")).await.unwrap();
     assert!(matches!(making.events.next().await, Some(Ok(ImageEvent::Finished { .. }))));
     assert!(making.events.next().await.is_none() && making.events.next().await.is_none());
 }

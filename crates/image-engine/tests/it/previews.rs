@@ -1,4 +1,4 @@
-//! Pictures as far as they are.
+//! Previews of pictures.
 
 use engine::{ImageFormat, ImageRequest, Pixels, Size};
 
