@@ -93,5 +93,18 @@ impl Config {
     }
 }
 
+impl Binary {
+    /// Starts a separate gateway in front of one simulator: see [`Config::before`].
+    pub fn before(self, simulator: &Simulator, limits: &str, settings: &str) -> Gateway {
+        Config::before(simulator, limits, settings).start(self)
+    }
+
+    /// Starts a separate gateway with these limits in front of a conforming upstream.
+    pub fn with_upstream(self, limits: &str) -> (Gateway, Simulator) {
+        let simulator = Simulator::honest().unwrap();
+        (self.before(&simulator, limits, ""), simulator)
+    }
+}
+
 /// The model that is requested from upstreams.
 pub const UPSTREAM_MODEL: &str = "their-model";

@@ -10,10 +10,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use simulator::{Protocol, Simulator};
+use simulator::Protocol;
 
 use crate::client::{Request, Response};
-use crate::config::Config;
 use crate::requests::request;
 
 /// The text key that every test server accepts.
@@ -62,17 +61,6 @@ impl Binary {
     /// Starts a separate gateway with this configuration and only the embedded image engine: no weights are loaded.
     pub fn with_image_engine(self, config: &str) -> Gateway {
         self.configured(&[config, IMAGE_MODEL].concat())
-    }
-
-    /// Starts a separate gateway in front of one simulator: see [`Config::before`].
-    pub fn before(self, simulator: &Simulator, limits: &str, settings: &str) -> Gateway {
-        Config::before(simulator, limits, settings).start(self)
-    }
-
-    /// Starts a separate gateway with these limits in front of a conforming upstream.
-    pub fn with_upstream(self, limits: &str) -> (Gateway, Simulator) {
-        let simulator = Simulator::honest().unwrap();
-        (self.before(&simulator, limits, ""), simulator)
     }
 
     /// Starts the gateway with this command, which takes its arguments, and waits until it listens.

@@ -1,4 +1,4 @@
-//! What the test programs share: an HTTP client, the process of the gateway, and requests in each protocol.
+//! Helpers that the test programs share: an HTTP client, the process of the gateway, and requests in each protocol.
 //!
 //! Nothing here parses with the crates of the gateway, so that a bug in one of them cannot hide itself.
 

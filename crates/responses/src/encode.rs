@@ -13,8 +13,9 @@ use crate::event::{Event, ResponseEvent};
 use crate::request::{FunctionCall, Phase, Reasoning, ReasoningPart, RefusalPart, TextPart};
 use crate::response::{
     IncompleteDetails, IncompleteReason, OutputItem, OutputMessage, OutputPart, OutputText, Response, ResponseError,
-    Status, Usage,
+    Usage,
 };
+use crate::status::Status;
 
 /// The fields that identify a response; every response object of a stream repeats them.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,6 +5,7 @@ mod encode;
 mod event;
 mod request;
 mod response;
+mod status;
 mod stream;
 mod validate;
 
@@ -22,7 +23,8 @@ pub use request::{
 };
 pub use response::{
     IncompleteDetails, IncompleteReason, InputTokensDetails, OutputItem, OutputMessage, OutputPart, OutputText,
-    OutputTokensDetails, Response, ResponseError, Status, Usage,
+    OutputTokensDetails, Response, ResponseError, Usage,
 };
+pub use status::Status;
 pub use stream::{Fold, Grammar, Offence, StreamError};
 pub use validate::{Rules, ValidRequest};

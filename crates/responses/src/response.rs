@@ -8,6 +8,7 @@ use wire::{ApiError, Json, Object, TextOr};
 use crate::request::{
     FunctionCall, Phase, Reasoning, ReasoningOptions, RefusalPart, TextOptions, Tool, ToolChoice, ToolMode, Truncation,
 };
+use crate::status::Status;
 
 wire::objects!(ResponseError, IncompleteDetails, Usage, InputTokensDetails, OutputTokensDetails);
 
@@ -122,24 +123,6 @@ impl Response {
             _ => None,
         });
         texts.collect()
-    }
-}
-
-wire::open_enum! {
-    /// The status of a response or of one of its items.
-    pub enum Status {
-        /// The model is still generating.
-        InProgress = "in_progress",
-        /// It is complete.
-        Completed = "completed",
-        /// It was truncated or filtered.
-        Incomplete = "incomplete",
-        /// It failed.
-        Failed = "failed",
-        /// It is queued. The encoder never emits this status.
-        Queued = "queued",
-        /// It was cancelled. The encoder never emits this status.
-        Cancelled = "cancelled",
     }
 }
 

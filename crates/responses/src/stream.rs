@@ -25,7 +25,8 @@ use std::collections::HashSet;
 use std::fmt;
 
 use crate::event::{Event, ItemEvent};
-use crate::response::{OutputItem, Response, ResponseError, Status};
+use crate::response::{OutputItem, Response, ResponseError};
+use crate::status::Status;
 use item::{OpenItem, is_incomplete, same_content, same_identity};
 
 /// A state machine that checks a stream against the grammar, event by event.

@@ -13,6 +13,9 @@
 //!   any state ── finish ──► Ok if Between, Truncated if Within or Failed
 //! ```
 
+mod event;
+mod lines;
+
 use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
@@ -20,10 +23,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use memchr::memchr;
 
-use crate::event::Data;
+use self::event::Data;
+pub use self::event::Event;
+use self::lines::{BOM, Lines, Plain};
+use crate::error::{DecodeError, Truncated};
 use crate::line::{self, Field};
-use crate::lines::{BOM, Lines, Plain};
-use crate::{DecodeError, Event, Truncated};
 
 /// Decodes one event stream: [`feed`](Self::feed) it bytes, [`poll`](Self::poll) it for events, and
 /// [`finish`](Self::finish) it at the end.

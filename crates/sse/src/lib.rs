@@ -3,11 +3,8 @@
 mod decoder;
 mod encoder;
 mod error;
-mod event;
 mod line;
-mod lines;
 
-pub use decoder::{Decoder, Limits};
+pub use decoder::{Decoder, Event, Limits};
 pub use encoder::{EventName, NameError, comment, encode};
 pub use error::{DecodeError, Truncated};
-pub use event::Event;

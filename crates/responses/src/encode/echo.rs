@@ -3,7 +3,8 @@
 use wire::{Object, TextOr};
 
 use crate::request::{Format, PlainFormat, ReasoningOptions, Request, TextOptions};
-use crate::response::{Response, Status, free_choice, one, parallel_by_default, standard_tier};
+use crate::response::{Response, free_choice, one, parallel_by_default, standard_tier};
+use crate::status::Status;
 
 /// The fields that a response repeats from its request, and the request's options that affect the stream.
 #[derive(Clone, Debug)]

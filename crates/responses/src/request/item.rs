@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wire::{Json, Object, TextOr};
 
-use crate::response::Status;
+use crate::status::Status;
 
 wire::constructors! {
     Message(role: Role, content: TextOr<Part>; id, status, phase, extra);

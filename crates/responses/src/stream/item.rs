@@ -3,7 +3,8 @@
 use super::Offence;
 use crate::event::{Event, PartEvent, SummaryPartEvent};
 use crate::request::ReasoningPart;
-use crate::response::{OutputItem, OutputPart, Status};
+use crate::response::{OutputItem, OutputPart};
+use crate::status::Status;
 
 /// An item between its added and its done event, with the content of its deltas.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::Decoder;
+use super::Decoder;
 use crate::line::{self, Field};
 
 /// An event, borrowed from the decoder until the next call to [`Decoder::poll`].

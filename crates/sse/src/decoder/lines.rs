@@ -19,7 +19,8 @@ use std::ops::Range;
 use bytes::Bytes;
 use memchr::memchr2;
 
-use crate::{DecodeError, Limits};
+use super::Limits;
+use crate::error::DecodeError;
 
 /// Line splitter and buffer of the open block. Positions are relative to the first byte of the block.
 #[derive(Default)]
