@@ -16,27 +16,15 @@ use self::scope::Scope;
 use crate::outcome::Outcome;
 use crate::source::{ModulePath, Modules};
 
-/// The circles of all libraries and programs, except those of [`STILL_TIED`]; and entries of that list that have none.
+/// The circles of all libraries and programs, each in a line.
 pub(crate) fn problems(metadata: &Metadata) -> Outcome<Vec<String>> {
-    let mut found = BTreeMap::new();
+    let mut found = Vec::new();
     for package in &metadata.packages {
-        let circles = Modules::of(package)?.iter().flat_map(circles).collect();
-        found.insert(package.name.trim_start_matches("sluicegate-"), circles);
+        let name = package.name.trim_start_matches("sluicegate-");
+        let circles: BTreeSet<_> = Modules::of(package)?.iter().flat_map(circles).collect();
+        found.extend(circles.iter().map(|circle| format!("{name}: {circle}")));
     }
-    Ok(judge(&found, STILL_TIED))
-}
-
-/// Compares the circles of each crate with the list, in both directions.
-fn judge(found: &BTreeMap<&str, Vec<String>>, tied: &[&str]) -> Vec<String> {
-    let is_tied = |name: &&str| found.get(name).is_some_and(|circles| !circles.is_empty());
-    let untied = tied.iter().filter(|name| !is_tied(name));
-    let untied =
-        untied.map(|name| format!("{name} has no circle of imports any more: remove it from xtask/src/imports.rs"));
-    let strange = found
-        .iter()
-        .filter(|(name, _)| !tied.contains(name))
-        .flat_map(|(name, circles)| circles.iter().map(move |circle| format!("{name}: {circle}")));
-    untied.chain(strange).collect()
+    Ok(found)
 }
 
 /// The circles of imports in a crate, each in a line.
@@ -87,9 +75,6 @@ fn paths(modules: &Modules) -> BTreeMap<String, &ModulePath> {
     }
     paths
 }
-
-/// Crates whose files still import each other in circles. No other may be added.
-const STILL_TIED: &[&str] = &[];
 
 #[cfg(test)]
 mod tests {
@@ -197,15 +182,5 @@ mod tests {
             ("b.rs", "use crate::a::A;"),
         ];
         assert_eq!(planted(&files), Vec::<String>::new());
-    }
-
-    #[test]
-    fn a_crate_without_circles_has_to_leave_the_list() {
-        let found = BTreeMap::from([("one", vec!["a → b → a".to_owned()]), ("two", Vec::new()), ("three", Vec::new())]);
-        assert_eq!(judge(&found, &["one"]), Vec::<String>::new());
-        assert_eq!(
-            judge(&found, &["two"]),
-            ["two has no circle of imports any more: remove it from xtask/src/imports.rs", "one: a → b → a"]
-        );
     }
 }
