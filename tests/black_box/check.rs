@@ -32,7 +32,7 @@ fn the_configurations_of_the_readme_are_right() {
         "  1. 'gpt-5.1-codex' at upstream vendor (https://api.openai.com/v1, key from $OPENAI_API_KEY)",
         "     /v1/responses: relayed",
         "     /v1/chat/completions, /v1/messages: translated to responses",
-        "  2. 'qwen3-coder' at upstream gateway (http://127.0.0.1:8000/v1, without a key)",
+        "  2. 'qwen3-coder' at upstream house (http://127.0.0.1:8000/v1, without a key)",
         "     /v1/responses, /v1/messages: translated to chat",
     ] {
         assert!(report.lines().any(|found| found == line), "{line}\n{report}");

@@ -104,10 +104,14 @@ impl<R: Read> Reader<R> {
         let mut line = || self.line().map(|line| String::from_utf8(line).expect("a head is text"));
         let status = line()?.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status line");
         let mut headers = Vec::new();
-        while let Some((name, value)) = line()?.split_once(':') {
+        loop {
+            let line = line()?;
+            if line.is_empty() {
+                return Ok(Response::new(status, headers, Vec::new()));
+            }
+            let (name, value) = line.split_once(':').expect("a header has a colon");
             headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
         }
-        Ok(Response::new(status, headers, Vec::new()))
     }
 
     /// Reads the body that belongs to a head.
