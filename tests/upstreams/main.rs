@@ -2,8 +2,8 @@
 //!
 //! `reply` parses responses, `folded` has the reply that a stream amounts to, `access` reads the log. `matrix` tests
 //! every pair of protocols, `pictures` long replies and edits that change their format, `errors` the tables of errors,
-//! `patterns` keys for some models, `usage` and `timing` metrics and log. In `faults` and `gathered` upstreams
-//! misbehave, and `fault_test` checks each of them.
+//! `patterns` keys for some models, `usage` and `timing` metrics and log, `incidents` the words of the log. In `faults`
+//! and `gathered` upstreams misbehave, and `fault_test` checks each of them.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail where they stand")]
 
@@ -23,6 +23,7 @@ mod reply;
 mod errors;
 mod faults;
 mod gathered;
+mod incidents;
 mod matrix;
 mod patterns;
 mod pictures;
