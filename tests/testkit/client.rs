@@ -433,7 +433,7 @@ pub fn changed(mut body: Value, change: &Value) -> Value {
 }
 
 /// An upper bound against hanging, longer than anything takes.
-pub const GUARD: Duration = Duration::from_secs(120);
+pub const GUARD: Duration = Duration::from_secs(300);
 /// The pause between two bytes of a slow client.
 const MOMENT: Duration = Duration::from_millis(20);
 const READ_SIZE: usize = 64 << 10;
