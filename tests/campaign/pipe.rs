@@ -1,6 +1,7 @@
 //! Connections in memory that can be reset.
 
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -130,7 +131,11 @@ impl Pipe {
     }
 }
 
-impl Connection for Pipe {}
+impl Connection for Pipe {
+    fn peer(&self) -> io::Result<SocketAddr> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
 
 impl Socket for Pipe {
     fn disable_nagle(&self) -> io::Result<()> {

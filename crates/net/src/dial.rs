@@ -19,15 +19,14 @@ pub trait Dial: Send + Sync {
     fn dial(&self, address: SocketAddr) -> BoxFuture<'_, io::Result<Box<dyn Connection>>>;
 }
 
-/// An open connection.
+/// An open connection. A wrapper should forward `poll_write_vectored` and `is_write_vectored`: without them hyper copies
+/// every request body.
 pub trait Connection: AsyncRead + AsyncWrite + Send + Unpin {
     /// Returns the address of the peer.
     ///
     /// # Errors
-    /// When the connection is closed, or has no such address, as in memory. The latter is the default.
-    fn peer(&self) -> io::Result<SocketAddr> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
+    /// When the connection is closed, or has no such address, as in memory.
+    fn peer(&self) -> io::Result<SocketAddr>;
 }
 
 impl Connection for TcpStream {

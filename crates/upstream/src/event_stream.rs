@@ -38,27 +38,6 @@ pub fn from_events(events: Vec<TextEvent>) -> TextStream {
     Box::pin(BufferedEvents(events.into()))
 }
 
-/// Reads a stream to its end and returns all its events.
-///
-/// # Errors
-/// When it fails, or sends no event within `idle_timeout`.
-pub(crate) async fn collect_events(
-    protocol: Protocol,
-    first: Bytes,
-    body: IncomingBody,
-    idle_timeout: Duration,
-) -> Result<Vec<TextEvent>, EngineError> {
-    let mut stream = EventStream::new(protocol, first, body);
-    let mut events = Vec::new();
-    loop {
-        or_timeout(idle_timeout, poll_fn(|cx| stream.poll_ready(cx))).await?;
-        events.extend(stream.ready.drain(..));
-        if stream.body.is_none() {
-            return stream.failure.map_or(Ok(events), Err);
-        }
-    }
-}
-
 /// A stream of buffered events.
 struct BufferedEvents(VecDeque<TextEvent>);
 

@@ -26,10 +26,6 @@ pub enum Stage {
     Tls,
     /// Sending the request and waiting for the head of the response.
     Head,
-    /// The status of the response.
-    Status,
-    /// The body of the response.
-    Body,
 }
 
 impl Failure {

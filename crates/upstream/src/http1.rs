@@ -155,6 +155,7 @@ const MAX_HEAD: usize = 64 << 10;
 #[cfg(test)]
 mod tests {
     use std::collections::VecDeque;
+    use std::net::SocketAddr;
     use std::sync::Mutex;
     use std::time::Duration;
 
@@ -204,7 +205,11 @@ mod tests {
         }
     }
 
-    impl Connection for Script {}
+    impl Connection for Script {
+        fn peer(&self) -> io::Result<SocketAddr> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+    }
 
     fn request() -> Request<RequestBody> {
         Request::post("/").body(RequestBody::new(&Payload::from(Bytes::from_static(b"{}")))).unwrap()

@@ -76,6 +76,10 @@ impl<P: RelayProtocol + Unpin> AnswerStream for RelayedAnswer<P> {
     }
 
     fn keep_alive(&self, out: &mut Vec<u8>) {
+        if self.opening.is_some() {
+            // An event of the protocol must not come before the first one of the stream.
+            return sse::comment("keep-alive", out);
+        }
         self.guard.keep_alive(out);
     }
 

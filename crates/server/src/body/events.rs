@@ -48,8 +48,8 @@ pin_project! {
         // When something was last written to the client, and when the source last made progress.
         last_write: Instant,
         last_event: Instant,
-        // True if a frame was handed out since the source was last polled: the time that the client took to read it
-        // does not count as idle time of the source.
+        // True if a frame was handed out since the source was last polled, or it was not polled yet: the time that the
+        // client took to read does not count as idle time of the source.
         was_taken: bool,
         // Fires when a keep-alive or the idle timeout may be due. It is not reset for each event, because events are
         // frequent: only when it fires, or when the idle timeout changes.
@@ -84,7 +84,7 @@ impl Events {
             keep_alive,
             last_write: now,
             last_event: now,
-            was_taken: false,
+            was_taken: true,
             timer: sleep_until(now + first),
             deadline: sleep_until(deadline),
             abort: Box::pin(abort.wait()),

@@ -23,8 +23,8 @@ impl RelayProtocol for Responses {
             return Err(malformed(&"[DONE] in a stream of Responses"));
         }
         let event = super::read_event(data, Event::read)?;
-        // A failure event needs the started response, so nothing is forwarded before the response starts. An event that
-        // is dropped does not take a sequence number either: the client's numbers would begin with a gap.
+        // A failure event needs the started response, so nothing is forwarded before the response starts. If such an event
+        // has a sequence number, the next one is refused: the client's numbers would begin with a gap.
         if self.started.is_none() && is_unknown(&event) {
             return Ok(EventAction::DROP);
         }

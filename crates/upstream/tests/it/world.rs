@@ -164,7 +164,11 @@ impl Dial for World {
 /// One side of a connection in memory.
 struct Pipe(DuplexStream);
 
-impl Connection for Pipe {}
+impl Connection for Pipe {
+    fn peer(&self) -> io::Result<SocketAddr> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
 
 impl AsyncRead for Pipe {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {

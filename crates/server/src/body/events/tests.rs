@@ -137,6 +137,17 @@ async fn u19_a_slow_client_is_not_taken_for_a_silent_upstream() {
     }
 }
 
+/// The time until the body is first polled does not count as idle time of the upstream.
+#[tokio::test(start_paused = true)]
+async fn a_body_that_is_polled_late_is_not_taken_for_a_silent_upstream() {
+    let harness = Harness { idle_timeout: Duration::from_secs(1), ..Harness::new() };
+    let finished = Ok(TextEvent::Finished { stop: Stop::End, usage: None });
+    let mut events = Box::pin(harness.responses(finite(vec![text("Hi."), finished])));
+    tokio::time::advance(Duration::from_secs(2)).await;
+    let (all, outcome) = rest(&mut events).await;
+    assert_eq!(outcome, Some(Outcome::Completed), "{all}");
+}
+
 /// The idle timeout also fails an upstream that keeps sending bytes but never an event.
 #[tokio::test(start_paused = true)]
 async fn s10_what_is_no_event_keeps_nobody_waiting() {
