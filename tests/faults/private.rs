@@ -83,7 +83,7 @@ fn p03_nothing_breaks_out_into_a_header() {
         let response = request.send(gateway.address());
         assert!(response.status < 500, "{}: {request:?}", response.text());
         for (name, value) in &response.headers {
-            assert!(TOLD.contains(&name.as_str()), "{name}: {value}");
+            assert!(RESPONSE_HEADERS.contains(&name.as_str()), "{name}: {value}");
             assert!(!value.contains("cookie") && value.bytes().all(|byte| (b' '..=b'~').contains(&byte)), "{value}");
         }
     }
@@ -391,7 +391,7 @@ const KEYS: [&str; 6] =
 /// Values that nothing may reveal: the picture by its beginning, and everything else that is called a canary.
 const ALL: [&str; 6] = [CLIENT_KEY, UPSTREAM_KEY, "canary", "quoted", "iVBORw0KGgo", "557bedf70bab3080"];
 /// Response headers that clients may see.
-const TOLD: [&str; 12] = [
+const RESPONSE_HEADERS: [&str; 12] = [
     "allow",
     "cache-control",
     "connection",

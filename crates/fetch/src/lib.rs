@@ -19,7 +19,7 @@ pub use error::FetchError;
 #[cfg(feature = "client")]
 pub use fetcher::{Fetcher, Picture};
 #[cfg(feature = "client")]
-pub use net::{BoxFuture, Connection, Dial, Resolve};
+pub use net::{BoxFuture, Connection, Dial, Resolve, WithPeer};
 #[cfg(feature = "client")]
 pub use options::{Mode, Options};
 #[cfg(feature = "client")]

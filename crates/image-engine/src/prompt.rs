@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn quoted_words_are_lettering() {
-        for (prompt, text, told) in [
+        for (prompt, text, colour_of_text) in [
             (
                 "a poster that says 'OPEN DAY' in dark blue",
                 "OPEN DAY",
@@ -235,7 +235,11 @@ mod tests {
             ("trees with the word \"HI\"", "HI", None),
         ] {
             let read = Prompt::read(prompt);
-            assert_eq!((read.letterings[0].text.as_str(), read.letterings[0].colour), (text, told), "{prompt}");
+            assert_eq!(
+                (read.letterings[0].text.as_str(), read.letterings[0].colour),
+                (text, colour_of_text),
+                "{prompt}"
+            );
         }
     }
 

@@ -96,6 +96,13 @@ impl Event {
         matches!(self, Self::Completed(_) | Self::Incomplete(_) | Self::Failed(_) | Self::Error(_))
     }
 
+    /// Returns true for events that [`Grammar`](crate::Grammar) does not define: those of an unrecognized type, and the
+    /// text of reasoning, which only some servers stream.
+    #[must_use]
+    pub const fn is_undefined(&self) -> bool {
+        matches!(self, Self::Other(_) | Self::ReasoningTextDelta(_) | Self::ReasoningTextDone(_))
+    }
+
     /// Returns the sequence number, if the event has one.
     #[must_use]
     pub fn sequence_number(&self) -> Option<u64> {

@@ -112,7 +112,7 @@ impl Grammar {
                 self.stage = Stage::Ended;
                 Ok(())
             }
-            Event::Other(_) | Event::ReasoningTextDelta(_) | Event::ReasoningTextDone(_) => Err(Offence::UnknownType),
+            event if event.is_undefined() => Err(Offence::UnknownType),
             Event::OutputItemAdded(event) => self.add_item(event),
             Event::OutputItemDone(event) => self.finish_item(event),
             _ => {

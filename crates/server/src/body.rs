@@ -7,11 +7,18 @@ pub(crate) mod form;
 pub(crate) mod pieces;
 pub(crate) mod upload;
 
+use std::error::Error;
+
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 
 use self::buffered::Buffered;
 use crate::outcome::Outcome;
+
+/// The body of a request as the client sends it.
+pub(crate) trait ClientBody: http_body::Body<Data = Bytes, Error: Error> + Send {}
+
+impl<B: http_body::Body<Data = Bytes, Error: Error> + Send> ClientBody for B {}
 
 /// The body of any response.
 pub(crate) type Body = UnsyncBoxBody<Bytes, Aborted>;
@@ -43,4 +50,4 @@ impl std::fmt::Display for Aborted {
     }
 }
 
-impl std::error::Error for Aborted {}
+impl Error for Aborted {}

@@ -8,13 +8,11 @@ pub(crate) mod models;
 pub(crate) mod responses;
 pub(crate) mod text;
 
-use std::error::Error;
-
-use bytes::Bytes;
 use bytesize::ByteSize;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, Request};
 
+use crate::body::ClientBody;
 use crate::body::upload::{Incoming, Upload};
 use crate::config::bytes;
 use crate::refusal::Refusal;
@@ -23,7 +21,7 @@ use crate::state::ServerState;
 /// Reads the body of a request, which must be JSON.
 async fn json_body<B>(request: Request<B>, limit: ByteSize, state: &ServerState) -> Result<Upload, Refusal>
 where
-    B: http_body::Body<Data = Bytes, Error: Error>,
+    B: ClientBody,
 {
     let limit = bytes(limit);
     check_length(request.headers(), limit)?;

@@ -3,7 +3,6 @@
 //! The checks happen in the order of the functions below: the HTTP rules of a head, path, method, key, scope, and then
 //! in the endpoint size, media type, JSON, fields, model, and last the permit.
 
-use std::error::Error;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
@@ -11,11 +10,10 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use auth::{Credentials, Denied, Entry, KeyRing};
-use bytes::Bytes;
 use http::header::{AUTHORIZATION, CACHE_CONTROL, CONNECTION};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 
-use crate::body::Body;
+use crate::body::{Body, ClientBody};
 use crate::clock;
 use crate::connection_state::ConnectionState;
 use crate::endpoints::{count_tokens, images, models, text};
@@ -35,7 +33,7 @@ pub(crate) async fn answer<B>(
     connection: &Arc<ConnectionState>,
 ) -> Response<Body>
 where
-    B: http_body::Body<Data = Bytes, Error: Error> + Send,
+    B: ClientBody,
 {
     let style = style(request.uri().path(), request.headers());
     let id = wire::id("req", clock::random_bits());
@@ -61,7 +59,7 @@ async fn respond<B>(
     id: &str,
 ) -> Response<Body>
 where
-    B: http_body::Body<Data = Bytes, Error: Error> + Send,
+    B: ClientBody,
 {
     let mut record = Record::new(Arc::clone(&state.metrics), Arc::clone(connection), id.to_owned());
     record.client_id = client_id(request.headers());
@@ -87,7 +85,7 @@ async fn or_abort<B>(
     record: &mut Record,
 ) -> Result<Response<ReplyBody>, Refusal>
 where
-    B: http_body::Body<Data = Bytes, Error: Error> + Send,
+    B: ClientBody,
 {
     tokio::select! {
         biased;
@@ -106,7 +104,7 @@ async fn dispatch<B>(
     record: &mut Record,
 ) -> Result<Response<ReplyBody>, Refusal>
 where
-    B: http_body::Body<Data = Bytes, Error: Error> + Send,
+    B: ClientBody,
 {
     head::check(&request, &state.limits)?;
     let endpoint = Endpoint::of(request.method(), request.uri().path())?;
@@ -183,6 +181,7 @@ mod tests {
     use std::pin::Pin;
     use std::task::Context;
 
+    use bytes::Bytes;
     use http_body::Frame;
     use http_body_util::BodyExt as _;
     use serde_json::{Value, json};

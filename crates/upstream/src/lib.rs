@@ -33,7 +33,7 @@ pub use event_stream::{from_events, read_stream};
 pub use failure::{Failure, Stage};
 pub use image_reply::{ImageReply, StreamingReply};
 pub use incoming::{Incoming, IncomingBody, MediaKind};
-pub use net::{BoxFuture, Connection, Dial, Resolve};
+pub use net::{BoxFuture, Connection, Dial, Resolve, WithPeer};
 pub use network::Network;
 pub use options::{Credential, Options, OptionsError};
 pub use outgoing::{Outgoing, Payload};

@@ -4,14 +4,14 @@
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
-use sluicegate_fetch::{BoxFuture, Connection, Dial, FetchError, Fetcher, Options, Picture, Resolve, RootCertStore};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf, duplex};
+use sluicegate_fetch::{
+    BoxFuture, Connection, Dial, FetchError, Fetcher, Options, Picture, Resolve, RootCertStore, WithPeer,
+};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::crypto::ring;
@@ -208,39 +208,8 @@ impl Dial for World {
                 let _ = world.serve(far).await;
                 world.shared.closed.notify_one();
             });
-            Ok(Box::new(Stream { stream: near, peer }) as Box<dyn Connection>)
+            Ok(Box::new(WithPeer::new(near, peer)) as Box<dyn Connection>)
         })
-    }
-}
-
-struct Stream {
-    stream: DuplexStream,
-    peer: SocketAddr,
-}
-
-impl Connection for Stream {
-    fn peer(&self) -> io::Result<SocketAddr> {
-        Ok(self.peer)
-    }
-}
-
-impl AsyncRead for Stream {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buf)
-    }
-}
-
-impl AsyncWrite for Stream {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, buf)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }
 

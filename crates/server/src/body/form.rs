@@ -10,12 +10,12 @@ use std::fmt;
 
 use bytes::Bytes;
 use futures_util::Stream;
-use http_body::Body;
 use images::{Edit, Form, PartKind};
 use multer::{Constraints, Field, Multipart, SizeLimit};
 use wire::{ApiError, ErrorKind};
 
 use self::pace::Pace;
+use super::ClientBody;
 use super::pieces::Pieces;
 use super::upload::Incoming;
 use crate::config::Limits;
@@ -40,7 +40,7 @@ pub(crate) fn boundary(content_type: &str) -> Result<String, Refusal> {
 /// valid edit.
 pub(crate) async fn read<B>(boundary: String, mut incoming: Incoming<B>, limits: &Limits) -> Result<Edit, Refusal>
 where
-    B: Body<Data = Bytes, Error: Error> + Send,
+    B: ClientBody,
 {
     let form = parts(boundary, &mut incoming, limits).await?;
     // The bytes after the last boundary mean nothing, but a disconnect is noticed only once the body has been read to
@@ -57,7 +57,7 @@ where
 
 async fn parts<B>(boundary: String, incoming: &mut Incoming<B>, limits: &Limits) -> Result<Form, Refusal>
 where
-    B: Body<Data = Bytes, Error: Error> + Send,
+    B: ClientBody,
 {
     let pace = Pace::default();
     let limit = SizeLimit::new().per_field(limits.picture.as_u64());
@@ -125,7 +125,7 @@ async fn next_chunk(field: &mut Field<'_>, pace: &Pace) -> Result<Option<Bytes>,
 /// Returns the body as a stream for multer, which yields a chunk only after multer has parsed the previous ones.
 fn feed<B>(incoming: &mut Incoming<B>, pace: Pace) -> impl Stream<Item = Result<Bytes, ReadFailure>>
 where
-    B: Body<Data = Bytes, Error: Error> + Send,
+    B: ClientBody,
 {
     futures_util::stream::unfold((incoming, pace), |(incoming, pace)| async move {
         pace.wait_for_parser().await;

@@ -1,7 +1,5 @@
 //! `POST /v1/messages/count_tokens`: [token counting](https://docs.anthropic.com/en/api/messages-count-tokens).
 
-use std::error::Error;
-
 use bytes::Bytes;
 use catalog::Protocol;
 use http::{HeaderMap, HeaderValue, Response};
@@ -14,6 +12,7 @@ use wire::{ApiError, ErrorKind, Splice};
 use super::json_body;
 use super::text::TextEndpoint;
 use crate::attempt::TargetFailure;
+use crate::body::ClientBody;
 use crate::body::upload::Share;
 use crate::refusal::Refusal;
 use crate::reply::{ReplyBody, json, json_bytes};
@@ -25,7 +24,7 @@ use crate::{attempt, image_urls, outgoing};
 /// answer.
 pub(crate) async fn answer<B>(caller: Caller<'_>, request: http::Request<B>) -> Result<Response<ReplyBody>, Refusal>
 where
-    B: http_body::Body<Data = Bytes, Error: Error>,
+    B: ClientBody,
 {
     let Caller { state, policy, key, record, deadline } = caller;
     let headers = outgoing::forwarded(request.headers(), Messages::FORWARDED);

@@ -7,13 +7,11 @@ mod read;
 mod streaming;
 mod unary;
 
-use std::error::Error;
-
-use bytes::Bytes;
 use http::{Request, Response};
 use wire::ApiError;
 
 use self::read::ParsedRequest;
+use crate::body::ClientBody;
 use crate::refusal::Refusal;
 use crate::reply::ReplyBody;
 use crate::state::Caller;
@@ -21,7 +19,7 @@ use crate::state::Caller;
 /// Answers an image generation request.
 pub(crate) async fn generate<B>(caller: Caller<'_>, request: Request<B>) -> Result<Response<ReplyBody>, Refusal>
 where
-    B: http_body::Body<Data = Bytes, Error: Error>,
+    B: ClientBody,
 {
     let parsed = read::generation(request, &caller).await?;
     answer(caller, parsed).await
@@ -30,7 +28,7 @@ where
 /// Answers an image edit request.
 pub(crate) async fn edit<B>(caller: Caller<'_>, request: Request<B>) -> Result<Response<ReplyBody>, Refusal>
 where
-    B: http_body::Body<Data = Bytes, Error: Error> + Send,
+    B: ClientBody,
 {
     let is_form = read::is_form(request.headers());
     let response = async {

@@ -4,8 +4,6 @@ mod dispatch;
 pub(crate) mod streaming;
 mod unary;
 
-use std::error::Error;
-
 use bytes::Bytes;
 use catalog::{Model, Protocol};
 use engine::TextEvent;
@@ -18,6 +16,7 @@ use wire::{ApiError, Path, Splice};
 
 use self::dispatch::TextDispatch;
 use super::json_body;
+use crate::body::ClientBody;
 use crate::body::upload::Upload;
 use crate::clock;
 use crate::image_urls;
@@ -83,7 +82,7 @@ pub(crate) struct ParsedRequest<D: TextEndpoint> {
 pub(crate) async fn answer<D, B>(caller: Caller<'_>, request: Request<B>) -> Result<Response<ReplyBody>, Refusal>
 where
     D: TextEndpoint,
-    B: http_body::Body<Data = Bytes, Error: Error>,
+    B: ClientBody,
 {
     let Caller { state, policy, key, .. } = caller;
     let headers = outgoing::forwarded(request.headers(), D::FORWARDED);

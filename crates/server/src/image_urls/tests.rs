@@ -2,13 +2,11 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
-use fetch::{BoxFuture, Connection, Dial, Fetcher, Resolve};
+use fetch::{BoxFuture, Connection, Dial, Fetcher, Resolve, WithPeer};
 use serde_json::{Value, json};
-use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf, duplex};
+use tokio::io::{DuplexStream, duplex};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 
@@ -137,36 +135,7 @@ impl Dial for Network {
     fn dial(&self, address: SocketAddr) -> BoxFuture<'_, io::Result<Box<dyn Connection>>> {
         let (near, far) = duplex(64 << 10);
         self.0.send(far).unwrap();
-        Box::pin(async move { Ok(Box::new(HostConnection(near, address)) as Box<dyn Connection>) })
-    }
-}
-
-/// The gateway's end of a connection, with the address of the host.
-struct HostConnection(DuplexStream, SocketAddr);
-
-impl Connection for HostConnection {
-    fn peer(&self) -> io::Result<SocketAddr> {
-        Ok(self.1)
-    }
-}
-
-impl AsyncRead for HostConnection {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(cx, buf)
-    }
-}
-
-impl AsyncWrite for HostConnection {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(cx, buf)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(cx)
+        Box::pin(async move { Ok(Box::new(WithPeer::new(near, address)) as Box<dyn Connection>) })
     }
 }
 

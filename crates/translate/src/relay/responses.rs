@@ -25,7 +25,7 @@ impl RelayProtocol for Responses {
         let event = super::read_event(data, Event::read)?;
         // A failure event needs the started response, so nothing is forwarded before the response starts. If such an event
         // has a sequence number, the next one is refused: the client's numbers would begin with a gap.
-        if self.started.is_none() && is_unknown(&event) {
+        if self.started.is_none() && event.is_undefined() {
             return Ok(EventAction::DROP);
         }
         match self.grammar.push(&event) {
@@ -80,11 +80,6 @@ impl Responses {
             _ => EventAction::FORWARD,
         })
     }
-}
-
-/// Returns true for the events that [`Grammar::push`] reports as [`Offence::UnknownType`].
-fn is_unknown(event: &Event) -> bool {
-    matches!(event, Event::Other(_) | Event::ReasoningTextDelta(_) | Event::ReasoningTextDone(_))
 }
 
 fn failed(error: &ResponseError) -> EngineError {

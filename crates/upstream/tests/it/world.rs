@@ -3,9 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::pin::Pin;
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use base64::Engine;
@@ -14,9 +12,9 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use sluicegate_upstream::{
-    BoxFuture, Connection, Dial, Failure, Incoming, Network, Options, Outgoing, Resolve, Upstream,
+    BoxFuture, Connection, Dial, Failure, Incoming, Network, Options, Outgoing, Resolve, Upstream, WithPeer,
 };
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf, duplex};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
@@ -151,55 +149,13 @@ impl Dial for World {
             match found {
                 Some(Server::Serves { serve, connections }) => {
                     let (near, far) = duplex(16 << 10);
-                    tokio::spawn(serve(connections - 1, Peer { io: Box::new(Pipe(far)) }));
-                    Ok(Box::new(Pipe(near)) as Box<dyn Connection>)
+                    tokio::spawn(serve(connections - 1, Peer { io: Box::new(WithPeer::new(far, address)) }));
+                    Ok(Box::new(WithPeer::new(near, address)) as Box<dyn Connection>)
                 }
                 Some(Server::Stalls) => std::future::pending().await,
                 None => Err(io::ErrorKind::ConnectionRefused.into()),
             }
         })
-    }
-}
-
-/// One side of a connection in memory.
-struct Pipe(DuplexStream);
-
-impl Connection for Pipe {
-    fn peer(&self) -> io::Result<SocketAddr> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-}
-
-impl AsyncRead for Pipe {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(cx, buf)
-    }
-}
-
-impl AsyncWrite for Pipe {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(cx, buf)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(cx)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write_vectored(cx, bufs)
-    }
-
-    /// As of TCP and TLS. Otherwise hyper copies a body, and takes a connection with a copied body for idle.
-    fn is_write_vectored(&self) -> bool {
-        self.0.is_write_vectored()
     }
 }
 

@@ -1,6 +1,5 @@
 //! Parses image requests. An edit is sent as JSON or as a form, and is handled the same after it was parsed.
 
-use std::error::Error;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -10,6 +9,7 @@ use http::{HeaderMap, Request};
 use images::{Edit, Generation, Operation, Rules, Source};
 use wire::{ApiError, ErrorKind, Path};
 
+use crate::body::ClientBody;
 use crate::body::form;
 use crate::body::upload::{Incoming, Share};
 use crate::config::{Limits, bytes};
@@ -60,7 +60,7 @@ pub(super) fn protocol(operation: Operation) -> Protocol {
 /// Reads and validates a generation request.
 pub(super) async fn generation<B>(request: Request<B>, caller: &Caller<'_>) -> Result<ParsedRequest, Refusal>
 where
-    B: http_body::Body<Data = Bytes, Error: Error>,
+    B: ClientBody,
 {
     let upload = json_body(request, caller.state.limits.json_body, caller.state).await?;
     let generation = Generation::read(&upload.bytes).map_err(ApiError::from)?;
@@ -81,7 +81,7 @@ pub(super) fn is_form(headers: &HeaderMap) -> bool {
 /// Reads and validates an edit request.
 pub(super) async fn edit<B>(request: Request<B>, caller: &Caller<'_>) -> Result<ParsedRequest, Refusal>
 where
-    B: http_body::Body<Data = Bytes, Error: Error> + Send,
+    B: ClientBody,
 {
     let state = caller.state;
     let limit = bytes(state.limits.edit_body);
