@@ -7,6 +7,7 @@
 mod built;
 mod copy;
 mod list;
+mod matching;
 mod page;
 mod share;
 mod trial;

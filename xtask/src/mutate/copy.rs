@@ -55,13 +55,10 @@ impl Copy {
     /// If the text that it looks for is not in its file exactly once.
     pub(super) fn mutate(&mut self, mutation: &Mutation) -> Outcome {
         self.restore()?;
-        let Mutation { name, file, find, replace, .. } = mutation;
-        let path = self.folder.join(TREE).join(file);
-        let text = fs::read_to_string(&path).at(file)?;
-        if text.matches(find).count() != 1 {
-            return Err(format!("mutation {name}: `find` must occur once in {file}"));
-        }
-        fs::write(&path, text.replacen(find, replace, 1)).at(file)?;
+        let path = self.folder.join(TREE).join(&mutation.file);
+        let text = fs::read_to_string(&path).at(&mutation.file)?;
+        let changed = mutation.applied(&text).map_err(|error| format!("mutation {}: {error}", mutation.name))?;
+        fs::write(&path, changed).at(&mutation.file)?;
         self.mutated = Some((path, text));
         Ok(())
     }
@@ -166,7 +163,7 @@ mod tests {
         assert!(!copied.with_file_name("left").exists());
         copy.restore().unwrap();
         assert_eq!(there(), "if one { two }");
-        assert!(copy.mutate(&mutation("edited")).unwrap_err().contains("must occur once in a/b.rs"));
+        assert!(copy.mutate(&mutation("edited")).unwrap_err().contains("occurs 0 times in a/b.rs"));
         fs::remove_dir_all(root).unwrap();
     }
 }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
+use super::matching;
 use crate::outcome::{At as _, Outcome};
 use crate::rows::{self, Tests};
 use crate::workspace;
@@ -18,7 +19,7 @@ pub(super) struct Mutation {
     pub(super) name: String,
     /// The source, from the root of the repository.
     pub(super) file: String,
-    /// The text that is replaced, which occurs exactly once.
+    /// The text that is replaced, which occurs exactly once; its format does not matter.
     pub(super) find: String,
     pub(super) replace: String,
     /// The description of the guard.
@@ -42,6 +43,18 @@ impl Mutation {
     pub(super) fn place(&self) -> (&str, String, &str) {
         let package = self.file.split('/').nth(1).unwrap_or_default();
         (package, self.arguments().0.join(" "), &self.file)
+    }
+
+    /// Its file with this change.
+    ///
+    /// # Errors
+    ///
+    /// If the text that it looks for is not in the file exactly once.
+    pub(super) fn applied(&self, text: &str) -> Outcome<String> {
+        match matching::places(text, &self.find).as_slice() {
+            [place] => Ok([&text[..place.start], &self.replace, &text[place.end..]].concat()),
+            places => Err(format!("`find` occurs {} times in {}, and must occur once", places.len(), self.file)),
+        }
     }
 
     /// The folder of the crate that it changes.
@@ -117,10 +130,8 @@ pub(super) fn problems(all: &[Mutation]) -> Vec<String> {
             report("a reason is empty".into());
         }
         rows.iter().filter(|row| !rows::is_row(row)).for_each(|row| report(format!("{row} is not a row of the list")));
-        match workspace::read(file).map(|text| text.matches(find.as_str()).count()) {
-            Ok(1) => {}
-            Ok(times) => report(format!("`find` occurs {times} times in {file}, and must occur once")),
-            Err(error) => report(error),
+        if let Err(error) = workspace::read(file).and_then(|text| mutation.applied(&text)) {
+            report(error);
         }
     }
     found
