@@ -10,21 +10,14 @@ use crate::{process, seed, suite, workspace};
 pub(crate) fn run(args: &[OsString]) -> Outcome {
     let mut command = workspace::cargo("run");
     command.args(["--locked", "--profile", "campaign", "--package", "sluicegate-campaign", "--"]);
-    for arg in args {
-        command.arg(arg);
-        if arg == "--write" {
-            command.arg(workspace::root().join("tests/campaign/LOG.md"));
-        }
-    }
-    process::echoed(&mut command)
+    process::echoed(command.args(workspace::with_page(args, "tests/campaign/LOG.md")))
 }
 
 /// The campaign of the short tier, in the build of the tests.
 pub(crate) fn short() -> Outcome {
     suite::build()?;
-    let mut campaign = Command::new(workspace::binary("debug", "campaign")?);
-    campaign.args(["--faults", SHORT, "--seed", &seed::current()?.to_string()]);
-    process::echoed(&mut campaign)
+    let seed = seed::current()?.to_string();
+    process::echoed(Command::new(workspace::binary("campaign")?).args(["--faults", "20000", "--seed", &seed]))
 }
 
 /// Runs a million faults with a new seed, and writes the log.
@@ -33,6 +26,3 @@ pub(crate) fn long() -> Outcome<String> {
     run(&["--write", "--faults", "1000000", "--seed", &seed.to_string()].map(OsString::from))?;
     Ok(format!("passed with seed {seed}"))
 }
-
-/// The number of faults that every change is tested with.
-const SHORT: &str = "20000";

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::gateway::Gateway;
+use crate::gateway::{KEYS, Server};
 use crate::outcome::Outcome;
 use crate::{fetch_model, process, python, seed, suite, workspace};
 
@@ -14,34 +14,28 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
     let Some((which, rest)) = args.split_first() else { return Err(USAGE.to_owned()) };
     match which.to_str() {
         Some("python") => ready().and_then(|()| python_set(&CURRENT, rest)),
-        Some("python-previous") => ready().and_then(|()| python_set(&PREVIOUS, rest)),
-        Some("node") => ready().and_then(|()| node(rest)),
+        Some("python-previous") => python_previous(rest),
+        Some("node") => node(rest),
         _ => Err(format!("unexpected {which:?}: {USAGE}")),
     }
 }
 
-/// The short tests of the current Python SDKs, with the existing binaries.
+/// The short tests of the current Python SDKs, with the existing simulator.
 pub(crate) fn python_current() -> Outcome {
     suite::product()?;
     python_set(&CURRENT, &[])
 }
 
-/// The short tests of the previous majors.
-pub(crate) fn python_previous() -> Outcome {
+/// The short tests of the previous majors; `args` go to pytest.
+pub(crate) fn python_previous(args: &[OsString]) -> Outcome {
     ready()?;
-    python_set(&PREVIOUS, &[])
+    python_set(&PREVIOUS, args)
 }
 
 /// All tests of both majors.
 pub(crate) fn python_long() -> Outcome {
     ready()?;
     [&CURRENT, &PREVIOUS].into_iter().try_for_each(|set| python_set(set, &EVERYTHING.map(OsString::from)))
-}
-
-/// All tests of the Node SDKs.
-pub(crate) fn node_long() -> Outcome {
-    ready()?;
-    node(&[])
 }
 
 /// Downloads the model if it is absent, and builds the gateway and the simulator.
@@ -63,33 +57,39 @@ fn python_set(set: &Set, args: &[OsString]) -> Outcome {
     let folder = folder();
     let python = python::environment(set.requirements, &folder.join(set.requirements).with_extension("txt"))?;
     let mut command = Command::new(python);
-    command.current_dir(folder).env(PROGRAM, workspace::program("debug")?);
-    command.env(SIMULATOR, workspace::simulator("debug")?);
-    seed::pass(seed::current()?, &mut command);
-    command.args(["-m", "pytest", "-n", "2"]).args(set.short).args(args);
-    process::echoed(&mut command)
+    command.current_dir(folder).args(["-m", "pytest", "-n", "2"]).args(set.short).args(args);
+    process::echoed(prepared(&mut command)?)
 }
 
-fn node(args: &[OsString]) -> Outcome {
+/// Runs all tests of the Node SDKs; `args` go to `node --test`.
+pub(crate) fn node(args: &[OsString]) -> Outcome {
+    ready()?;
     let folder = installed()?;
-    let program = workspace::program("debug")?;
-    let gateway = Gateway::start(&program, Gateway::KEYS, &folder.join("gateway.log"))?;
-    let mut test = npm(&folder);
-    test.env(PROGRAM, program).env(SIMULATOR, workspace::simulator("debug")?);
-    seed::pass(seed::current()?, &mut test);
-    test.env("SLUICEGATE_URL", gateway.url()).envs(Gateway::KEYS).args(["--silent", "test", "--"]).args(args);
-    process::run(&mut test)
+    let gateway = Server::gateway(&[], KEYS, &folder.join("gateway.log"))?;
+    let mut test = Command::new("npm");
+    test.current_dir(&folder).env("SLUICEGATE_URL", &gateway.url).envs(KEYS);
+    process::run(prepared(&mut test)?.args(["--silent", "test", "--"]).args(args))
+}
+
+/// Passes the seed to a test runner, and the paths of the gateway and of the simulator.
+fn prepared(command: &mut Command) -> Outcome<&mut Command> {
+    seed::pass(seed::current()?, command);
+    command.env("SLUICEGATE_BIN", workspace::binary("sluicegate")?);
+    Ok(command.env("SLUICEGATE_SIMULATOR_BIN", workspace::binary("sluicegate-simulator")?))
 }
 
 /// Makes a fresh copy of the Node tests with everything they need, so that nothing is written beside the sources.
 fn installed() -> Outcome<PathBuf> {
-    let folder = target()?.join(NODE);
-    copy(&self::folder().join(NODE), &folder)
+    let folder = workspace::target()?.join("clients").join("node");
+    copy(&self::folder().join("node"), &folder)
         .map_err(|error| format!("the Node tests cannot be copied to {}: {error}", folder.display()))?;
     println!("installing the Node SDKs in {}", folder.display());
-    process::run(npm(&folder).args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]))?;
+    // The programs that npm runs find the folder's Node first.
+    let install = ["ci", "--no-audit", "--no-fund", "--loglevel=error"];
+    process::run(Command::new("npm").current_dir(&folder).args(install))?;
     Ok(folder)
 }
+
 /// Copies the files of a flat folder to `to`, replacing what is there.
 fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     if to.exists() {
@@ -105,20 +105,8 @@ fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// npm in a folder; the programs it runs find the folder's Node first.
-fn npm(folder: &Path) -> Command {
-    let mut command = Command::new(if cfg!(windows) { "npm.cmd" } else { "npm" });
-    command.current_dir(folder);
-    command
-}
-
 fn folder() -> PathBuf {
     workspace::root().join("tests").join("clients")
-}
-
-/// The folder in which the SDKs are installed.
-fn target() -> Outcome<PathBuf> {
-    Ok(workspace::target()?.join("clients"))
 }
 
 /// The current majors of the Python SDKs.
@@ -127,10 +115,4 @@ const CURRENT: Set = Set { requirements: "requirements", short: &[] };
 const PREVIOUS: Set = Set { requirements: "requirements-previous", short: &["-m", "not long and not embedded"] };
 /// The arguments with which pytest runs all tests, including those of the long tier.
 const EVERYTHING: [&str; 2] = ["-m", ""];
-/// The folder of the Node tests, here and in the target folder.
-const NODE: &str = "node";
-/// The variable by which the tests find the gateway's binary.
-const PROGRAM: &str = "SLUICEGATE_BIN";
-/// The variable by which the tests find the simulator's binary.
-const SIMULATOR: &str = "SLUICEGATE_SIMULATOR_BIN";
 const USAGE: &str = "expected `python`, `python-previous` or `node`, and then arguments of pytest or `node --test`";

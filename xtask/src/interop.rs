@@ -12,7 +12,8 @@ use std::thread;
 use std::time::Duration;
 
 use crate::outcome::{At as _, Outcome};
-use crate::{fetch_model, process, python, workspace};
+use crate::process::{self, Killed};
+use crate::{fetch_model, python, workspace};
 
 /// Installs the model and the server if they are absent, and runs the tests; `args` are passed to the test program.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
@@ -21,49 +22,29 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
     let requirements = workspace::root().join("tests").join("interop").join("requirements.txt");
     let python = python::environment("interop", &requirements)?;
     let log = workspace::target()?.join("interop.log");
-    let server = ModelServer::start(&python, &weights, &log)?;
-    println!("llama-cpp-python serves {} at {}", weights.display(), server.url);
+    let mut server = serve(&python, &weights, &log)?;
+    let url = greeting(&mut server.0, &log)?;
+    println!("llama-cpp-python serves {} at {url}", weights.display());
     let mut test = workspace::cargo("test");
     test.args(["--locked", "--package", "sluicegate-server", "--no-default-features", "--features", "interop"]);
     test.args(["--test", "interop", "--"]);
     // The server handles one request at a time.
     test.args(["--ignored", "--test-threads=1"]).args(args);
-    test.env("SLUICEGATE_INTEROP_URL", &server.url).env("SLUICEGATE_INTEROP_KEY", KEY);
+    test.env("SLUICEGATE_INTEROP_URL", url).env("SLUICEGATE_INTEROP_KEY", KEY);
     process::run(test.env("SLUICEGATE_INTEROP_LOG", &log))
 }
 
-/// A running llama-cpp-python, stopped when dropped.
-struct ModelServer {
-    child: Child,
-    /// Its address, without the `/v1`.
-    url: String,
-}
-
-impl ModelServer {
-    /// Serves `weights` on a port that the system chooses, and waits until it listens. Its output is written to the
-    /// file `log`.
-    fn start(python: &Path, weights: &Path, log: &Path) -> Outcome<Self> {
-        let file = File::create(log).at(log)?;
-        let mut command = Command::new(python);
-        command.args(["-m", "llama_cpp.server", "--host", "127.0.0.1", "--port", "0", "--api_key", KEY]);
-        command.args(["--model_alias", "smollm2", "--n_ctx", "2048", "--n_threads", "1", "--n_threads_batch", "1"]);
-        command.arg("--model").arg(weights);
-        // They take precedence over its arguments.
-        command.env_remove("HOST").env_remove("PORT").env_remove("CONFIG_FILE");
-        command.env("PYTHONUNBUFFERED", "1").stdout(file.try_clone().at(log)?).stderr(file);
-        let child = command.spawn().map_err(|error| process::not_started(&command, &error))?;
-        let mut server = Self { child, url: String::new() };
-        server.url = greeting(&mut server.child, log)?;
-        Ok(server)
-    }
-}
-
-impl Drop for ModelServer {
-    fn drop(&mut self) {
-        // This fails if the process has ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// Serves `weights` on a port that the system chooses. The output of the server is written to the file `log`.
+fn serve(python: &Path, weights: &Path, log: &Path) -> Outcome<Killed> {
+    let file = File::create(log).at(log)?;
+    let mut command = Command::new(python);
+    command.args(["-m", "llama_cpp.server", "--host", "127.0.0.1", "--port", "0", "--api_key", KEY]);
+    command.args(["--model_alias", "smollm2", "--n_ctx", "2048", "--n_threads", "1", "--n_threads_batch", "1"]);
+    command.arg("--model").arg(weights);
+    // They take precedence over its arguments.
+    command.env_remove("HOST").env_remove("PORT").env_remove("CONFIG_FILE");
+    command.env("PYTHONUNBUFFERED", "1").stdout(file.try_clone().at(log)?).stderr(file);
+    process::start(&mut command).map(Killed)
 }
 
 /// The address in the output of a server, once it listens.
@@ -82,8 +63,7 @@ fn greeting(server: &mut Child, log: &Path) -> Outcome<String> {
 
 /// The address within uvicorn's greeting.
 fn address(line: &str) -> Option<&str> {
-    let (_, rest) = line.split_once("Uvicorn running on ")?;
-    rest.split(' ').next()
+    line.split_once("Uvicorn running on ")?.1.split(' ').next()
 }
 
 /// The interval at which the output is read for the address.

@@ -28,7 +28,6 @@ mod needs;
 mod outcome;
 mod passed;
 mod process;
-mod programs;
 mod python;
 mod rows;
 mod schemathesis;
@@ -74,7 +73,7 @@ fn run_task(mut args: Vec<OsString>) -> Outcome {
         Some("fetch-model") => no_arguments(&args).and_then(|()| fetch_model::run()),
         Some("bench") => bench::run(&args),
         Some("campaign") => campaign::run(&args),
-        Some("soak") => programs::run("soak", "SOAK.md", &args),
+        Some("soak") => bench::soak(&args),
         Some("fuzz") => fuzz::run(&args),
         Some("openapi") => no_arguments(&args).and_then(|()| serve::openapi()),
         Some("schemathesis") => schemathesis::run(&args),

@@ -5,34 +5,19 @@ use std::process::{Command, Stdio};
 use crate::outcome::Outcome;
 
 /// Checks for the C compiler and make, with which the allocator and the image codecs are built.
-///
-/// # Errors
-///
-/// If one is missing, with what to install.
 pub(crate) fn compiler() -> Outcome {
-    if cfg!(windows) {
-        // The crates find the compiler of Visual Studio by themselves.
-        return Ok(());
-    }
     ["cc", "make"].into_iter().try_for_each(|program| present(program, COMPILER))
 }
 
 /// Checks for valgrind, which counts instructions.
-///
-/// # Errors
-///
-/// If it is missing, with what to install.
 pub(crate) fn valgrind() -> Outcome {
     present("valgrind", VALGRIND)
 }
 
+/// Fails with what to install if a program cannot be started.
 fn present(program: &str, advice: &str) -> Outcome {
-    let mut probe = Command::new(program);
-    probe.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
-    match probe.status() {
-        Ok(_) => Ok(()),
-        Err(error) => Err(format!("`{program}` cannot be run ({error}). {advice}")),
-    }
+    let probe = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    probe.map(drop).map_err(|error| format!("`{program}` cannot be run ({error}). {advice}"))
 }
 
 const COMPILER: &str = "A C compiler and make are needed (Debian and Ubuntu: `apt-get install gcc make`; Fedora: `dnf \

@@ -1,43 +1,53 @@
 //! Runs other programs.
 
 use std::io::ErrorKind;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use crate::outcome::Outcome;
 
-/// Runs a command to its end with inherited output.
-///
-/// # Errors
-///
-/// If it cannot be started or does not succeed.
+/// Runs a command to its end with inherited output; fails if it does not succeed.
 pub(crate) fn run(command: &mut Command) -> Outcome {
     let status = command.status().map_err(|error| not_started(command, &error))?;
-    if status.success() { Ok(()) } else { Err(format!("`{}` ended with {status}", shown(command))) }
+    succeeded(command, status)
 }
 
 /// Prints a command and runs it.
-///
-/// # Errors
-///
-/// As [`run`].
 pub(crate) fn echoed(command: &mut Command) -> Outcome {
     println!("$ {}", shown(command));
     run(command)
 }
 
-/// Runs a command to its end and returns what it printed; its standard error is inherited.
-///
-/// # Errors
-///
-/// As [`run`], and if the output is not UTF-8.
+/// Runs a command as [`run`] does, and returns what it printed; its standard error is inherited.
 pub(crate) fn output(command: &mut Command) -> Outcome<String> {
-    let output = command.stderr(Stdio::inherit()).output();
-    let output = output.map_err(|error| not_started(command, &error))?;
-    if !output.status.success() {
-        return Err(format!("`{}` ended with {}", shown(command), output.status));
-    }
+    captured(command.stderr(Stdio::inherit()))
+}
+
+/// Runs a command as [`output`] does, with the standard error that it was given.
+pub(crate) fn captured(command: &mut Command) -> Outcome<String> {
+    let output = command.output().map_err(|error| not_started(command, &error))?;
+    succeeded(command, output.status)?;
     String::from_utf8(output.stdout).map_err(|_| format!("`{}` printed something that is not UTF-8", shown(command)))
+}
+
+fn succeeded(command: &Command, status: ExitStatus) -> Outcome {
+    if status.success() { Ok(()) } else { Err(format!("`{}` ended with {status}", shown(command))) }
+}
+
+/// Starts a command.
+pub(crate) fn start(command: &mut Command) -> Outcome<Child> {
+    command.spawn().map_err(|error| not_started(command, &error))
+}
+
+/// A child process, killed when dropped.
+pub(crate) struct Killed(pub(crate) Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        // This fails if the process has ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// The message for a command that could not be started.
@@ -63,11 +73,9 @@ pub(crate) fn spent_by_children() -> Duration {
     // The name of the program may contain blanks; the times of its children are fields 14 and 15 after its end.
     let fields = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
     let ticks: u64 = fields.skip(13).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
-    TICK * u32::try_from(ticks).unwrap_or(u32::MAX)
+    // The system's unit is ten milliseconds.
+    Duration::from_millis(10 * ticks)
 }
-
-/// The system's unit of CPU time.
-const TICK: Duration = Duration::from_millis(10);
 
 #[cfg(test)]
 mod tests {

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::outcome::{At as _, Outcome};
 use crate::{process, seed, workspace};
@@ -13,7 +13,7 @@ use crate::{process, seed, workspace};
 /// stamp, whose installation was interrupted or whose Python was removed, is created again.
 pub(crate) fn environment(name: &str, requirements: &Path) -> Outcome<PathBuf> {
     let folder = workspace::target()?.join("python").join(name);
-    let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
+    let python = folder.join("bin/python");
     let list = fs::read_to_string(requirements).at(requirements)?;
     let version = version(Path::new("python3"))?;
     sufficient(&version)?;
@@ -40,10 +40,9 @@ fn make(folder: &Path, python: &Path, requirements: &Path) -> Outcome {
 
 /// The version of an interpreter, such as `3.11`.
 fn version(python: &Path) -> Outcome<String> {
-    let mut command = Command::new(python);
-    command.args(["-c", "import sys; print('%d.%d' % sys.version_info[:2])"]).stderr(Stdio::null());
-    let output = process::output(&mut command).map_err(|error| format!("{error}. {NEEDED}"))?;
-    Ok(output.trim().to_owned())
+    let script = "import sys; print('%d.%d' % sys.version_info[:2])";
+    let output = process::output(Command::new(python).args(["-c", script]));
+    Ok(output.map_err(|error| format!("{error}. {NEEDED}"))?.trim().to_owned())
 }
 
 /// Rejects a Python for which the packages of the tests have no release.

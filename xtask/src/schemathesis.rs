@@ -8,8 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::gateway::{Gateway, Simulator};
-use crate::outcome::Outcome;
+use crate::gateway::{KEYS, Server};
+use crate::outcome::{At as _, Outcome};
 use crate::{fetch_model, process, python, seed, suite, workspace};
 
 /// Runs the tests that `args` select.
@@ -19,13 +19,13 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
 
 /// Runs a few examples of each operation.
 pub(crate) fn smoke() -> Outcome {
-    Plan { examples: SMOKE_EXAMPLES, ..Plan::usual()? }.run()
+    Plan::new(SMOKE_EXAMPLES, seed::current()?).run()
 }
 
 /// Runs 100 examples of each operation.
 pub(crate) fn long() -> Outcome<String> {
     let seed = seed::fresh();
-    Plan { examples: LONG_EXAMPLES, seed, without: Vec::new() }.run()?;
+    Plan::new(LONG_EXAMPLES, seed).run()?;
     Ok(format!("passed with seed {seed}"))
 }
 
@@ -40,18 +40,20 @@ struct Plan {
 }
 
 impl Plan {
-    /// The default number of examples, with the seed of this run.
-    fn usual() -> Outcome<Self> {
-        Ok(Self { examples: EXAMPLES, seed: seed::current()?, without: Vec::new() })
+    fn new(examples: u32, seed: u64) -> Self {
+        Self { examples, seed, without: Vec::new() }
     }
 
     fn parse(args: &[OsString]) -> Outcome<Self> {
-        let mut plan = Self::usual()?;
+        let mut plan = Self::new(EXAMPLES, seed::current()?);
         let mut args = args.iter().map(|arg| arg.to_string_lossy());
         while let Some(arg) = args.next() {
             match &*arg {
                 "--examples" => plan.examples = number(args.next().as_deref())?,
-                "--without" => plan.without.push(tag(args.next().as_deref())?),
+                "--without" => {
+                    let tag = args.next().ok_or("--without takes a tag, such as Images")?;
+                    plan.without.push(tag.into_owned());
+                }
                 other => return Err(format!("unexpected {other:?}: expected [--examples N] [--without TAG]…")),
             }
         }
@@ -65,18 +67,18 @@ impl Plan {
         let python = python::environment("schemathesis", &folder.join("requirements.txt"))?;
         let document = write_document()?;
         process::run(Command::new(&python).args(["-m", "openapi_spec_validator"]).arg(&document))?;
-        let simulator = Simulator::start(&workspace::simulator("debug")?)?;
-        let config = write_configuration(&folder, simulator.base_url())?;
-        let keys = Gateway::KEYS.map(|(variable, _)| (variable, KEY));
+        let simulator = Server::simulator()?;
+        let config = write_configuration(&folder, &simulator.url)?;
+        let keys = KEYS.map(|(variable, _)| (variable, KEY));
         let log = document.with_file_name("schemathesis.log");
-        let gateway = Gateway::configured(&workspace::program("debug")?, &config, keys, &log)?;
+        let gateway = Server::gateway(&["--config".as_ref(), config.as_path()], keys, &log)?;
         println!("requests are drawn by {}={}", seed::VARIABLE, self.seed);
-        process::run(&mut self.command(&python, &folder, &document, gateway.url()))
+        process::run(&mut self.command(&python, &folder, &document, &gateway.url))
     }
 
     fn command(&self, python: &Path, folder: &Path, document: &Path, address: &str) -> Command {
         let mut command = Command::new(python);
-        command.current_dir(folder).env("PYTHONDONTWRITEBYTECODE", "1").env(KEY_VARIABLE, KEY);
+        command.current_dir(folder).env("PYTHONDONTWRITEBYTECODE", "1").env("SLUICEGATE_KEY", KEY);
         // A proxy of the user cannot reach the gateway.
         command.env("NO_PROXY", "127.0.0.1");
         command.env("HYPOTHESIS_STORAGE_DIRECTORY", document.with_file_name("hypothesis"));
@@ -95,26 +97,20 @@ fn number(word: Option<&str>) -> Outcome<u32> {
     number.ok_or_else(|| format!("--examples takes a number, such as 100, not {word:?}"))
 }
 
-fn tag(word: Option<&str>) -> Outcome<String> {
-    word.map(str::to_owned).ok_or_else(|| "--without takes a tag, such as Images".to_owned())
-}
-
 /// Writes the document below the target folder.
 fn write_document() -> Outcome<PathBuf> {
-    let text = process::output(Command::new(workspace::program("debug")?).arg("openapi"))?;
+    let text = process::output(Command::new(workspace::binary("sluicegate")?).arg("openapi"))?;
     let file = workspace::target()?.join("openapi.json");
-    fs::write(&file, text).map_err(|error| format!("{} cannot be written: {error}", file.display()))?;
+    fs::write(&file, text).at(&file)?;
     Ok(file)
 }
 
 /// Writes the gateway's configuration, with the address of the simulator, below the target folder.
 fn write_configuration(folder: &Path, simulator: &str) -> Outcome<PathBuf> {
     let template = folder.join("sluicegate.toml");
+    let text = fs::read_to_string(&template).at(&template)?;
     let file = workspace::target()?.join("schemathesis.toml");
-    let text = fs::read_to_string(&template);
-    let written = text.and_then(|text| fs::write(&file, text.replace("{simulator}", simulator)));
-    let cannot = |error| format!("{} cannot be made of {}: {error}", file.display(), template.display());
-    written.map_err(cannot)?;
+    fs::write(&file, text.replace("{simulator}", simulator)).at(&file)?;
     Ok(file)
 }
 
@@ -125,8 +121,6 @@ const LONG_EXAMPLES: u32 = 100;
 const EXAMPLES_PER_ANSWER: u32 = 5;
 /// One key for every capability.
 const KEY: &str = "sg_test_schemathesis_key_0000000000000";
-/// The name of the key in `schemathesis.toml`.
-const KEY_VARIABLE: &str = "SLUICEGATE_KEY";
 
 #[cfg(test)]
 mod tests {

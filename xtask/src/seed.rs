@@ -14,14 +14,8 @@ use crate::{process, workspace};
 
 /// The variable that sets the seed, and from which tests read it.
 pub(crate) const VARIABLE: &str = "SLUICEGATE_TEST_SEED";
-/// The variable from which the property tests read it.
-pub(crate) const PROPTEST_VARIABLE: &str = "PROPTEST_RNG_SEED";
 
-/// The seed of this run: the one that the environment sets, or that of the work tree.
-///
-/// # Errors
-///
-/// If the variable is not a number.
+/// The seed of this run: the one that the environment sets, which has to be a number, or that of the work tree.
 pub(crate) fn current() -> Outcome<u64> {
     match std::env::var(VARIABLE) {
         Ok(text) => parse(&text),
@@ -30,9 +24,9 @@ pub(crate) fn current() -> Outcome<u64> {
     }
 }
 
-/// Passes the seed to a program whose tests draw random values.
+/// Passes the seed to a program whose tests draw random values, also to property tests.
 pub(crate) fn pass(seed: u64, command: &mut Command) {
-    command.env(VARIABLE, seed.to_string()).env(PROPTEST_VARIABLE, seed.to_string());
+    command.env(VARIABLE, seed.to_string()).env("PROPTEST_RNG_SEED", seed.to_string());
 }
 
 /// A new seed: another number at each call.
@@ -64,13 +58,8 @@ pub(crate) fn tree() -> Outcome<String> {
 }
 
 fn git(index: &Path, args: &[&str]) -> Outcome<String> {
-    let mut git = Command::new("git");
-    git.current_dir(workspace::root()).args(args).env("GIT_INDEX_FILE", index).stderr(Stdio::null());
-    let output = git.output().map_err(|error| process::not_started(&git, &error))?;
-    match output.status.success() {
-        true => Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
-        false => Err(format!("`{}` ended with {}", process::shown(&git), output.status)),
-    }
+    let mut git = workspace::git(args);
+    Ok(process::captured(git.env("GIT_INDEX_FILE", index).stderr(Stdio::null()))?.trim().to_owned())
 }
 
 fn parse(text: &str) -> Outcome<u64> {

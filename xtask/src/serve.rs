@@ -1,6 +1,7 @@
 //! `cargo xtask serve`: builds and runs the gateway from a bare checkout.
 
 use std::ffi::OsString;
+use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 use crate::outcome::Outcome;
@@ -11,26 +12,17 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
     needs::compiler()?;
     fetch_model::run()?;
     process::run(workspace::cargo("build").args(["--release", "--locked", "--package", "sluicegate-server"]))?;
-    become_program(Command::new(workspace::program("release")?).arg("serve").args(args))
+    become_program(Command::new(workspace::target()?.join("release/sluicegate")).arg("serve").args(args))
 }
 
 /// Builds and becomes `sluicegate openapi`; the document does not depend on a model.
 pub(crate) fn openapi() -> Outcome {
     process::run(workspace::cargo("build").args(["--locked", "--quiet", "--package", "sluicegate-server"]))?;
-    become_program(Command::new(workspace::program("debug")?).arg("openapi"))
+    become_program(Command::new(workspace::binary("sluicegate")?).arg("openapi"))
 }
 
 /// Replaces this process by the program, so that it receives signals and sets the exit status.
-#[cfg(unix)]
 fn become_program(command: &mut Command) -> Outcome {
-    use std::os::unix::process::CommandExt as _;
     let error = command.exec();
     Err(process::not_started(command, &error))
-}
-
-/// Runs the program and exits with its status.
-#[cfg(not(unix))]
-fn become_program(command: &mut Command) -> Outcome {
-    let status = command.status().map_err(|error| process::not_started(command, &error))?;
-    std::process::exit(status.code().unwrap_or(1))
 }

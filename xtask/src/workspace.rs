@@ -75,16 +75,19 @@ pub(crate) fn target() -> Outcome<PathBuf> {
     Ok(metadata()?.target_directory.into())
 }
 
-/// The path of the gateway's binary for a profile.
-pub(crate) fn program(profile: &str) -> Outcome<PathBuf> {
-    binary(profile, "sluicegate")
+/// The path of a program in the development build.
+pub(crate) fn binary(name: &str) -> Outcome<PathBuf> {
+    Ok(target()?.join("debug").join(name))
 }
 
-/// The path of the simulator's binary for a profile.
-pub(crate) fn simulator(profile: &str) -> Outcome<PathBuf> {
-    binary(profile, "sluicegate-simulator")
-}
-
-pub(crate) fn binary(profile: &str, name: &str) -> Outcome<PathBuf> {
-    Ok(target()?.join(profile).join(format!("{name}{}", std::env::consts::EXE_SUFFIX)))
+/// The arguments of a program, with the path of its `page`, named from the root, after `--write`.
+pub(crate) fn with_page(args: &[OsString], page: &str) -> Vec<OsString> {
+    let mut all = Vec::new();
+    for arg in args {
+        all.push(arg.clone());
+        if arg == "--write" {
+            all.push(root().join(page).into());
+        }
+    }
+    all
 }

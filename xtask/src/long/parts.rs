@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use crate::outcome::Outcome;
 use crate::tools::DENY;
-use crate::{advisories, campaign, clients, deps, interop, mutate, process, programs, schemathesis, suite, workspace};
+use crate::{advisories, bench, campaign, clients, deps, interop, mutate, process, schemathesis, suite, workspace};
 
 /// A part of the long tier.
 pub(super) struct Part {
@@ -60,7 +60,7 @@ pub(super) const PARTS: [Part; 14] = [
         about: "the Node SDKs, current and previous",
         area: &["crates", "tests/clients/node"],
         most: MANY,
-        run: || passed(clients::node_long()),
+        run: || passed(clients::node(&[])),
     },
     Part {
         name: "interop",
@@ -109,7 +109,7 @@ pub(super) const PARTS: [Part; 14] = [
         about: "long soak tests of the release build, written to tests/benches/SOAK.md",
         area: &["crates", "tests/benches/soak"],
         most: MANY,
-        run: || passed(programs::run("soak", "SOAK.md", &[OsString::from("--write")])),
+        run: || passed(bench::soak(&[OsString::from("--write")])),
     },
     Part {
         name: "cold",
@@ -122,9 +122,9 @@ pub(super) const PARTS: [Part; 14] = [
 
 /// For each of these parts, a share of it that takes a few minutes and follows from the seed.
 pub(super) const SHARES: [(&str, Share); 4] = [
-    ("python", |_| clients::python_previous()),
+    ("python", |_| clients::python_previous(&[])),
     ("chained", |_| suite::chained()),
-    ("node", |_| clients::node_long()),
+    ("node", |_| clients::node(&[])),
     ("mutations", mutate::share),
 ];
 
