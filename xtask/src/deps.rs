@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use cargo_metadata::{DependencyKind, Metadata, Package};
 
 use crate::layers::{self, LAYERS, LayerCrate};
-use crate::outcome::{Outcome, no_problems};
+use crate::outcome::{At as _, Outcome, no_problems};
 use crate::{features, imports, lints, lockfile, process, unrun, workspace};
 
 /// Reports every dependency that the table or the rules do not allow.
@@ -20,8 +20,8 @@ pub(crate) fn run() -> Outcome {
     found.extend(features::problems()?);
     found.extend(imports::problems(&metadata)?);
     for name in ["Cargo.lock", "fuzz/Cargo.lock"] {
-        let text = workspace::read(name)?;
-        found.extend(lockfile::problems(&text)?.into_iter().map(|problem| format!("{name}: {problem}")));
+        let problems = lockfile::problems(&workspace::read(name)?).at(name)?;
+        found.extend(problems.iter().map(|problem| format!("{name}: {problem}")));
     }
     no_problems("dependencies", &found)?;
     println!("dependencies match the layer table");

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use cargo_metadata::{Metadata, MetadataCommand, Package};
+use cargo_metadata::Package;
 use serde::Deserialize;
 use spdx::{Expression, LicenseReq, ParseMode};
 
@@ -15,19 +15,12 @@ use crate::workspace;
 /// Checks every package that the workspace is built from against the list of licences and the only allowed registry.
 pub(crate) fn run() -> Outcome {
     let allowed = allowed()?;
-    let metadata = resolved()?;
+    // Every package of the lock file.
+    let metadata = workspace::described(&["--locked", "--all-features"])?;
     let found: Vec<_> = metadata.packages.iter().filter_map(|package| problem(package, &allowed)).collect();
     no_problems("licences and sources", &found)?;
     println!("{} packages have licences of deny.toml and come from the registry", metadata.packages.len());
     Ok(())
-}
-
-/// Every package of the lock file, with its manifest.
-fn resolved() -> Outcome<Metadata> {
-    let mut command = MetadataCommand::new();
-    command.cargo_path(workspace::cargo_path()).current_dir(workspace::root());
-    command.other_options(vec!["--locked".to_owned(), "--all-features".to_owned()]);
-    command.exec().map_err(|error| format!("cargo metadata failed: {error}"))
 }
 
 /// The licences that `deny.toml` allows.
@@ -48,25 +41,20 @@ fn allowed() -> Outcome<BTreeSet<String>> {
 /// The problem of a package, in one sentence.
 fn problem(package: &Package, allowed: &BTreeSet<String>) -> Option<String> {
     let name = format!("{} {}", package.name, package.version);
-    if package.source.as_ref().is_some_and(|source| source.repr != REGISTRY) {
+    if package.source.as_ref().is_some_and(|source| !source.is_crates_io()) {
         return Some(format!("{name} does not come from the registry"));
     }
     let Some(licence) = &package.license else { return Some(format!("{name} has no licence")) };
+    // An exception, such as that of LLVM, only grants more rights than its licence.
+    let is_allowed = |required: &LicenseReq| required.license.id().is_some_and(|id| allowed.contains(id.name));
     match Expression::parse_mode(licence, ParseMode::LAX) {
-        Ok(expression) if expression.evaluate(|required| is_allowed(required, allowed)) => None,
+        Ok(expression) if expression.evaluate(is_allowed) => None,
         Ok(_) => Some(format!("{name} is under {licence}, which {FILE} does not allow")),
         Err(error) => Some(format!("{name}: the licence {licence:?} cannot be read: {}", error.reason)),
     }
 }
 
-fn is_allowed(required: &LicenseReq, allowed: &BTreeSet<String>) -> bool {
-    // An exception, such as that of LLVM, only grants more rights than its licence.
-    required.license.id().is_some_and(|id| allowed.contains(id.name))
-}
-
 const FILE: &str = "deny.toml";
-/// Cargo's name for its default registry.
-const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
 #[cfg(test)]
 mod tests {
@@ -83,17 +71,17 @@ mod tests {
     fn a_package_needs_a_licence_of_the_list_and_the_registry() {
         let allowed = ["MIT".to_owned(), "Apache-2.0".to_owned(), "Unicode-3.0".to_owned()].into();
         let problem = |licence: &str, source: &str| problem(&package(licence, source), &allowed);
-        let registry = format!("{REGISTRY:?}");
+        let registry = r#""registry+https://github.com/rust-lang/crates.io-index""#;
         for good in [r#""MIT""#, r#""GPL-3.0 OR MIT""#, r#""MIT/Apache-2.0""#, r#""(MIT OR GPL-3.0) AND Unicode-3.0""#]
         {
-            assert_eq!(problem(good, &registry), None, "{good}");
+            assert_eq!(problem(good, registry), None, "{good}");
         }
         assert_eq!(problem(r#""Apache-2.0 WITH LLVM-exception""#, "null"), None);
         assert_eq!(
-            problem(r#""MIT AND GPL-3.0""#, &registry).as_deref(),
+            problem(r#""MIT AND GPL-3.0""#, registry).as_deref(),
             Some("a 1.0.0 is under MIT AND GPL-3.0, which deny.toml does not allow")
         );
-        assert_eq!(problem("null", &registry).as_deref(), Some("a 1.0.0 has no licence"));
+        assert_eq!(problem("null", registry).as_deref(), Some("a 1.0.0 has no licence"));
         let elsewhere = problem(r#""MIT""#, r#""git+https://example.com/a""#);
         assert_eq!(elsewhere.as_deref(), Some("a 1.0.0 does not come from the registry"));
     }

@@ -49,8 +49,14 @@ pub(crate) fn commit() -> Outcome<String> {
 
 /// The packages of the workspace as their manifests declare them; nothing is resolved or downloaded.
 pub(crate) fn metadata() -> Outcome<Metadata> {
+    described(&["--no-deps"])
+}
+
+/// The packages that cargo describes with these options.
+pub(crate) fn described(options: &[&str]) -> Outcome<Metadata> {
     let mut command = MetadataCommand::new();
-    command.cargo_path(cargo_path()).current_dir(root()).no_deps();
+    command.cargo_path(cargo_path()).current_dir(root());
+    command.other_options(options.iter().map(ToString::to_string).collect::<Vec<_>>());
     command.exec().map_err(|error| format!("cargo metadata failed: {error}"))
 }
 
