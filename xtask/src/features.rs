@@ -58,46 +58,36 @@ fn additions(released: &Packages, tested: &Packages) -> BTreeSet<Feature> {
 
 /// Compares the additions with the list, in both directions.
 fn judge(additions: &BTreeSet<Feature>, allowed: &[Allowed]) -> Vec<String> {
-    let is_same = |one: &Allowed, (package, feature): &Feature| one.package == package && one.feature == feature;
-    let strange = additions.iter().filter(|addition| !allowed.iter().any(|one| is_same(one, addition)));
-    let strange = strange.map(|(package, feature)| {
+    let allowed = allowed.iter().map(|(package, feature, _)| (package.to_string(), feature.to_string()));
+    let allowed: BTreeSet<Feature> = allowed.collect();
+    let strange = additions.difference(&allowed).map(|(package, feature)| {
         format!(
             "the tests build {package} with the feature `{feature}`, which the released binary does not have: see \
              `cargo tree --workspace --edges features,normal,build,dev --invert {package}`"
         )
     });
-    let stale = allowed.iter().filter(|one| !additions.iter().any(|addition| is_same(one, addition)));
-    let stale = stale.map(|Allowed { package, feature, .. }| {
+    let stale = allowed.difference(additions).map(|(package, feature)| {
         format!("{package}/{feature} is allowed in xtask/src/features.rs, but the tests do not have it any more")
     });
     strange.chain(stale).collect()
 }
 
-/// A feature that only the tests have.
-struct Allowed {
-    package: &'static str,
-    feature: &'static str,
-    /// The dependent that enables it, and why the tests are still valid for the released binary.
-    #[allow(dead_code, reason = "documents the list")]
-    why: &'static str,
-}
-
-const fn allowed(package: &'static str, feature: &'static str, why: &'static str) -> Allowed {
-    Allowed { package, feature, why }
-}
+/// A package, a feature of it that only the tests have, and the dependent that enables it, with the reason why the
+/// tests are still valid for the released binary.
+type Allowed = (&'static str, &'static str, &'static str);
 
 /// All features that the tests may have beyond the released binary.
 const ALLOWED: &[Allowed] = &[
-    allowed("getrandom", "std", "proptest: the error type implements one more trait"),
-    allowed("getrandom", "sys_rng", "proptest: one more type"),
-    allowed("tokio", "bytes", "comes with io-util"),
-    allowed("tokio", "io-util", "the simulator and the tests: traits that read and write, on the same types"),
-    allowed("tokio", "test-util", "timeouts are tested on a paused clock; it runs as usual until a test pauses it"),
-    allowed("tracing-subscriber", "ansi", "loom has no switch for it: colours of `fmt`, which writes nothing here"),
-    allowed("tracing-subscriber", "fmt", "loom, and the log of the campaign: types that the gateway does not use"),
-    allowed("tracing-subscriber", "nu-ansi-term", "comes with ansi"),
-    allowed("tracing-subscriber", "smallvec", "loom has no switch for it: where a filter keeps its fields"),
-    allowed("tracing-subscriber", "tracing-log", "loom has no switch for it: only `init` uses it, which is not called"),
+    ("getrandom", "std", "proptest: the error type implements one more trait"),
+    ("getrandom", "sys_rng", "proptest: one more type"),
+    ("tokio", "bytes", "comes with io-util"),
+    ("tokio", "io-util", "the simulator and the tests: traits that read and write, on the same types"),
+    ("tokio", "test-util", "timeouts are tested on a paused clock; it runs as usual until a test pauses it"),
+    ("tracing-subscriber", "ansi", "loom has no switch for it: colours of `fmt`, which writes nothing here"),
+    ("tracing-subscriber", "fmt", "loom, and the log of the campaign: types that the gateway does not use"),
+    ("tracing-subscriber", "nu-ansi-term", "comes with ansi"),
+    ("tracing-subscriber", "smallvec", "loom has no switch for it: where a filter keeps its fields"),
+    ("tracing-subscriber", "tracing-log", "loom has no switch for it: only `init` uses it, which is not called"),
 ];
 
 #[cfg(test)]
@@ -139,13 +129,13 @@ serde_derive v1.0.229 (proc-macro)|default
     fn a_feature_of_the_tests_alone_is_told_unless_it_is_allowed() {
         let tested = "tokio v1.54.1|rt,test-util\n";
         assert!(judged(tested, &[])[0].starts_with("the tests build tokio with the feature `test-util`"));
-        assert_eq!(judged(tested, &[allowed("tokio", "test-util", "A clock.")]), Vec::<String>::new());
+        assert_eq!(judged(tested, &[("tokio", "test-util", "A clock.")]), Vec::<String>::new());
     }
 
     #[test]
     fn a_permission_that_nothing_needs_is_told() {
         assert_eq!(
-            judged("", &[allowed("tokio", "io-util", "Traits.")]),
+            judged("", &[("tokio", "io-util", "Traits.")]),
             ["tokio/io-util is allowed in xtask/src/features.rs, but the tests do not have it any more"]
         );
     }

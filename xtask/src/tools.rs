@@ -22,16 +22,11 @@ impl Tool {
     /// The subcommand as a command in the workspace. If it is not installed, it is compiled once into the user's
     /// cache, beside the model.
     pub(crate) fn command(&self) -> Outcome<Command> {
-        if !self.is_installed()? {
+        let probe = self.bare()?.arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+        if !probe.is_ok_and(|status| status.success()) {
             self.install()?;
         }
         self.bare()
-    }
-
-    fn is_installed(&self) -> Outcome<bool> {
-        let mut version = self.bare()?;
-        version.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
-        Ok(version.status().is_ok_and(|status| status.success()))
     }
 
     fn install(&self) -> Outcome {
