@@ -5,17 +5,14 @@
 use std::ffi::OsString;
 
 use crate::outcome::Outcome;
-use crate::step::{Run, Step};
+use crate::step::Step;
 use crate::times::Times;
 use crate::{bench, campaign, deps, faults, licences, long, process, schemathesis, seed, test, tidy, workspace};
 
 /// Runs the steps that `args` select, and prints the duration of each.
 pub(crate) fn run(args: &[OsString]) -> Outcome {
     let plan = Plan::parse(args)?;
-    match plan.tier {
-        Tier::Short => plan.run("ci", &short()),
-        Tier::Long => plan.run("ci --tier long", &long::steps()),
-    }
+    if plan.is_long { plan.run("ci --tier long", &long::steps()) } else { plan.run("ci", &short()) }
 }
 
 /// The short tier.
@@ -32,7 +29,7 @@ fn short() -> Vec<Step> {
         Step {
             name: "tests",
             about: "`cargo xtask test`: Rust tests, examples, current Python SDKs",
-            run: Run::Pieces(test::everything),
+            run: Box::new(test::everything),
         },
         Step::new("faults", "every row of tests/FAULTS.md has a test that passed", faults::check),
         Step::new("schemathesis", "random requests, checked against the OpenAPI document", schemathesis::smoke),
@@ -43,45 +40,31 @@ fn short() -> Vec<Step> {
 }
 
 fn clippy() -> Outcome {
-    process::echoed(workspace::cargo("clippy").args([
-        "--workspace",
-        "--all-targets",
-        "--all-features",
-        "--locked",
-        "--",
-        "-D",
-        "warnings",
-    ]))
+    let mut clippy = workspace::cargo("clippy");
+    process::echoed(clippy.args(["--workspace", "--all-targets", "--all-features", "--locked", "--", "-D", "warnings"]))
 }
 
 fn docs() -> Outcome {
-    let flags = "-D warnings";
-    process::echoed(workspace::cargo("doc").args(["--workspace", "--no-deps", "--locked"]).env("RUSTDOCFLAGS", flags))
+    let mut doc = workspace::cargo("doc");
+    process::echoed(doc.args(["--workspace", "--no-deps", "--locked"]).env("RUSTDOCFLAGS", "-D warnings"))
 }
 
 /// Tests the crates that are published separately, each with its own features only. Their tests run alone in the long
 /// tier.
 fn each_alone() -> Outcome {
-    let check =
-        |package: &str| process::echoed(workspace::cargo("check").args(["--locked", "--quiet", "--package", package]));
-    deps::published()?.iter().try_for_each(|package| check(package))
+    deps::published()?.iter().try_for_each(|package| {
+        process::echoed(workspace::cargo("check").args(["--locked", "--quiet", "--package", package]))
+    })
 }
 
 /// The parsed command line.
 #[derive(Debug, Default, PartialEq)]
 struct Plan {
-    tier: Tier,
+    is_long: bool,
     list: bool,
     keep_going: bool,
     only: Vec<String>,
     from: Option<String>,
-}
-
-#[derive(Debug, Default, PartialEq)]
-enum Tier {
-    #[default]
-    Short,
-    Long,
 }
 
 impl Plan {
@@ -95,7 +78,11 @@ impl Plan {
                 "--keep-going" => plan.keep_going = true,
                 "--only" => plan.only.extend(value()?.split(',').map(str::to_owned)),
                 "--from" => plan.from = Some(value()?),
-                "--tier" => plan.tier = Tier::parse(&value()?)?,
+                "--tier" => match &*value()? {
+                    "short" => plan.is_long = false,
+                    "long" => plan.is_long = true,
+                    other => return Err(format!("there is no tier {other:?}: there are short and long")),
+                },
                 other => return Err(format!("unexpected {other:?}: {USAGE}")),
             }
         }
@@ -113,11 +100,7 @@ impl Plan {
         let mut times = Times::of(command);
         let mut failed = Vec::new();
         for step in chosen {
-            let outcome = match &step.run {
-                Run::Whole(run) => times.step(step.name, run),
-                Run::Pieces(run) => run(&mut times),
-            };
-            if let Err(error) = outcome {
+            if let Err(error) = (step.run)(&mut times) {
                 failed.push(format!("'{}': {error}", step.name));
                 if !self.keep_going {
                     break;
@@ -138,16 +121,6 @@ impl Plan {
         let only = self.only.iter().map(place).collect::<Outcome<Vec<_>>>()?;
         let is_chosen = |at: &usize| *at >= first && (only.is_empty() || only.contains(at));
         Ok((0..steps.len()).filter(is_chosen).map(|at| &steps[at]).collect())
-    }
-}
-
-impl Tier {
-    fn parse(word: &str) -> Outcome<Self> {
-        match word {
-            "short" => Ok(Self::Short),
-            "long" => Ok(Self::Long),
-            other => Err(format!("there is no tier {other:?}: there are short and long")),
-        }
     }
 }
 
@@ -177,7 +150,7 @@ mod tests {
 
     #[test]
     fn the_command_line_is_read_or_refused() {
-        let expected = Plan { tier: Tier::Long, keep_going: true, only: vec!["soak".to_owned()], ..Plan::default() };
+        let expected = Plan { is_long: true, keep_going: true, only: vec!["soak".to_owned()], ..Plan::default() };
         assert_eq!(parse("--tier long --only soak --keep-going"), Ok(expected));
         assert!(parse("--tier middle").unwrap_err().contains("no tier \"middle\""));
         assert!(parse("--only").unwrap_err().contains("--only takes a value"));

@@ -9,20 +9,13 @@ pub(crate) struct Step {
     pub(crate) name: &'static str,
     /// A one-line description for `--list`.
     pub(crate) about: &'static str,
-    /// Runs the step. If it has several parts it measures them itself; otherwise `cargo xtask ci` measures it.
-    pub(crate) run: Run,
-}
-
-/// The way a step is measured.
-pub(crate) enum Run {
-    /// As a single piece.
-    Whole(Box<dyn Fn() -> Outcome>),
-    /// As pieces that it measures itself.
-    Pieces(fn(&mut Times) -> Outcome),
+    /// Runs the step and measures it, as a whole or in parts.
+    pub(crate) run: Box<dyn Fn(&mut Times) -> Outcome>,
 }
 
 impl Step {
+    /// A step that is measured as a whole.
     pub(crate) fn new(name: &'static str, about: &'static str, run: impl Fn() -> Outcome + 'static) -> Self {
-        Self { name, about, run: Run::Whole(Box::new(run)) }
+        Self { name, about, run: Box::new(move |times: &mut Times| times.step(name, &run)) }
     }
 }

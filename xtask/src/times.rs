@@ -1,7 +1,7 @@
 //! The durations of the steps of a run: a table at its end, and rows that are appended to `target/ci-times.tsv`.
 
 use std::fmt::Write as _;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File};
 use std::io::Write as _;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -71,19 +71,19 @@ impl Times {
     }
 
     fn keep(&self) -> Outcome {
-        let path = workspace::target()?.join(FILE);
-        let is_new = !path.exists();
-        let mut text = if is_new { HEAD.to_owned() } else { String::new() };
-        let now = seconds_since_1970();
+        let folder = workspace::target()?;
+        fs::create_dir_all(&folder).at(&folder)?;
+        let path = folder.join("ci-times.tsv");
+        let mut text = if path.exists() { String::new() } else { HEAD.to_owned() };
+        #[allow(clippy::disallowed_methods, reason = "the file has the time of each run")]
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
         for Row { step, wall, processor, passed } in &self.rows {
             let result = if *passed { "passed" } else { "failed" };
-            let wall = wall.as_secs_f64();
-            let processor = processor.as_secs_f64();
+            let [wall, processor] = [wall, processor].map(Duration::as_secs_f64);
             _ = writeln!(text, "{now}\t{}\t{step}\t{wall:.1}\t{processor:.1}\t{result}", self.command);
         }
-        path.parent().map_or(Ok(()), fs::create_dir_all).at(&path)?;
-        let mut file = OpenOptions::new().create(true).append(true).open(&path).at(&path)?;
-        file.write_all(text.as_bytes()).at(&path)
+        let file = File::options().create(true).append(true).open(&path);
+        file.and_then(|mut file| file.write_all(text.as_bytes())).at(&path)
     }
 }
 
@@ -104,11 +104,6 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-#[allow(clippy::disallowed_methods, reason = "the file has the time of each run")]
-fn seconds_since_1970() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
-}
-
 /// A duration for people.
 pub(crate) fn shown(time: Duration) -> String {
     match time.as_secs() {
@@ -117,8 +112,6 @@ pub(crate) fn shown(time: Duration) -> String {
     }
 }
 
-/// Below the target folder.
-const FILE: &str = "ci-times.tsv";
 const HEAD: &str = "ended\tcommand\tstep\twall_seconds\tprocessor_seconds\tresult\n";
 
 #[cfg(test)]
