@@ -20,7 +20,8 @@ use crate::{fetch_model, passed, process, seed, workspace};
 ///
 /// A complete run saves the list of passed tests for `cargo xtask faults --check`.
 pub(crate) fn run(times: &mut Times, filters: &[String], seed: u64) -> Outcome {
-    let programs = times.step("build the tests", || Ok(soon(build()?)))?;
+    let mut programs = times.step("build the tests", build)?;
+    programs.retain(|program| !program.root.starts_with(LATER));
     times.step("build the gateway", product)?;
     let ran = times.step("Rust tests", || {
         println!("seed {seed}: set {}={seed} to repeat this run", seed::VARIABLE);
@@ -32,22 +33,18 @@ pub(crate) fn run(times: &mut Times, filters: &[String], seed: u64) -> Outcome {
     if !filters.is_empty() {
         return Ok(());
     }
-    let passed: BTreeSet<_> = ran.iter().flat_map(Ran::passed).collect();
+    let passed: BTreeSet<_> = ran.into_iter().flat_map(|ran| ran.passed).collect();
     println!("{} tests passed", passed.len());
     passed::keep(&passed)?;
-    times.step("examples in the documentation", || process::run(&mut examples()))
+    let mut examples = workspace::cargo("test");
+    examples.args(["--workspace", "--exclude", "xtask", "--locked", "--doc", "--quiet"]);
+    times.step("examples in the documentation", || process::run(&mut examples))
 }
 
 /// Builds the gateway with its release features, and the simulator as the test build has it.
 pub(crate) fn binaries() -> Outcome {
     build()?;
     product()
-}
-
-/// Removes the programs that only the long tier runs.
-fn soon(mut programs: Vec<Program>) -> Vec<Program> {
-    programs.retain(|program| !program.root.starts_with(LATER));
-    programs
 }
 
 /// Runs the programs that only the long tier runs: the replies of the embedded model, relayed by a second gateway.
@@ -100,16 +97,9 @@ pub(crate) fn cold_build() -> Outcome<String> {
     Ok("passed".to_owned())
 }
 
-/// Runs the examples in the documentation of the crates.
-fn examples() -> Command {
-    let mut examples = workspace::cargo("test");
-    examples.args(["--workspace", "--exclude", "xtask", "--locked", "--doc", "--quiet"]);
-    examples
-}
-
 /// Reports every program that failed, in one message.
 fn judge(ran: &[Ran]) -> Outcome {
-    let failed: Vec<_> = ran.iter().filter_map(Ran::failure).collect();
+    let failed: Vec<_> = ran.iter().filter_map(|ran| ran.failure.clone()).collect();
     no_problems("tests failed", &failed)
 }
 
@@ -117,8 +107,7 @@ fn judge(ran: &[Ran]) -> Outcome {
 fn slowest(ran: &[Ran]) -> String {
     let mut ran: Vec<_> = ran.iter().collect();
     ran.sort_by_key(|ran| std::cmp::Reverse(ran.took));
-    let line = |ran: &&Ran| format!("{:>12}  {}\n", shown(ran.took), ran.program.root);
-    ran.iter().take(SHOWN).map(line).collect()
+    ran.iter().take(SHOWN).map(|ran| format!("{:>12}  {}\n", shown(ran.took), ran.program.root)).collect()
 }
 
 /// The folder of the programs that only the long tier runs.

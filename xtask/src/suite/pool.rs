@@ -1,9 +1,9 @@
 //! Runs test programs in parallel: those that compute share the CPUs, and those that mostly wait for a gateway run
 //! beside them, many tests at once.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -13,54 +13,25 @@ use super::programs::Program;
 use crate::libtest::{self, TestResults};
 use crate::outcome::{At as _, Outcome};
 use crate::passed::Passed;
+use crate::process::{self, Killed};
 use crate::times::{now, shown};
-use crate::{process, seed, workspace};
+use crate::{seed, workspace};
 
 /// A test program that has ended, or was killed.
 pub(super) struct Ran {
     pub(super) program: Program,
     pub(super) took: Duration,
-    results: TestResults,
-    end: End,
-    log: PathBuf,
-}
-
-/// The end of a program.
-enum End {
-    Exit(ExitStatus),
-    /// No test ended for [`STUCK`], so the program was killed.
-    Stuck,
-    /// It could not be run.
-    Broken(String),
-}
-
-impl Ran {
     /// The tests that passed.
-    pub(super) fn passed(&self) -> impl Iterator<Item = Passed> {
-        self.results.passed.iter().map(|path| Passed::new(&self.program.root, path))
-    }
-
+    pub(super) passed: BTreeSet<Passed>,
     /// The reason why the program counts as failed, if it does.
-    pub(super) fn failure(&self) -> Option<String> {
-        let root = &self.program.root;
-        let list = |names: &std::collections::BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>().join(", ");
-        match &self.end {
-            End::Exit(status) if status.success() => None,
-            End::Exit(_) if !self.results.failed.is_empty() => {
-                Some(format!("{root}: {}; see {}", list(&self.results.failed), self.log.display()))
-            }
-            End::Exit(status) => Some(format!("{root} ended with {status}; see {}", self.log.display())),
-            End::Stuck => Some(format!("{root}: no test ended for {}: {}", shown(STUCK), list(&self.results.running))),
-            End::Broken(why) => Some(format!("{root}: {why}")),
-        }
-    }
+    pub(super) failure: Option<String>,
 }
 
 /// Runs every program, or the tests in them whose path contains one of `filters`.
 pub(super) fn run(programs: Vec<Program>, filters: &[String], seed: u64) -> Outcome<Vec<Ran>> {
     let logs = workspace::target()?.join("tests");
     fs::create_dir_all(&logs).at(&logs)?;
-    let pool = Pool { queues: Mutex::new(Queues::of(programs)), filters, seed, logs };
+    let pool = Pool { queue: Mutex::new(Queue::of(programs)), filters, seed, logs };
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let mut ran = Vec::new();
     thread::scope(|scope| {
@@ -75,7 +46,7 @@ pub(super) fn run(programs: Vec<Program>, filters: &[String], seed: u64) -> Outc
 
 /// The state that the workers share.
 struct Pool<'a> {
-    queues: Mutex<Queues>,
+    queue: Mutex<Queue>,
     filters: &'a [String],
     seed: u64,
     logs: PathBuf,
@@ -106,69 +77,66 @@ impl Kind {
 }
 
 /// The programs that have not been started yet.
-struct Queues {
-    computing: VecDeque<Program>,
-    waiting: VecDeque<Program>,
-    count: usize,
+struct Queue {
+    programs: VecDeque<Program>,
     taken: usize,
 }
 
-impl Queues {
+impl Queue {
     fn of(mut programs: Vec<Program>) -> Self {
-        let count = programs.len();
         // The longest first, so that none of them runs alone at the end.
         programs.sort_by_key(|program| {
             let place = LONG.iter().position(|folder| program.root.starts_with(folder));
             (place.unwrap_or(LONG.len()), program.root.clone())
         });
-        let (waiting, computing): (Vec<_>, Vec<_>) =
-            programs.into_iter().partition(|program| Kind::of(program) == Kind::Waiting);
-        Self { computing: computing.into(), waiting: waiting.into(), count, taken: 0 }
+        Self { programs: programs.into(), taken: 0 }
     }
 
-    /// The next program of this kind, or of the other if there is none left.
+    /// The next program of this kind, or of the other if there is none left, and its place among all.
     fn take(&mut self, kind: Kind) -> Option<(Program, String)> {
-        let (first, second) = match kind {
-            Kind::Computing => (&mut self.computing, &mut self.waiting),
-            Kind::Waiting => (&mut self.waiting, &mut self.computing),
-        };
-        let program = first.pop_front().or_else(|| second.pop_front())?;
+        let count = self.taken + self.programs.len();
+        let next = self.programs.iter().position(|program| Kind::of(program) == kind);
+        let program = self.programs.remove(next.unwrap_or(0))?;
         self.taken += 1;
-        Some((program, format!("{}/{}", self.taken, self.count)))
+        Some((program, format!("{}/{count}", self.taken)))
     }
 }
 
 impl Pool<'_> {
     fn work(&self, kind: Kind) -> Vec<Ran> {
-        let next = || self.queues.lock().unwrap_or_else(PoisonError::into_inner).take(kind);
+        let next = || self.queue.lock().unwrap_or_else(PoisonError::into_inner).take(kind);
         let mut all = Vec::new();
         while let Some((program, place)) = next() {
             println!("[{place}] {} …", program.root);
-            let ran = self.one(program);
-            println!("[{place}] {}", summary(&ran));
-            all.push(ran);
+            all.push(self.one(program, &place));
         }
         all
     }
 
     /// Runs one program to its end.
-    fn one(&self, program: Program) -> Ran {
-        let log = self.logs.join(format!("{}.log", program.root.trim_end_matches(".rs").replace('/', "-")));
+    fn one(&self, program: Program, place: &str) -> Ran {
+        let root = &program.root;
+        let log = self.logs.join(format!("{}.log", root.trim_end_matches(".rs").replace('/', "-")));
         let begun = now();
-        let end = match self.start(&program, &log) {
-            Ok(mut child) => wait(&mut child, &log, &program),
-            Err(why) => End::Broken(why),
-        };
+        let status = self.start(&program, &log).and_then(|mut child| wait(&mut child.0, &log, root));
+        let took = begun.elapsed();
         let output = read(&log);
-        let ran = Ran { results: TestResults::of(&output), took: begun.elapsed(), program, end, log };
-        if ran.failure().is_some() {
+        let results = TestResults::of(&output);
+        let failure = failure(status, &results, &log).map(|why| format!("{root}{why}"));
+        if failure.is_some() {
             // In one piece, so that output of other programs does not interleave.
-            eprintln!("---- {} ----\n{}", ran.program.root, libtest::failures(&output));
+            eprintln!("---- {root} ----\n{}", libtest::failures(&output));
         }
-        ran
+        let failed = match results.failed.len() {
+            0 => String::new(),
+            failed => format!(", {failed} FAILED"),
+        };
+        println!("[{place}] {root}: {} passed{failed} in {}", results.passed.len(), shown(took));
+        let passed = results.passed.iter().map(|path| Passed::new(root, path)).collect();
+        Ran { program, took, passed, failure }
     }
 
-    fn start(&self, program: &Program, log: &PathBuf) -> Outcome<Child> {
+    fn start(&self, program: &Program, log: &Path) -> Outcome<Killed> {
         let file = File::create(log).at(log)?;
         let mut command = Command::new(&program.executable);
         command.current_dir(&program.folder).env("CARGO_MANIFEST_DIR", &program.folder);
@@ -176,20 +144,19 @@ impl Pool<'_> {
         command.arg(format!("--test-threads={}", Kind::of(program).threads())).args(self.filters);
         command.stdin(Stdio::null()).stdout(file.try_clone().at(log)?).stderr(file);
         seed::pass(self.seed, &mut command);
-        command.spawn().map_err(|error| process::not_started(&command, &error))
+        process::start(&mut command).map(Killed)
     }
 }
 
-/// Waits for a program, reports its progress now and then, and kills it when no test ends for too long.
-fn wait(child: &mut Child, log: &PathBuf, program: &Program) -> End {
+/// Waits for a program, and reports its progress now and then. There is no status if no test ends for too long.
+fn wait(child: &mut Child, log: &Path, root: &str) -> Outcome<Option<ExitStatus>> {
     let mut count = 0;
     let mut moved = now();
     let mut reported = now();
     loop {
-        match child.try_wait() {
-            Ok(Some(status)) => return End::Exit(status),
-            Ok(None) => thread::sleep(LOOK),
-            Err(error) => return End::Broken(format!("it cannot be waited for: {error}")),
+        match child.try_wait().map_err(|error| format!("it cannot be waited for: {error}"))? {
+            Some(status) => return Ok(Some(status)),
+            None => thread::sleep(LOOK),
         }
         if reported.elapsed() < REPORT {
             continue;
@@ -197,28 +164,29 @@ fn wait(child: &mut Child, log: &PathBuf, program: &Program) -> End {
         reported = now();
         let results = TestResults::of(&read(log));
         if results.count() > count {
-            (count, moved) = (results.count(), now());
+            count = results.count();
+            moved = now();
         } else if moved.elapsed() > STUCK {
-            // It may have ended by itself just now.
-            let _ = child.kill();
-            let _ = child.wait();
-            return End::Stuck;
+            return Ok(None);
         }
-        println!("    {}: {count} tests so far", program.root);
+        println!("    {root}: {count} tests so far");
     }
 }
 
-fn summary(ran: &Ran) -> String {
-    let Ran { program, results, took, .. } = ran;
-    let failed = match results.failed.len() {
-        0 => String::new(),
-        failed => format!(", {failed} FAILED"),
-    };
-    format!("{}: {} passed{failed} in {}", program.root, results.passed.len(), shown(*took))
+/// The reason why a program with this end failed, to be put behind its name.
+fn failure(status: Outcome<Option<ExitStatus>>, results: &TestResults, log: &Path) -> Option<String> {
+    let list = |names: &BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>().join(", ");
+    match status {
+        Err(why) => Some(format!(": {why}")),
+        Ok(None) => Some(format!(": no test ended for {}: {}", shown(STUCK), list(&results.running))),
+        Ok(Some(status)) if status.success() => None,
+        Ok(Some(status)) if results.failed.is_empty() => Some(format!(" ended with {status}; see {}", log.display())),
+        Ok(Some(_)) => Some(format!(": {}; see {}", list(&results.failed), log.display())),
+    }
 }
 
 /// The output of a program so far.
-fn read(log: &PathBuf) -> String {
+fn read(log: &Path) -> String {
     fs::read(log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
 }
 
@@ -243,7 +211,7 @@ mod tests {
     fn pool(filters: &[String]) -> Pool<'_> {
         let logs = std::env::temp_dir().join(format!("xtask-pool-{}-{}", std::process::id(), filters.len()));
         fs::create_dir_all(&logs).unwrap();
-        Pool { queues: Mutex::new(Queues::of(Vec::new())), filters, seed: 7, logs }
+        Pool { queue: Mutex::new(Queue::of(Vec::new())), filters, seed: 7, logs }
     }
 
     #[test]
@@ -254,8 +222,8 @@ mod tests {
             "crates/text-engine/src/lib.rs",
             "tests/upstreams/main.rs",
         ];
-        let mut queues = Queues::of(programs.map(program).to_vec());
-        let mut next = |kind| queues.take(kind).map(|(program, place)| format!("{place} {}", program.root));
+        let mut queue = Queue::of(programs.map(program).to_vec());
+        let mut next = |kind| queue.take(kind).map(|(program, place)| format!("{place} {}", program.root));
         assert_eq!(next(Kind::Computing).as_deref(), Some("1/4 crates/text-engine/src/lib.rs"));
         assert_eq!(next(Kind::Waiting).as_deref(), Some("2/4 tests/upstreams/main.rs"));
         assert_eq!(next(Kind::Computing).as_deref(), Some("3/4 crates/auth/src/lib.rs"));
@@ -268,12 +236,12 @@ mod tests {
         // A shell rejects the flag of the harness as an unknown option, and fails.
         let filters = [];
         let pool = pool(&filters);
-        let failed = pool.one(program("crates/a/src/lib.rs"));
-        assert!(failed.failure().unwrap().starts_with("crates/a/src/lib.rs ended with exit status: 2"));
-        let passed = pool.one(Program { executable: "/bin/true".into(), ..program("crates/b/src/lib.rs") });
-        assert_eq!(passed.failure(), None);
-        let absent = pool.one(Program { executable: "/nowhere".into(), ..program("crates/c/src/lib.rs") });
-        assert!(absent.failure().unwrap().contains("is not installed"));
+        let failed = pool.one(program("crates/a/src/lib.rs"), "1/3");
+        assert!(failed.failure.unwrap().starts_with("crates/a/src/lib.rs ended with exit status: 2"));
+        let passed = pool.one(Program { executable: "/bin/true".into(), ..program("crates/b/src/lib.rs") }, "2/3");
+        assert_eq!(passed.failure, None);
+        let absent = pool.one(Program { executable: "/nowhere".into(), ..program("crates/c/src/lib.rs") }, "3/3");
+        assert!(absent.failure.unwrap().contains("is not installed"));
         fs::remove_dir_all(&pool.logs).unwrap();
     }
 }

@@ -63,7 +63,7 @@ fn within_workspace(path: &Path) -> Outcome<String> {
     let real = |path: &Path| path.canonicalize().at(path);
     let root = real(&workspace::root())?;
     let path = real(path)?;
-    Ok(path.strip_prefix(&root).unwrap_or(&path).to_string_lossy().replace('\\', "/"))
+    Ok(path.strip_prefix(&root).unwrap_or(&path).to_string_lossy().into_owned())
 }
 
 #[cfg(test)]
