@@ -10,6 +10,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::slice;
 
 use self::log::Log;
 use crate::outcome::{At as _, Outcome};
@@ -20,12 +21,30 @@ use crate::{process, workspace};
 pub(crate) fn run(args: &[OsString]) -> Outcome {
     let plan = Plan::parse(args)?;
     let all = targets()?;
-    let chosen = match plan.target.clone() {
-        Some(name) if all.contains(&name) => vec![name],
+    let chosen = match &plan.target {
+        Some(name) if all.contains(name) => slice::from_ref(name),
         Some(name) => return Err(format!("there is no fuzz target {name:?}: there are {}", all.join(", "))),
-        None => all,
+        None => &all[..],
     };
-    judge(&run_all(&chosen, &plan)?)
+    process::run(&mut fuzz("build", &[])?)?;
+    let mut rows = Vec::new();
+    for target in chosen {
+        println!("-- {target} for {} s", plan.seconds);
+        let stats = run_one(target, plan.seconds, plan.keep)?;
+        if plan.log {
+            // Written after each target, so that an interruption does not lose the others.
+            let mut log = Log::read()?;
+            log.add(target, stats);
+            log.write(&all)?;
+        }
+        rows.push((target.as_str(), stats));
+    }
+    print!("{}", table(&rows));
+    let crashed: Vec<_> = rows.iter().filter(|(_, stats)| stats.findings > 0).map(|(target, _)| *target).collect();
+    if crashed.is_empty() {
+        return Ok(());
+    }
+    Err(format!("crashes in {}: the inputs are in fuzz/artifacts", crashed.join(", ")))
 }
 
 /// The parsed command line.
@@ -60,46 +79,18 @@ fn seconds(minutes: Option<&str>) -> Outcome<u64> {
     Ok((number * 60.0).ceil() as u64)
 }
 
-/// Fuzzes each target and sums up.
-fn run_all(chosen: &[String], plan: &Plan) -> Outcome<Vec<Row>> {
-    process::run(&mut fuzz("build", &[])?)?;
-    let mut rows = Vec::new();
-    for target in chosen {
-        println!("-- {target} for {} s", plan.seconds);
-        let stats = run_one(target, plan.seconds, plan.keep)?;
-        if plan.log {
-            // Written after each target, so that an interruption does not lose the others.
-            let mut log = Log::read()?;
-            log.add(target, &stats);
-            log.write(&targets()?)?;
-        }
-        rows.push(Row { target: target.clone(), stats });
-    }
-    print!("{}", table(&rows));
-    Ok(rows)
-}
-
-/// Reports the targets that crashed.
-fn judge(rows: &[Row]) -> Outcome {
-    let crashed: Vec<_> = rows.iter().filter(|row| row.stats.crashed).map(|row| row.target.as_str()).collect();
-    if crashed.is_empty() {
-        return Ok(());
-    }
-    Err(format!("crashes in {}: the inputs are in fuzz/artifacts", crashed.join(", ")))
-}
-
 /// Fuzzes one target, and shows its progress.
 fn run_one(target: &str, seconds: u64, keep: bool) -> Outcome<Stats> {
     let reached = workspace::target()?.join("fuzz").join(target);
     fs::create_dir_all(&reached).at(&reached)?;
-    let corpus = corpus(target);
+    let corpus = folder().join("corpus").join(target);
     fs::create_dir_all(&corpus).at(&corpus)?;
 
     let mut command = fuzz("run", &[target])?;
     // New inputs are written to the first folder.
     command.args([&reached, &corpus]).arg("--").args([format!("-max_total_time={seconds}")]).args(LIMITS);
     let before = process::spent_by_children();
-    let mut child = command.stderr(Stdio::piped()).spawn().map_err(|error| process::not_started(&command, &error))?;
+    let mut child = process::start(command.stderr(Stdio::piped()))?;
     let mut stats = Stats::default();
     if let Some(stderr) = child.stderr.take() {
         for line in BufReader::new(stderr).split(b'\n').map_while(Result::ok) {
@@ -107,24 +98,25 @@ fn run_one(target: &str, seconds: u64, keep: bool) -> Outcome<Stats> {
         }
     }
     let status = child.wait().map_err(|error| format!("cargo fuzz cannot be waited for: {error}"))?;
-    stats.crashed = !status.success();
+    stats.findings = u64::from(!status.success());
     stats.seconds = (process::spent_by_children() - before).as_secs();
-    if keep && !stats.crashed {
+    if keep && status.success() {
         // Adds inputs that reach code which the corpus does not reach, and leaves the corpus unchanged otherwise.
         process::run(fuzz("run", &[target])?.args([&corpus, &reached]).args(["--", "-merge=1"]))?;
     }
     Ok(stats)
 }
 
-/// The last statistics that a run of libFuzzer printed.
-#[derive(Debug, Default, PartialEq)]
+/// The last statistics that a run of libFuzzer printed, or those of all runs.
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
 struct Stats {
     /// CPU time, which other processes may share.
     seconds: u64,
     executions: u64,
     coverage: u64,
     corpus: u64,
-    crashed: bool,
+    /// The number of crashes: a run ends at the first one.
+    findings: u64,
 }
 
 impl Stats {
@@ -139,8 +131,8 @@ impl Stats {
         };
         self.executions = executions;
         let figure = |name| {
-            let (_, figure) = words.iter().zip(words.iter().skip(1)).find(|(word, _)| **word == name)?;
-            figure.split('/').next()?.parse().ok()
+            let at = words.iter().position(|word| *word == name)?;
+            words.get(at + 1)?.split('/').next()?.parse().ok()
         };
         self.coverage = figure("cov:").unwrap_or(self.coverage);
         self.corpus = figure("corp:").unwrap_or(self.corpus);
@@ -150,20 +142,12 @@ impl Stats {
     }
 }
 
-/// A row of the summary.
-struct Row {
-    target: String,
-    stats: Stats,
-}
-
-fn table(rows: &[Row]) -> String {
-    let width = rows.iter().map(|row| row.target.len()).max().unwrap_or(0).max("target".len());
+fn table(rows: &[(&str, Stats)]) -> String {
+    let width = rows.iter().map(|(target, _)| target.len()).chain(["target".len()]).max().unwrap_or(0);
     let mut text =
         format!("{:width$} {:>12} {:>9} {:>7} {:>8}\n", "target", "executions", "coverage", "corpus", "crashes");
-    for Row { target, stats } in rows {
-        let Stats { executions, coverage, corpus, crashed, .. } = stats;
-        let crashes = u8::from(*crashed);
-        text += &format!("{target:width$} {executions:>12} {coverage:>9} {corpus:>7} {crashes:>8}\n");
+    for (target, Stats { executions, coverage, corpus, findings, .. }) in rows {
+        text += &format!("{target:width$} {executions:>12} {coverage:>9} {corpus:>7} {findings:>8}\n");
     }
     text
 }
@@ -186,10 +170,6 @@ fn folder() -> PathBuf {
     workspace::root().join("fuzz")
 }
 
-fn corpus(target: &str) -> PathBuf {
-    folder().join("corpus").join(target)
-}
-
 /// A parser that takes ten seconds or a gigabyte for a small input has failed.
 const LIMITS: [&str; 2] = ["-timeout=10", "-rss_limit_mb=1024"];
 /// The events of libFuzzer that are printed.
@@ -209,9 +189,8 @@ mod tests {
         stats.take("#2097152\tNEW    cov: 120 ft: 347 corp: 144/9617b lim: 4096 exec/s: 699050 rss: 28Mb L: 1/2");
         stats.take("#3253362\tDONE   cov: 121 ft: 347 corp: 145/9566b lim: 4096 exec/s: 542227 rss: 28Mb");
         assert_eq!(stats, Stats { executions: 3_253_362, coverage: 121, corpus: 145, ..Stats::default() });
-        let row = Row { target: "auth_header".to_owned(), stats };
         assert_eq!(
-            table(&[row]),
+            table(&[("auth_header", stats)]),
             "target        executions  coverage  corpus  crashes\nauth_header      3253362       121     145        0\n"
         );
     }

@@ -7,19 +7,9 @@ use crate::markdown::{self, row};
 use crate::outcome::{At as _, Outcome};
 use crate::workspace;
 
-/// The log, by the names of targets.
+/// The log, by the names of targets: totals over all runs, but coverage and corpus of the last one.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Log(BTreeMap<String, Entry>);
-
-/// A row: totals over all runs, and the results of the last one.
-#[derive(Debug, Default, Clone, Copy, PartialEq)]
-struct Entry {
-    seconds: u64,
-    executions: u64,
-    coverage: u64,
-    corpus: u64,
-    findings: u64,
-}
+pub(super) struct Log(BTreeMap<String, Stats>);
 
 impl Log {
     /// Reads the log.
@@ -28,13 +18,12 @@ impl Log {
     }
 
     /// Adds a run of a target.
-    pub(super) fn add(&mut self, target: &str, stats: &Stats) {
-        let entry = self.0.entry(target.to_owned()).or_default();
-        entry.seconds += stats.seconds;
-        entry.executions += stats.executions;
-        entry.coverage = stats.coverage;
-        entry.corpus = stats.corpus;
-        entry.findings += u64::from(stats.crashed);
+    pub(super) fn add(&mut self, target: &str, mut stats: Stats) {
+        let total = self.0.entry(target.to_owned()).or_default();
+        stats.seconds += total.seconds;
+        stats.executions += total.executions;
+        stats.findings += total.findings;
+        *total = stats;
     }
 
     /// Writes the log, with a row for each of `targets`.
@@ -45,11 +34,11 @@ impl Log {
     fn text(&self, targets: &[String]) -> String {
         let mut text = OPENING.to_owned();
         for target in targets {
-            let Entry { seconds, executions, coverage, corpus, findings } =
+            let Stats { seconds, executions, coverage, corpus, findings } =
                 self.0.get(target).copied().unwrap_or_default();
-            let minutes = seconds as f64 / 60.0;
+            let minutes = format!("{:.1}", seconds as f64 / 60.0);
             let counts = [executions, coverage, corpus, findings].map(|count| count.to_string());
-            text += &row([target, &format!("{minutes:.1}"), &counts[0], &counts[1], &counts[2], &counts[3]]);
+            text += &row([target, &minutes, &counts[0], &counts[1], &counts[2], &counts[3]]);
         }
         text
     }
@@ -57,14 +46,14 @@ impl Log {
     fn parse(text: &str) -> Outcome<Self> {
         let entry = |[target, minutes, executions, coverage, corpus, findings]: [String; 6]| {
             let number = |cell: &str| cell.parse::<f64>().at(&target);
-            let entry = Entry {
+            let stats = Stats {
                 seconds: (number(&minutes)? * 60.0).round() as u64,
                 executions: number(&executions)? as u64,
                 coverage: number(&coverage)? as u64,
                 corpus: number(&corpus)? as u64,
                 findings: number(&findings)? as u64,
             };
-            Ok((target, entry))
+            Ok((target, stats))
         };
         Ok(Self(markdown::rows(text)?.into_iter().map(entry).collect::<Outcome<_>>()?))
     }
@@ -88,15 +77,15 @@ mod tests {
 
     #[test]
     fn runs_add_up_and_are_read_back() {
-        let stats = Stats { seconds: 90, executions: 1000, coverage: 120, corpus: 14, crashed: true };
+        let stats = Stats { seconds: 90, executions: 1000, coverage: 120, corpus: 14, findings: 1 };
         let mut log = Log::default();
-        log.add("sse", &stats);
+        log.add("sse", stats);
         let targets = ["auth".to_owned(), "sse".to_owned()];
         let text = log.text(&targets);
         assert!(text.ends_with("| auth | 0.0 | 0 | 0 | 0 | 0 |\n| sse | 1.5 | 1000 | 120 | 14 | 1 |\n"), "{text}");
         let mut read = Log::parse(&text).unwrap();
         assert_eq!(read.0["sse"], log.0["sse"]);
-        read.add("sse", &Stats { coverage: 130, corpus: 13, crashed: false, ..stats });
+        read.add("sse", Stats { coverage: 130, corpus: 13, findings: 0, ..stats });
         assert!(read.text(&targets).ends_with("| sse | 3.0 | 2000 | 130 | 13 | 1 |\n"));
     }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fs::{self, File};
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -31,17 +32,14 @@ pub(super) struct Ran {
 pub(super) fn run(programs: Vec<Program>, filters: &[String], seed: u64) -> Outcome<Vec<Ran>> {
     let logs = workspace::target()?.join("tests");
     fs::create_dir_all(&logs).at(&logs)?;
-    let pool = Pool { queue: Mutex::new(Queue::of(programs)), filters, seed, logs };
+    let pool = &Pool { queue: Mutex::new(Queue::of(programs)), filters, seed, logs };
     let cores = thread::available_parallelism().map_or(1, usize::from);
-    let mut ran = Vec::new();
-    thread::scope(|scope| {
-        let first = [Kind::Waiting].into_iter().chain(std::iter::repeat_n(Kind::Computing, cores));
-        let pool = &pool;
-        let workers: Vec<_> = first.map(|kind| scope.spawn(move || pool.work(kind))).collect();
+    let kinds = iter::once(Kind::Waiting).chain(iter::repeat_n(Kind::Computing, cores));
+    Ok(thread::scope(|scope| {
+        let workers: Vec<_> = kinds.map(|kind| scope.spawn(move || pool.work(kind))).collect();
         // A worker that panics is a bug of xtask, and ends it.
-        ran.extend(workers.into_iter().flat_map(|worker| worker.join().unwrap_or_default()));
-    });
-    Ok(ran)
+        workers.into_iter().flat_map(|worker| worker.join().unwrap_or_default()).collect()
+    }))
 }
 
 /// The state that the workers share.
