@@ -1,46 +1,30 @@
 //! Counts the changes of a part of the repository since a commit.
 
+use std::path::Path;
+
 use crate::outcome::Outcome;
 use crate::{process, workspace};
 
 /// The number of commits since `commit` that have changed something below `area`, which are files and folders. A file
-/// that was only moved does not count, nor do pages.
-///
-/// # Errors
-///
-/// If the commit is not in the history of the work tree.
+/// that was only moved does not count, nor do pages. It is an error if the commit is not in the history of the work
+/// tree.
 pub(crate) fn changes_since(commit: &str, area: &[&str]) -> Outcome<usize> {
-    Ok(changes(&log(commit)?, area))
-}
-
-/// The files that each commit since then has changed.
-fn log(commit: &str) -> Outcome<String> {
     let range = format!("{commit}..HEAD");
-    let mut log = workspace::git(&["log", "--no-merges", "-M100%", "--name-status", "--format=commit %h", &range]);
-    process::output(&mut log)
-        .map_err(|error| format!("{error}: the commit {commit} is not in this history, which may be shallow"))
+    let mut log = workspace::git(&["log", "--no-merges", "-M100%", "--name-status", "--format=%x00", &range]);
+    let log = process::output(&mut log)
+        .map_err(|error| format!("{error}: the commit {commit} is not in this history, which may be shallow"))?;
+    Ok(changes(&log, area))
 }
 
-/// The number of commits of a log that have changed something below `area`.
+/// The number of commits of a log that have changed something below `area`; a zero byte begins each of them.
 fn changes(log: &str, area: &[&str]) -> usize {
-    let (mut count, mut counted) = (0, true);
-    for line in log.lines() {
-        if line.starts_with("commit ") {
-            counted = false;
-        } else if !counted && touches(line, area) {
-            counted = true;
-            count += 1;
-        }
-    }
-    count
+    log.split('\0').filter(|commit| commit.lines().any(|line| touches(line, area))).count()
 }
 
 /// Returns true if a line such as `M<tab>crates/sse/src/lib.rs` is a change below `area`.
 fn touches(line: &str, area: &[&str]) -> bool {
     let Some((status, files)) = line.split_once('\t') else { return false };
-    let is_below = |file: &str| {
-        area.iter().any(|top| file.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
-    };
+    let is_below = |file: &str| area.iter().any(|top| Path::new(file).starts_with(top));
     status != "R100" && files.split('\t').any(|file| is_below(file) && !file.ends_with(".md"))
 }
 
@@ -50,16 +34,16 @@ mod tests {
 
     const AREA: &[&str] = &["crates/sse", "Cargo.lock"];
     const LOG: &str = "\
-commit aaa
+\0
 
 M\tcrates/sse/src/lib.rs
 A\tcrates/sse/src/new.rs
-commit bbb
+\0
 
 R100\tcrates/old/a.rs\tcrates/sse/src/a.rs
 M\tcrates/sse_other/src/lib.rs
 M\tcrates/sse/README.md
-commit ccc
+\0
 
 R097\tcrates/old/b.rs\tcrates/sse/src/b.rs
 ";
@@ -74,6 +58,6 @@ R097\tcrates/old/b.rs\tcrates/sse/src/b.rs
 
     #[test]
     fn a_commit_of_another_history_is_an_error() {
-        assert!(log("0000000000000").unwrap_err().contains("is not in this history"));
+        assert!(changes_since("0000000000000", AREA).unwrap_err().contains("is not in this history"));
     }
 }

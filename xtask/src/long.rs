@@ -4,7 +4,6 @@
 //! that it ran on. The short tier fails when too many commits have changed the part's area since, and runs one small
 //! share of a part each time, chosen by the seed.
 
-mod age;
 mod page;
 mod parts;
 
@@ -12,7 +11,7 @@ use self::page::{Page, Row};
 use self::parts::{PARTS, Part, SHARES};
 use crate::outcome::{Outcome, no_problems};
 use crate::step::Step;
-use crate::{process, seed, times, workspace};
+use crate::{history, process, seed, times, workspace};
 
 /// The parts of the long tier as steps, each of which writes its row.
 pub(crate) fn steps() -> Vec<Step> {
@@ -24,11 +23,32 @@ pub(crate) fn check_age() -> Outcome {
     let page = Page::parse(&workspace::read(PATH)?)?;
     let mut found = Vec::new();
     for part in &PARTS {
-        found.extend(age::problem(part, page.row(part.name))?);
+        found.extend(problem(part, page.row(part.name), history::changes_since)?);
     }
     no_problems(PATH, &found)?;
     println!("{} parts of the long tier are recent enough", PARTS.len());
     Ok(())
+}
+
+/// The problem of a part's row, in one sentence. `changes` counts the commits that have changed an area since another
+/// commit.
+fn problem(
+    part: &Part,
+    row: Option<&Row>,
+    changes: impl Fn(&str, &[&str]) -> Outcome<usize>,
+) -> Outcome<Option<String>> {
+    let Part { name, area, most, .. } = part;
+    let found = match row {
+        None => "has no row".to_owned(),
+        Some(Row { result, commit, .. }) if result.starts_with("FAILED") => format!("failed on {commit}"),
+        Some(Row { commit, .. }) => match changes(commit, area)? {
+            commits if commits > *most => {
+                format!("last ran on {commit}, and {commits} commits have changed its area since ({most} are allowed)")
+            }
+            _ => return Ok(None),
+        },
+    };
+    Ok(Some(format!("'{name}' {found}: run `cargo xtask ci --tier long --only {name}`")))
 }
 
 /// Runs a share of one part, chosen by the seed, within minutes.
@@ -75,3 +95,33 @@ fn today() -> Outcome<String> {
 }
 
 const PATH: &str = "tests/LONG.md";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PART: Part =
+        Part { name: "soak", about: "", area: &["crates/sse", "Cargo.lock"], most: 1, run: || Ok(String::new()) };
+
+    fn row(result: &str) -> Row {
+        let [part, commit, date, minutes] = ["soak", "0123456", "2026-01-31", "1.0"].map(str::to_owned);
+        Row { part, result: result.to_owned(), commit, date, minutes }
+    }
+
+    #[test]
+    fn a_row_is_too_old_past_what_its_part_allows() {
+        assert_eq!(problem(&PART, Some(&row("passed")), |_, _| Ok(1)), Ok(None));
+        assert_eq!(
+            problem(&PART, Some(&row("passed")), |_, _| Ok(2)).unwrap().unwrap(),
+            "'soak' last ran on 0123456, and 2 commits have changed its area since (1 are allowed): run `cargo \
+             xtask ci --tier long --only soak`"
+        );
+    }
+
+    #[test]
+    fn a_missing_or_failed_row_is_a_problem() {
+        let problem = |row: Option<&Row>| problem(&PART, row, |_, _| Ok(0)).unwrap().unwrap();
+        assert!(problem(None).contains("'soak' has no row"));
+        assert!(problem(Some(&row("FAILED: no"))).contains("'soak' failed on 0123456"));
+    }
+}

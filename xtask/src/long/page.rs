@@ -5,9 +5,7 @@ use crate::outcome::Outcome;
 
 /// The rows of the page.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Page {
-    rows: Vec<Row>,
-}
+pub(super) struct Page(Vec<Row>);
 
 /// The last result of one part.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,37 +22,29 @@ pub(super) struct Row {
 impl Page {
     /// Reads the table of a page.
     pub(super) fn parse(text: &str) -> Outcome<Self> {
-        let row = |[part, result, commit, date, minutes]: [String; 5]| Row {
-            part,
-            result,
-            commit: commit.trim_matches('`').to_owned(),
-            date,
-            minutes,
+        let row = |[part, result, commit, date, minutes]: [String; 5]| {
+            let commit = commit.trim_matches('`').to_owned();
+            Row { part, result, commit, date, minutes }
         };
-        Ok(Self { rows: markdown::rows(text)?.into_iter().map(row).collect() })
+        Ok(Self(markdown::rows(text)?.into_iter().map(row).collect()))
     }
 
     pub(super) fn row(&self, part: &str) -> Option<&Row> {
-        self.rows.iter().find(|row| row.part == part)
+        self.0.iter().find(|row| row.part == part)
     }
 
     /// Replaces the row of a part, or adds it.
     pub(super) fn put(&mut self, row: Row) {
-        self.rows.retain(|old| old.part != row.part);
-        self.rows.push(row);
+        self.0.retain(|old| old.part != row.part);
+        self.0.push(row);
     }
 
     /// The page with its rows in the order of `parts`; other rows are dropped.
     pub(super) fn text(&self, parts: &[&str]) -> String {
-        let rows = parts.iter().filter_map(|part| self.row(part)).map(Row::line);
-        format!("{OPENING}{}", rows.collect::<String>())
-    }
-}
-
-impl Row {
-    fn line(&self) -> String {
-        let Self { part, result, commit, date, minutes } = self;
-        markdown::row([part, result, &code(commit), date, minutes])
+        let line = |Row { part, result, commit, date, minutes }: &Row| {
+            markdown::row([part, result, &code(commit), date, minutes])
+        };
+        format!("{OPENING}{}", parts.iter().filter_map(|part| self.row(part)).map(line).collect::<String>())
     }
 }
 
@@ -92,7 +82,7 @@ mod tests {
              | soak | passed, 3 of 3 | `0123456789ab` | 2026-01-31 | 1.5 |\n"
         ));
         let rows = vec![row("fuzz", "passed"), row("soak", "passed, 3 of 3")];
-        assert_eq!(Page::parse(&text), Ok(Page { rows }));
+        assert_eq!(Page::parse(&text), Ok(Page(rows)));
     }
 
     #[test]
