@@ -58,15 +58,14 @@ impl Chosen {
     fn of(metadata: &Metadata, plan: &Plan) -> Outcome<Self> {
         let full = format!("sluicegate-{}", plan.name);
         let find = |package: &&Package| [full.as_str(), &plan.name].contains(&package.name.as_str());
-        let package = metadata.packages.iter().find(find).ok_or_else(|| unknown(metadata, &plan.name))?;
-        let programs: Vec<_> = package.targets.iter().filter(|target| target.is_test()).collect();
-        let (first, rest) = match plan.filter.as_deref().map(|filter| filter.split_once("::")) {
-            Some(Some((first, rest))) => (Some(first), Some(rest.to_owned())),
-            Some(None) => (plan.filter.as_deref(), None),
-            None => (None, None),
-        };
-        let program = programs.iter().map(|target| target.name.clone()).find(|name| first == Some(name));
-        let filter = if program.is_some() { rest } else { plan.filter.clone() };
+        let package = metadata.packages.iter().find(find).ok_or_else(|| {
+            let names = metadata.packages.iter().map(|package| package.name.trim_start_matches("sluicegate-"));
+            format!("there is no crate {:?}: there are {}", plan.name, names.collect::<Vec<_>>().join(", "))
+        })?;
+        let mut parts = plan.filter.iter().flat_map(|filter| filter.splitn(2, "::")).map(str::to_owned);
+        let is_program = |name: &String| package.targets.iter().any(|target| target.is_test() && target.name == *name);
+        let program = parts.next().filter(is_program);
+        let filter = if program.is_some() { parts.next() } else { plan.filter.clone() };
         Ok(Self { package: package.name.to_string(), program, filter })
     }
 
@@ -80,12 +79,9 @@ impl Chosen {
     }
 
     fn clippy(&self) -> Command {
+        let targets = if self.program.is_some() { &["--lib", "--bins"][..] } else { &["--all-targets"] };
         let mut clippy = self.cargo("clippy");
-        match self.program {
-            Some(_) => clippy.args(["--lib", "--bins"]),
-            None => clippy.arg("--all-targets"),
-        };
-        clippy.args(["--", "-D", "warnings"]);
+        clippy.args(targets).args(["--", "-D", "warnings"]);
         clippy
     }
 
@@ -117,16 +113,11 @@ impl Chosen {
 
     /// Returns true if some of these tests need the embedded engines.
     fn asks_the_model(&self) -> bool {
-        match (self.package.as_str(), self.program.as_deref()) {
-            (SERVER, program) => program.is_none_or(|program| program == "black_box"),
-            (package, _) => package == "sluicegate-text-engine",
+        match self.package.as_str() {
+            SERVER => self.program.as_deref().is_none_or(|program| program == "black_box"),
+            package => package == "sluicegate-text-engine",
         }
     }
-}
-
-fn unknown(metadata: &Metadata, name: &str) -> String {
-    let names = metadata.packages.iter().map(|package| package.name.trim_start_matches("sluicegate-"));
-    format!("there is no crate {name:?}: there are {}", names.collect::<Vec<_>>().join(", "))
 }
 
 const SERVER: &str = "sluicegate-server";

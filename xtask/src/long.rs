@@ -7,6 +7,8 @@
 mod page;
 mod parts;
 
+use std::process::Command;
+
 use self::page::{Page, Row};
 use self::parts::{PARTS, Part, SHARES};
 use crate::outcome::{Outcome, no_problems};
@@ -71,8 +73,10 @@ fn record(part: &Part) -> Outcome {
     let failed = |error: &String| format!("FAILED: {}", error.replace(&root, ""));
     let result = outcome.as_ref().map_or_else(failed, Clone::clone);
     let minutes = begun.elapsed().as_secs_f64() / 60.0;
-    let mut page = workspace::read(PATH).map_or_else(|_| Ok(Page::default()), |text| Page::parse(&text))?;
-    page.put(Row { part: part.name.to_owned(), result, commit, date: today()?, minutes: format!("{minutes:.1}") });
+    // In UTC, as `2026-01-31`.
+    let date = process::output(Command::new("date").args(["-u", "+%F"]))?.trim().to_owned();
+    let mut page = Page::parse(&workspace::read(PATH).unwrap_or_default())?;
+    page.put(Row { part: part.name.to_owned(), result, commit, date, minutes: format!("{minutes:.1}") });
     workspace::write(PATH, page.text(&PARTS.map(|part| part.name)))?;
     outcome.map(drop)
 }
@@ -86,12 +90,6 @@ fn committed(part: &Part) -> Outcome<String> {
         return Err(format!("'{}' runs on a commit, but this is not committed: {}", part.name, line.trim()));
     }
     workspace::commit()
-}
-
-/// The date in UTC, as `2026-01-31`.
-fn today() -> Outcome<String> {
-    let mut date = std::process::Command::new("date");
-    Ok(process::output(date.args(["-u", "+%F"]))?.trim().to_owned())
 }
 
 const PATH: &str = "tests/LONG.md";

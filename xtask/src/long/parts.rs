@@ -23,7 +23,7 @@ pub(super) const PARTS: [Part; 14] = [
     Part {
         name: "alone",
         about: "the tests and docs of each protocol crate with its own features only",
-        area: CRATES,
+        area: &["crates"],
         most: MANY,
         run: || passed(alone()),
     },
@@ -120,16 +120,13 @@ pub(super) const PARTS: [Part; 14] = [
     },
 ];
 
-/// For each of these parts, a share of it that takes a few minutes and follows from the seed.
-pub(super) const SHARES: [(&str, Share); 4] = [
+/// For each of these parts, a function that runs a share of it, which takes a few minutes and follows from the seed.
+pub(super) const SHARES: [(&str, fn(u64) -> Outcome); 4] = [
     ("python", |_| clients::python_previous(&[])),
     ("chained", |_| suite::chained()),
     ("node", |_| clients::node(&[])),
     ("mutations", mutate::share),
 ];
-
-/// Runs a share of a part, which the seed chooses.
-type Share = fn(u64) -> Outcome;
 
 fn passed(outcome: Outcome) -> Outcome<String> {
     outcome.map(|()| "passed".to_owned())
@@ -155,5 +152,3 @@ fn every_cut() -> Outcome {
 
 /// The product gets dozens of commits a day.
 const MANY: usize = 150;
-/// The crates that are published separately.
-const CRATES: &[&str] = &["crates"];
