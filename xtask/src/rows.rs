@@ -20,7 +20,8 @@ pub(crate) struct Row {
 pub(crate) struct Section {
     pub(crate) letter: char,
     pub(crate) title: &'static str,
-    pub(crate) faults: Vec<&'static str>,
+    /// The rows, and the fault of each.
+    pub(crate) rows: Vec<(Row, &'static str)>,
 }
 
 impl Row {
@@ -28,8 +29,8 @@ impl Row {
     pub(crate) fn leading(name: &str) -> (Vec<Self>, &str) {
         let mut rows = Vec::new();
         let mut rest = name;
-        while let Some((row, behind)) =
-            rest.split_once('_').and_then(|(word, behind)| Some((Self::in_name(word)?, behind)))
+        while let Some((word, behind)) = rest.split_once('_')
+            && let Some(row) = Self::in_name(word)
         {
             rows.push(row);
             rest = behind;
@@ -44,10 +45,6 @@ impl Row {
         let number = usize::from(tens.wrapping_sub(b'0')) * 10 + usize::from(ones.wrapping_sub(b'0'));
         is_row.then(|| Self { section: char::from(section.to_ascii_uppercase()), number })
     }
-
-    pub(crate) fn is_listed(self) -> bool {
-        all().any(|row| row == self)
-    }
 }
 
 impl fmt::Display for Row {
@@ -61,15 +58,15 @@ pub(crate) fn sections() -> impl Iterator<Item = Section> {
     ROWS.split("\n\n").filter_map(|section| {
         let mut lines = section.lines().map(str::trim);
         let (letter, title) = lines.next()?.split_once(' ')?;
-        Some(Section { letter: letter.chars().next()?, title, faults: lines.collect() })
+        let letter = letter.chars().next()?;
+        let rows = (1..).zip(lines).map(|(number, fault)| (Row { section: letter, number }, fault)).collect();
+        Some(Section { letter, title, rows })
     })
 }
 
 /// Every row, in order.
 pub(crate) fn all() -> impl Iterator<Item = Row> {
-    sections().flat_map(|Section { letter, faults, .. }| {
-        (1..=faults.len()).map(move |number| Row { section: letter, number })
-    })
+    sections().flat_map(|section| section.rows).map(|(row, _)| row)
 }
 
 /// Every test of the repository that names rows.
@@ -85,12 +82,6 @@ impl Tests {
             shown.extend(tests(name, &text));
         }
         Ok(Self(shown))
-    }
-
-    /// The arguments of `cargo test` that run the tests of `rows`, in one program; `near` is a source file that was
-    /// changed.
-    pub(crate) fn arguments(&self, rows: &[String], near: &str) -> Option<String> {
-        program::arguments(&self.0, rows, near)
     }
 }
 
@@ -134,11 +125,11 @@ mod tests {
 
     #[test]
     fn the_list_is_whole() {
-        let counts: Vec<_> = sections().map(|section| (section.letter, section.faults.len())).collect();
+        let counts: Vec<_> = sections().map(|section| (section.letter, section.rows.len())).collect();
         let expected = "H18 L14 A12 J12 M12 S16 U22 C8 O10 D16 F15 I9 P8 E6";
         let expected = expected.split(' ').map(|word| (char::from(word.as_bytes()[0]), word[1..].parse().unwrap()));
         assert_eq!(counts, expected.collect::<Vec<_>>());
-        assert!(Row { section: 'E', number: 6 }.is_listed() && !Row { section: 'E', number: 7 }.is_listed());
+        assert!(is_row("E6") && !is_row("E7"));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{Faults, Proof, REASONS};
 use crate::markdown::{self, code};
-use crate::rows::{self, Row, Section};
+use crate::rows::{self, Row};
 
 impl Faults {
     /// The complete page.
@@ -13,7 +13,7 @@ impl Faults {
         page += &self.counts();
         for section in rows::sections() {
             _ = write!(page, "\n## {}: {}\n\n{HEAD}", section.letter, section.title);
-            for (row, fault) in section.rows() {
+            for (row, fault) in section.rows {
                 page += &self.line(row, fault);
             }
         }
@@ -51,12 +51,6 @@ impl Faults {
             (false, Some(why)) => format!("{passes}; the rest does not apply: {why}"),
         };
         markdown::row([&row.to_string(), fault, &expected.join("<br>"), &tests.join("<br>"), &result])
-    }
-}
-
-impl Section {
-    fn rows(&self) -> impl Iterator<Item = (Row, &'static str)> {
-        (1..).zip(&self.faults).map(|(number, fault)| (Row { section: self.letter, number }, *fault))
     }
 }
 

@@ -2,21 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use super::scan::Shown;
+use super::{Shown, Tests};
 
-/// The arguments that run the tests of `rows` in one program. If several programs have some, it is the one with the
-/// shortest build: that of the package with the source file `near` comes first, and one with the embedded model last.
-pub(crate) fn arguments(shown: &[Shown], rows: &[String], near: &str) -> Option<String> {
-    let mut programs = BTreeMap::<String, Vec<&Shown>>::new();
-    for shown in shown.iter().filter(|shown| rows.iter().any(|row| shown.shows(row))) {
-        programs.entry(program(&shown.file)?).or_default().push(shown);
+impl Tests {
+    /// The arguments that run the tests of `rows` in one program. If several programs have some, it is the one with the
+    /// shortest build: that of the package with the changed source file `near` comes first, and one with the embedded
+    /// model last.
+    pub(crate) fn arguments(&self, rows: &[String], near: &str) -> Option<String> {
+        let mut programs = BTreeMap::<String, Vec<&Shown>>::new();
+        for shown in self.0.iter().filter(|shown| rows.iter().any(|row| shown.shows(row))) {
+            programs.entry(program(&shown.file)?).or_default().push(shown);
+        }
+        let is_whole = |tests: &[&Shown]| rows.iter().all(|row| tests.iter().any(|shown| shown.shows(row)));
+        let is_near = |tests: &[&Shown]| package(&tests[0].file).is_some_and(|own| package(near) == Some(own));
+        let whole = programs.iter().filter(|(_, tests)| is_whole(tests));
+        let (program, tests) = whole.min_by_key(|(program, tests)| (!is_near(tests), program.ends_with(EMBEDDED)))?;
+        let names: Vec<_> = tests.iter().map(|shown| shown.name.as_str()).collect();
+        Some(format!("{program} -- {}", names.join(" ")))
     }
-    let is_whole = |tests: &[&Shown]| rows.iter().all(|row| tests.iter().any(|shown| shown.shows(row)));
-    let is_near = |tests: &[&Shown]| package(&tests[0].file).is_some_and(|own| package(near) == Some(own));
-    let whole = programs.iter().filter(|(_, tests)| is_whole(tests));
-    let (program, tests) = whole.min_by_key(|(program, tests)| (!is_near(tests), program.ends_with(EMBEDDED)))?;
-    let names: Vec<_> = tests.iter().map(|shown| shown.name.as_str()).collect();
-    Some(format!("{program} -- {}", names.join(" ")))
 }
 
 /// The test program that contains a source file.
@@ -45,8 +48,9 @@ mod tests {
     use super::*;
     use crate::rows::scan;
 
-    fn shown(tests: &[(&str, &str)]) -> Vec<Shown> {
-        tests.iter().flat_map(|(file, name)| scan::tests(file, &format!("#[test]\nfn {name}() {{}}\n"))).collect()
+    fn tests(tests: &[(&str, &str)]) -> Tests {
+        let shown = |(file, name): &(&str, &str)| scan::tests(file, &format!("#[test]\nfn {name}() {{}}\n"));
+        Tests(tests.iter().flat_map(shown).collect())
     }
 
     fn rows(rows: &[&str]) -> Vec<String> {
@@ -64,22 +68,22 @@ mod tests {
             ("crates/picture/tests/memory.rs", "-p sluicegate-picture --test memory"),
         ];
         for (file, expected) in programs {
-            let arguments = arguments(&shown(&[(file, "h01_one")]), &rows(&["H1"]), "crates/sse/src/lib.rs");
+            let arguments = tests(&[(file, "h01_one")]).arguments(&rows(&["H1"]), "crates/sse/src/lib.rs");
             assert_eq!(arguments, Some(format!("{expected} -- h01_one")), "{file}");
         }
-        assert_eq!(arguments(&shown(&[("xtask/src/a.rs", "h01_one")]), &rows(&["H1"]), ""), None);
+        assert_eq!(tests(&[("xtask/src/a.rs", "h01_one")]).arguments(&rows(&["H1"]), ""), None);
     }
 
     #[test]
     fn the_program_has_tests_of_every_row_and_is_that_of_the_source_if_it_can_be() {
-        let shown = shown(&[
+        let tests = tests(&[
             ("crates/sse/tests/it/a.rs", "s01_one"),
             ("tests/upstreams/a.rs", "s01_two"),
             ("tests/upstreams/b.rs", "s02_three"),
             ("tests/black_box/b.rs", "s02_four"),
         ]);
         let upstreams = "-p sluicegate-server --no-default-features --test upstreams";
-        let arguments = |of: &[&str], near| arguments(&shown, &rows(of), near);
+        let arguments = |of: &[&str], near| tests.arguments(&rows(of), near);
         assert_eq!(arguments(&["S1"], "crates/sse/src/a.rs").unwrap(), "-p sluicegate-sse --test it -- s01_one");
         assert_eq!(
             arguments(&["S1", "S2"], "crates/sse/src/a.rs").unwrap(),
