@@ -5,7 +5,6 @@
 //! declarations of several variables as a tuple of values, and lines of more than a hundred characters.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::iter;
 use std::ops::AddAssign;
 use std::path::Path;
@@ -32,7 +31,7 @@ pub(crate) fn run() -> Outcome {
 /// The measures of each crate of the product and of xtask, by its folder, without those of its tests.
 pub(crate) fn measures() -> Outcome<BTreeMap<String, Measure>> {
     let root = workspace::root();
-    let files = workspace::files()?;
+    let files = workspace::texts(|name| name.ends_with(".rs"))?;
     let mut crates = BTreeMap::new();
     for package in workspace::metadata()?.packages {
         let folder = package.manifest_path.parent().and_then(|folder| folder.strip_prefix(&root).ok());
@@ -40,11 +39,9 @@ pub(crate) fn measures() -> Outcome<BTreeMap<String, Measure>> {
         let targets = Modules::of(&package)?;
         let sources: Vec<_> = targets.iter().flat_map(Modules::files).collect();
         let mut measure = Measure::default();
-        for file in files.iter().filter(|file| file.ends_with(".rs") && file.starts_with(&format!("{folder}/"))) {
-            // A file that was deleted but not yet committed cannot be read.
-            let Ok(text) = fs::read_to_string(root.join(file)) else { continue };
+        for (file, text) in files.iter().filter(|(file, _)| Path::new(file).starts_with(folder)) {
             if sources.contains(&Path::new(file)) {
-                measure += Measure::of(&text).at(file)?;
+                measure += Measure::of(text).at(file)?;
             } else {
                 measure.tests += text.lines().count();
             }

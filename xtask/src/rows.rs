@@ -3,7 +3,7 @@
 mod program;
 mod scan;
 
-use std::{fmt, fs};
+use std::fmt;
 
 pub(crate) use self::scan::{Shown, tests};
 use crate::outcome::Outcome;
@@ -40,10 +40,9 @@ impl Row {
 
     /// Parses one row in the spelling of test names: `c03`.
     fn in_name(word: &str) -> Option<Self> {
-        let &[section, tens, ones] = word.as_bytes() else { return None };
-        let is_row = section.is_ascii_lowercase() && tens.is_ascii_digit() && ones.is_ascii_digit();
-        let number = usize::from(tens.wrapping_sub(b'0')) * 10 + usize::from(ones.wrapping_sub(b'0'));
-        is_row.then(|| Self { section: char::from(section.to_ascii_uppercase()), number })
+        let &[section @ b'a'..=b'z', tens @ b'0'..=b'9', ones @ b'0'..=b'9'] = word.as_bytes() else { return None };
+        let number = usize::from(tens - b'0') * 10 + usize::from(ones - b'0');
+        Some(Self { section: char::from(section.to_ascii_uppercase()), number })
     }
 }
 
@@ -74,14 +73,8 @@ pub(crate) struct Tests(pub(crate) Vec<Shown>);
 
 impl Tests {
     pub(crate) fn read() -> Outcome<Self> {
-        let root = workspace::root();
-        let mut shown = Vec::new();
-        for name in workspace::files()?.iter().filter(|name| may_hold_tests(name)) {
-            // A file that was deleted but not yet committed cannot be read.
-            let Ok(text) = fs::read_to_string(root.join(name)) else { continue };
-            shown.extend(tests(name, &text));
-        }
-        Ok(Self(shown))
+        let files = workspace::texts(may_hold_tests)?;
+        Ok(Self(files.iter().flat_map(|(name, text)| tests(name, text)).collect()))
     }
 }
 

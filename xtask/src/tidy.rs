@@ -2,7 +2,6 @@
 
 mod english;
 
-use std::fs;
 use std::path::Path;
 
 use crate::outcome::{Outcome, no_problems};
@@ -10,19 +9,12 @@ use crate::{language, mutate, workspace};
 
 /// Checks every file that git tracks or would add.
 pub(crate) fn run() -> Outcome {
-    let root = workspace::root();
-    let mut looked = 0;
-    let mut found = Vec::new();
-    for name in workspace::files()?.iter().filter(|name| is_ours(name)) {
-        // Skips files that were deleted but not yet committed, or are not text.
-        let Ok(text) = fs::read_to_string(root.join(name)) else { continue };
-        found.extend(problems(name, &text));
-        looked += 1;
-    }
+    let files = workspace::texts(is_ours)?;
+    let mut found: Vec<_> = files.iter().flat_map(|(name, text)| problems(name, text)).collect();
     found.extend(mutate::problems()?);
     found.extend(english::excesses(&language::measures()?));
     no_problems("untidy", &found)?;
-    println!("{looked} files are tidy");
+    println!("{} files are tidy", files.len());
     Ok(())
 }
 

@@ -3,8 +3,7 @@
 //! `test = false` and `doctest = false` save a build each, and silently skip tests that are added later.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use cargo_metadata::{Metadata, Package, Target};
 
@@ -14,42 +13,39 @@ use crate::workspace;
 /// The files with tests or examples that are never run.
 pub(crate) fn problems(metadata: &Metadata) -> Outcome<Vec<String>> {
     let root = workspace::root();
-    let files = workspace::files()?;
+    let files = workspace::texts(|name| name.ends_with(".rs") || name.ends_with("README.md"))?;
     let mut found = BTreeSet::new();
     for package in &metadata.packages {
+        let readme = package.manifest_path.with_file_name("README.md").into_std_path_buf();
         for target in package.targets.iter().filter(|target| target.is_lib() || target.is_bin()) {
-            let sources = sources(package, target, &files)?;
-            let mut report = |flag: &str, path: &Path| {
-                let name = path.strip_prefix(&root).unwrap_or(path).display();
-                found.insert(format!(
-                    "{name}: there are tests or examples here, but {} has `{flag} = false`",
-                    package.name
-                ));
+            let mut report = |flag: &str, is_unrun: &dyn Fn(&Path, &str) -> bool| {
+                for (name, _) in files.iter().filter(|(name, text)| is_unrun(&root.join(name), text)) {
+                    let package = &package.name;
+                    found.insert(format!(
+                        "{name}: there are tests or examples here, but {package} has `{flag} = false`"
+                    ));
+                }
             };
             if !target.test {
-                sources.iter().filter(|(_, text)| has_tests(text)).for_each(|(path, _)| report("test", path));
+                report("test", &|path: &Path, text: &str| is_source(path, package, target) && has_tests(text));
             }
             if target.is_lib() && !target.doctest {
-                let readme = package.manifest_path.with_file_name("README.md").into_std_path_buf();
-                let readme = fs::read_to_string(&readme).map(|text| (readme, text));
-                let pages = sources.iter().chain(readme.as_ref());
-                pages.filter(|(_, text)| has_examples(text)).for_each(|(path, _)| report("doctest", path));
+                let is_page = |path: &Path| is_source(path, package, target) || path == readme;
+                report("doctest", &|path: &Path, text: &str| is_page(path) && has_examples(text));
             }
         }
     }
     Ok(found.into_iter().collect())
 }
 
-/// The files of a target: only its root if the rest of the folder belongs to another, whose tests are run.
-fn sources(package: &Package, target: &Target, files: &[String]) -> Outcome<Vec<(PathBuf, String)>> {
-    let root = target.src_path.as_std_path();
+/// Returns true for the files of a target: only its root if the rest of the folder belongs to another, whose tests are
+/// run.
+fn is_source(path: &Path, package: &Package, target: &Target) -> bool {
     let is_shared = package.targets.iter().any(|other| {
         (other.is_lib() || other.is_bin()) && other.test && other.src_path.parent() == target.src_path.parent()
     });
-    let is_of =
-        |path: &Path| path == root || !is_shared && root.parent().is_some_and(|folder| path.starts_with(folder));
-    let rust = files.iter().filter(|name| name.ends_with(".rs")).map(|name| workspace::root().join(name));
-    rust.filter(|path| is_of(path)).map(|path| Ok((path.clone(), workspace::read(path)?))).collect()
+    let is_inside = !is_shared && target.src_path.parent().is_some_and(|folder| path.starts_with(folder));
+    path.extension().is_some_and(|extension| extension == "rs") && (path == target.src_path || is_inside)
 }
 
 /// Returns true if a source has tests.

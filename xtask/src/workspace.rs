@@ -66,6 +66,13 @@ pub(crate) fn files() -> Outcome<Vec<String>> {
     Ok(process::output(&mut list)?.split_terminator('\0').map(str::to_owned).collect())
 }
 
+/// The names and the texts of some of these files. Those that were deleted but not yet committed, or are not text, are
+/// left out.
+pub(crate) fn texts(is_wanted: impl Fn(&str) -> bool) -> Outcome<Vec<(String, String)>> {
+    let wanted = files()?.into_iter().filter(|name| is_wanted(name));
+    Ok(wanted.filter_map(|name| Some((name.clone(), read(name).ok()?))).collect())
+}
+
 /// Reads a file, named from the root.
 pub(crate) fn read(name: impl AsRef<Path>) -> Outcome<String> {
     fs::read_to_string(root().join(&name)).at(name)
