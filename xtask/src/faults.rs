@@ -10,7 +10,6 @@ mod page;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::fs;
 
 use crate::mutate::{self, Trial};
 use crate::outcome::{At as _, Outcome, no_problems};
@@ -32,7 +31,7 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
 pub(crate) fn check() -> Outcome {
     let faults = Faults::read()?;
     let mut found = faults.problems(&passed::last()?);
-    if fs::read_to_string(workspace::root().join(PAGE)).ok().is_none_or(|page| page != faults.page()) {
+    if workspace::read(PAGE) != Ok(faults.page()) {
         found.push(format!("{PAGE} is out of date: run `cargo xtask faults`"));
     }
     no_problems("faults", &found)?;
@@ -43,9 +42,7 @@ pub(crate) fn check() -> Outcome {
 fn write() -> Outcome {
     let faults = Faults::read()?;
     workspace::write(PAGE, faults.page())?;
-    for lack in faults.lacks() {
-        println!("{lack}");
-    }
+    faults.lacks().iter().for_each(|lack| println!("{lack}"));
     println!("{PAGE} is written");
     Ok(())
 }
@@ -71,8 +68,7 @@ enum Proof {
 
 impl Faults {
     fn read() -> Outcome<Self> {
-        let text = workspace::read(REASONS)?;
-        let reasons = toml::from_str(&text).at(REASONS)?;
+        let reasons = toml::from_str(&workspace::read(REASONS)?).at(REASONS)?;
         Ok(Self { shown: Tests::read()?.0, reasons, trials: mutate::trials()? })
     }
 
