@@ -14,14 +14,14 @@ use cargo_metadata::Metadata;
 use self::circles::Graph;
 use self::scope::Scope;
 use crate::outcome::Outcome;
-use crate::source::{ModulePath, Modules};
+use crate::source::{ModulePath, Modules, modules};
 
 /// The circles of all libraries and programs, each in a line.
 pub(crate) fn problems(metadata: &Metadata) -> Outcome<Vec<String>> {
     let mut found = Vec::new();
     for package in &metadata.packages {
         let name = package.name.trim_start_matches("sluicegate-");
-        let circles: BTreeSet<_> = Modules::of(package)?.iter().flat_map(circles).collect();
+        let circles: BTreeSet<_> = modules::of(package)?.iter().flat_map(circles).collect();
         found.extend(circles.iter().map(|circle| format!("{name}: {circle}")));
     }
     Ok(found)
@@ -88,7 +88,7 @@ mod tests {
             let file = files.iter().find(|(name, _)| Path::new(name) == path);
             file.map(|(_, text)| (*text).to_owned()).ok_or_else(|| format!("{} is missing", path.display()))
         };
-        circles(&Modules::read(Path::new("lib.rs"), &read).unwrap())
+        circles(&modules::read(Path::new("lib.rs"), &read).unwrap())
     }
 
     #[test]

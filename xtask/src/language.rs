@@ -9,10 +9,10 @@ use std::iter;
 use std::ops::AddAssign;
 use std::path::Path;
 
-use proc_macro2::{Delimiter, TokenTree};
+use proc_macro2::TokenTree;
 
 use crate::outcome::{At as _, Outcome};
-use crate::source::{Modules, Source, is_punct, trees};
+use crate::source::{Modules, Source, is_braced, is_punct, modules, trees};
 use crate::workspace;
 
 /// Prints a table with a row for each crate.
@@ -36,8 +36,8 @@ pub(crate) fn measures() -> Outcome<BTreeMap<String, Measure>> {
     for package in workspace::metadata()?.packages {
         let folder = package.manifest_path.parent().and_then(|folder| folder.strip_prefix(&root).ok());
         let Some(folder) = folder.filter(|folder| folder.starts_with("crates") || *folder == "xtask") else { continue };
-        let targets = Modules::of(&package)?;
-        let sources: Vec<_> = targets.iter().flat_map(Modules::files).collect();
+        let targets = modules::of(&package)?;
+        let sources: Vec<_> = targets.iter().flat_map(Modules::values).map(|module| module.file.as_path()).collect();
         let mut measure = Measure::default();
         for (file, text) in files.iter().filter(|(file, _)| Path::new(file).starts_with(folder)) {
             if sources.contains(&Path::new(file)) {
@@ -96,7 +96,7 @@ impl Measure {
         for (at, token) in tokens.iter().enumerate() {
             match &tokens[at..] {
                 [TokenTree::Ident(word), TokenTree::Ident(_), rest @ ..] if word == "fn" => {
-                    let body = rest.iter().take_while(|token| !is_punct(token, ';')).find(|token| is_block(token));
+                    let body = rest.iter().take_while(|token| !is_punct(token, ';')).find(|token| is_braced(token));
                     let lines = |body: &TokenTree| body.span().end().line + 1 - word.span().start().line;
                     self.functions.extend(body.map(lines));
                 }
@@ -161,10 +161,6 @@ impl AddAssign for Measure {
 
 fn rate(count: usize, of: usize, scale: f64) -> f64 {
     if of == 0 { 0.0 } else { count as f64 / of as f64 * scale }
-}
-
-fn is_block(token: &TokenTree) -> bool {
-    matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace)
 }
 
 /// Returns true for a word of [`DIALECT`].

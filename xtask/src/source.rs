@@ -1,6 +1,6 @@
 //! Rust sources as tokens, without the items that only tests have.
 
-mod modules;
+pub(crate) mod modules;
 
 use std::ops::RangeInclusive;
 
@@ -18,9 +18,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// # Errors
-    ///
-    /// If the text is not Rust.
+    /// Parses Rust.
     pub(crate) fn parse(text: &str) -> Outcome<Self> {
         let tokens: TokenStream = text.parse().map_err(|error| format!("this cannot be parsed: {error}"))?;
         let mut source = Self { tokens: Vec::new(), tests: Vec::new() };
@@ -70,6 +68,11 @@ pub(crate) fn is_punct(token: &TokenTree, wanted: char) -> bool {
     matches!(token, TokenTree::Punct(punct) if punct.as_char() == wanted)
 }
 
+/// Returns true for a group in braces.
+pub(crate) fn is_braced(token: &TokenTree) -> bool {
+    matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace)
+}
+
 /// The attributes at the beginning of `tokens`, of two tokens each.
 fn attributes(tokens: &[TokenTree]) -> impl Iterator<Item = &Group> {
     tokens.chunks_exact(2).map_while(|pair| match pair {
@@ -106,8 +109,7 @@ fn length(tokens: &[TokenTree]) -> usize {
     let is_item = words.iter().any(|word| ITEMS.contains(&&**word));
     let is_last = |token: &TokenTree| match token {
         TokenTree::Punct(punct) => punct.as_char() == ';' || punct.as_char() == ',' && !is_statement && !is_item,
-        TokenTree::Group(group) => group.delimiter() == Delimiter::Brace && !is_statement,
-        _ => false,
+        token => is_braced(token) && !is_statement,
     };
     tokens.iter().position(is_last).map_or(tokens.len(), |last| last + 1)
 }

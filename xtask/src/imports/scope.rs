@@ -8,16 +8,16 @@ use crate::source::{ModulePath, Modules};
 /// The modules of a crate with the paths in them.
 pub(super) struct Scope<'a> {
     modules: &'a Modules,
-    paths: BTreeMap<&'a ModulePath, Paths>,
+    paths: BTreeMap<&'a [String], Paths>,
 }
 
 impl<'a> Scope<'a> {
     pub(super) fn of(modules: &'a Modules) -> Self {
-        Self { modules, paths: modules.iter().map(|(path, module)| (path, Paths::of(&module.tokens))).collect() }
+        Self { modules, paths: modules.iter().map(|(path, module)| (&path[..], Paths::of(&module.tokens))).collect() }
     }
 
     /// For each path of each module, the modules that it reaches, and its line.
-    pub(super) fn imports(&self) -> impl Iterator<Item = (&'a ModulePath, Vec<ModulePath>, usize)> {
+    pub(super) fn imports(&self) -> impl Iterator<Item = (&'a [String], Vec<ModulePath>, usize)> {
         self.paths.iter().flat_map(|(at, Paths { imported, inline })| {
             let paths = imported.iter().map(|imported| &imported.path).chain(inline);
             paths.map(|path| (*at, self.reached(at, &path.names, MOST_STEPS).0, path.line))
@@ -55,7 +55,7 @@ impl<'a> Scope<'a> {
     /// The import of this name in a module; `names` is the path that is resolved, which does not lead to itself.
     fn imported(&self, module: &[String], name: &str, names: &[String]) -> Option<&Imported> {
         let is_it = |imported: &&Imported| imported.name == name && imported.path.names != names;
-        self.paths.get(&module.to_vec())?.imported.iter().find(is_it)
+        self.paths.get(module)?.imported.iter().find(is_it)
     }
 }
 

@@ -1,19 +1,17 @@
 //! The modules of a crate and the files that define them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use cargo_metadata::Package;
-use proc_macro2::{Delimiter, Group, TokenTree};
+use proc_macro2::{Group, TokenTree};
 
-use super::{Source, is_punct, trees};
+use super::{Source, is_braced, is_punct, trees};
 use crate::outcome::{At as _, Outcome};
 use crate::workspace;
 
-/// The modules of a crate, except those that only tests have.
-pub(crate) struct Modules {
-    all: BTreeMap<ModulePath, Module>,
-}
+/// The modules of a crate by their paths, except those that only tests have.
+pub(crate) type Modules = BTreeMap<ModulePath, Module>;
 
 /// The names from the root of the crate down to a module; none for the root.
 pub(crate) type ModulePath = Vec<String>;
@@ -26,112 +24,82 @@ pub(crate) struct Module {
     pub(crate) tokens: Vec<TokenTree>,
 }
 
-impl Modules {
-    /// Reads the crate with this root file.
-    ///
-    /// # Errors
-    ///
-    /// If a file is missing, or is not Rust.
-    pub(crate) fn read(root: &Path, read: &dyn Fn(&Path) -> Outcome<String>) -> Outcome<Self> {
-        let mut reader = Reader { read, all: BTreeMap::new() };
-        reader.file(Vec::new(), root, &folder_of(root))?;
-        Ok(Self { all: reader.all })
-    }
+/// Reads each library and program of a package.
+pub(crate) fn of(package: &Package) -> Outcome<Vec<Modules>> {
+    let root = workspace::root();
+    let targets = package.targets.iter().filter(|target| target.is_lib() || target.is_bin());
+    let files = targets.map(|target| target.src_path.strip_prefix(&root).unwrap_or(&target.src_path));
+    files.map(|file| read(file.as_std_path(), &|file| workspace::read(file))).collect()
+}
 
-    /// Reads each library and program of a package.
-    ///
-    /// # Errors
-    ///
-    /// As [`Modules::read`].
-    pub(crate) fn of(package: &Package) -> Outcome<Vec<Self>> {
-        let root = workspace::root();
-        let targets = package.targets.iter().filter(|target| target.is_lib() || target.is_bin());
-        let files = targets.map(|target| target.src_path.strip_prefix(&root).unwrap_or(&target.src_path));
-        files.map(|file| Self::read(file.as_std_path(), &|file| workspace::read(file))).collect()
-    }
-
-    pub(crate) fn get(&self, path: &[String]) -> Option<&Module> {
-        self.all.get(path)
-    }
-
-    /// The files of all modules.
-    pub(crate) fn files(&self) -> BTreeSet<&Path> {
-        self.all.values().map(|module| module.file.as_path()).collect()
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&ModulePath, &Module)> {
-        self.all.iter()
-    }
+/// Reads the crate with this root file.
+pub(crate) fn read(root: &Path, read: &dyn Fn(&Path) -> Outcome<String>) -> Outcome<Modules> {
+    let mut reader = Reader { read, all: Modules::new() };
+    reader.file(ModulePath::new(), root, &folder_of(root))?;
+    Ok(reader.all)
 }
 
 /// The modules that were read so far.
 struct Reader<'a> {
     read: &'a dyn Fn(&Path) -> Outcome<String>,
-    all: BTreeMap<ModulePath, Module>,
+    all: Modules,
 }
 
 impl Reader<'_> {
     /// Reads a module from its file; the files of its children are in `folder`.
     fn file(&mut self, path: ModulePath, file: &Path, folder: &Path) -> Outcome {
         let source = Source::parse(&(self.read)(file)?).at(file)?;
-        self.module(path, file, folder, source.tokens)
+        self.module(path, file, folder, &source.tokens)
     }
 
-    fn module(&mut self, path: ModulePath, file: &Path, folder: &Path, tokens: Vec<TokenTree>) -> Outcome {
+    fn module(&mut self, path: ModulePath, file: &Path, folder: &Path, mut tokens: &[TokenTree]) -> Outcome {
         let mut own = Vec::new();
-        let mut at = 0;
         let mut named = None;
-        while at < tokens.len() {
-            match &tokens[at..] {
-                [hash, TokenTree::Group(attribute), ..] if is_punct(hash, '#') => {
+        loop {
+            tokens = match tokens {
+                [hash, TokenTree::Group(attribute), rest @ ..] if is_punct(hash, '#') => {
                     named = path_attribute(attribute).or(named);
-                    own.extend_from_slice(&tokens[at..at + 2]);
-                    at += 2;
+                    own.extend_from_slice(&tokens[..2]);
+                    rest
                 }
-                [TokenTree::Ident(word), TokenTree::Ident(name), body, ..] if word == "mod" => {
-                    self.child(&path, &name.to_string(), file, folder, body, named.take())?;
-                    at += 3;
+                [TokenTree::Ident(word), TokenTree::Ident(name), body, rest @ ..] if word == "mod" => {
+                    let path = path.iter().cloned().chain([name.to_string()]).collect();
+                    self.child(path, file, &folder.join(name.to_string()), body, named.take())?;
+                    rest
                 }
-                [token, ..] => {
-                    if is_punct(token, ';') || matches!(token, TokenTree::Group(group) if is_braced(group)) {
+                [token, rest @ ..] => {
+                    if is_punct(token, ';') || is_braced(token) {
                         named = None;
                     }
                     own.push(token.clone());
-                    at += 1;
+                    rest
                 }
                 [] => break,
-            }
+            };
         }
         self.all.insert(path, Module { file: file.to_owned(), tokens: own });
         Ok(())
     }
 
-    /// Reads the module `name` in the module `parent`: `body` is its content, or a semicolon.
+    /// Reads a module that is declared in `file`; the files of its own children are in `folder`, unless an attribute
+    /// has `named` its file. Its `body` is its content, or a semicolon.
     fn child(
         &mut self,
-        parent: &[String],
-        name: &str,
+        path: ModulePath,
         file: &Path,
         folder: &Path,
         body: &TokenTree,
         named: Option<String>,
     ) -> Outcome {
-        let path = [parent, &[name.to_owned()]].concat();
-        if let TokenTree::Group(group) = body {
-            return self.module(path, file, &folder.join(name), trees(group.stream()));
-        }
-        match named {
-            Some(named) => {
-                let file = normalized(&folder_of(file).join(named));
+        match (body, named) {
+            (TokenTree::Group(group), _) => self.module(path, file, folder, &trees(group.stream())),
+            (_, Some(named)) => {
+                let file = normalized(&file.with_file_name(named));
                 self.file(path, &file, &folder_of(&file))
             }
-            None => self.file(path, &folder.join(format!("{name}.rs")), &folder.join(name)),
+            (_, None) => self.file(path, &folder.with_extension("rs"), folder),
         }
     }
-}
-
-fn is_braced(group: &Group) -> bool {
-    group.delimiter() == Delimiter::Brace
 }
 
 fn folder_of(file: &Path) -> PathBuf {
@@ -174,11 +142,11 @@ mod tests {
             ("other/d.rs", "mod e;"),
             ("other/e.rs", ""),
         ]);
-        let read = |file: &Path| {
+        let text_of = |file: &Path| {
             let text = files.get(&*file.to_string_lossy());
             text.map(ToString::to_string).ok_or_else(|| format!("{} is missing", file.display()))
         };
-        let modules = Modules::read(Path::new("src/lib.rs"), &read).unwrap();
+        let modules = read(Path::new("src/lib.rs"), &text_of).unwrap();
         let places: Vec<_> =
             modules.iter().map(|(path, module)| format!("{} {}", path.join("::"), module.file.display())).collect();
         assert_eq!(
@@ -193,7 +161,6 @@ mod tests {
                 "d::e other/e.rs",
             ]
         );
-        assert_eq!(modules.files().len(), 6);
-        assert_eq!(Modules::read(Path::new("src/main.rs"), &read).err().unwrap(), "src/main.rs is missing");
+        assert_eq!(read(Path::new("src/main.rs"), &text_of).err().unwrap(), "src/main.rs is missing");
     }
 }
