@@ -49,7 +49,8 @@ use std::process::ExitCode;
 use crate::outcome::Outcome;
 
 fn main() -> ExitCode {
-    match run_task(std::env::args_os().skip(1).collect()) {
+    let args: Vec<_> = std::env::args_os().skip(1).collect();
+    match run_task(&args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("xtask: {message}");
@@ -58,32 +59,29 @@ fn main() -> ExitCode {
     }
 }
 
-fn run_task(mut args: Vec<OsString>) -> Outcome {
-    if args.is_empty() {
-        return usage();
-    }
-    let name = args.remove(0);
+fn run_task(args: &[OsString]) -> Outcome {
+    let Some((name, args)) = args.split_first() else { return usage() };
     match name.to_str() {
-        Some("serve") => serve::run(&args),
-        Some("test") => test::run(&args),
-        Some("t") => inner::run(&args),
-        Some("ci") => ci::run(&args),
-        Some("clients") => clients::run(&args),
-        Some("interop") => interop::run(&args),
-        Some("fetch-model") => no_arguments(&args).and_then(|()| fetch_model::run()),
-        Some("bench") => bench::run(&args),
-        Some("campaign") => campaign::run(&args),
-        Some("soak") => bench::soak(&args),
-        Some("fuzz") => fuzz::run(&args),
-        Some("openapi") => no_arguments(&args).and_then(|()| serve::openapi()),
-        Some("schemathesis") => schemathesis::run(&args),
-        Some("faults") => faults::run(&args),
-        Some("mutate") => mutate::run(&args),
-        Some("advisories") => no_arguments(&args).and_then(|()| advisories::run()),
-        Some("licences") => no_arguments(&args).and_then(|()| licences::run()),
-        Some("deps") => no_arguments(&args).and_then(|()| deps::run()),
-        Some("language") => no_arguments(&args).and_then(|()| language::run()),
-        Some("tidy") => no_arguments(&args).and_then(|()| tidy::run()),
+        Some("serve") => serve::run(args),
+        Some("test") => test::run(args),
+        Some("t") => inner::run(args),
+        Some("ci") => ci::run(args),
+        Some("clients") => clients::run(args),
+        Some("interop") => interop::run(args),
+        Some("fetch-model") => no_arguments(args).and_then(|()| fetch_model::run()),
+        Some("bench") => bench::run(args),
+        Some("campaign") => campaign::run(args),
+        Some("soak") => bench::soak(args),
+        Some("fuzz") => fuzz::run(args),
+        Some("openapi") => no_arguments(args).and_then(|()| serve::openapi()),
+        Some("schemathesis") => schemathesis::run(args),
+        Some("faults") => faults::run(args),
+        Some("mutate") => mutate::run(args),
+        Some("advisories") => no_arguments(args).and_then(|()| advisories::run()),
+        Some("licences") => no_arguments(args).and_then(|()| licences::run()),
+        Some("deps") => no_arguments(args).and_then(|()| deps::run()),
+        Some("language") => no_arguments(args).and_then(|()| language::run()),
+        Some("tidy") => no_arguments(args).and_then(|()| tidy::run()),
         Some("help" | "--help" | "-h") => usage(),
         _ => Err(format!("unknown task {name:?}\n\n{USAGE}")),
     }

@@ -8,11 +8,7 @@ pub(crate) fn row<const N: usize>(cells: [&str; N]) -> String {
     format!("| {} |\n", cells.join(" | "))
 }
 
-/// The cells of all rows of the tables in a page, without their heads.
-///
-/// # Errors
-///
-/// If a row has another number of cells.
+/// The cells of all rows of the tables in a page, without their heads; an error if a row has another number of cells.
 pub(crate) fn rows<const N: usize>(page: &str) -> Outcome<Vec<[String; N]>> {
     let mut rows = Vec::new();
     let mut is_head = true;

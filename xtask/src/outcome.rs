@@ -6,11 +6,8 @@ use std::path::Path;
 /// The result of a task or a part of it: its error is a complete message for a person.
 pub(crate) type Outcome<T = ()> = Result<T, String>;
 
-/// Adds the file or folder to an error.
+/// Puts the path of a file or folder before an error.
 pub(crate) trait At<T> {
-    /// # Errors
-    ///
-    /// The same, after the path.
     fn at(self, path: impl AsRef<Path>) -> Outcome<T>;
 }
 
@@ -20,11 +17,7 @@ impl<T, E: Display> At<T> for Result<T, E> {
     }
 }
 
-/// Fails with all problems that a check has found, if there are any.
-///
-/// # Errors
-///
-/// If `problems` is not empty. The message begins with `title`.
+/// Fails with all problems that a check has found, if there are any, below a title.
 pub(crate) fn no_problems(title: &str, problems: &[String]) -> Outcome {
     if problems.is_empty() { Ok(()) } else { Err(format!("{title}:\n  {}", problems.join("\n  "))) }
 }

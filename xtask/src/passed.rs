@@ -34,14 +34,9 @@ impl Passed {
     }
 }
 
-/// The tests of the last run.
-///
-/// # Errors
-///
-/// If there was none.
+/// The tests of the last run; an error if there was none.
 pub(crate) fn last() -> Outcome<BTreeSet<Passed>> {
-    let path = file()?;
-    let text = fs::read_to_string(&path).map_err(|_| "no tests were run yet: run `cargo xtask test`".to_owned())?;
+    let text = fs::read_to_string(file()?).map_err(|_| "no tests were run yet: run `cargo xtask test`".to_owned())?;
     Ok(text.lines().filter_map(|line| line.split_once(' ')).map(|(root, path)| Passed::new(root, path)).collect())
 }
 
