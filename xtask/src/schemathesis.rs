@@ -17,15 +17,15 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
     Plan::parse(args)?.run()
 }
 
-/// Runs a few examples of each operation.
+/// Runs ten examples of each operation.
 pub(crate) fn smoke() -> Outcome {
-    Plan::new(SMOKE_EXAMPLES, seed::current()?).run()
+    Plan::new(10, seed::current()?).run()
 }
 
 /// Runs 100 examples of each operation.
 pub(crate) fn long() -> Outcome<String> {
     let seed = seed::fresh();
-    Plan::new(LONG_EXAMPLES, seed).run()?;
+    Plan::new(100, seed).run()?;
     Ok(format!("passed with seed {seed}"))
 }
 
@@ -45,7 +45,7 @@ impl Plan {
     }
 
     fn parse(args: &[OsString]) -> Outcome<Self> {
-        let mut plan = Self::new(EXAMPLES, seed::current()?);
+        let mut plan = Self::new(25, seed::current()?);
         let mut args = args.iter().map(|arg| arg.to_string_lossy());
         while let Some(arg) = args.next() {
             match &*arg {
@@ -73,22 +73,16 @@ impl Plan {
         let log = document.with_file_name("schemathesis.log");
         let gateway = Server::gateway(&["--config".as_ref(), config.as_path()], keys, &log)?;
         println!("requests are drawn by {}={}", seed::VARIABLE, self.seed);
-        process::run(&mut self.command(&python, &folder, &document, &gateway.url))
-    }
-
-    fn command(&self, python: &Path, folder: &Path, document: &Path, address: &str) -> Command {
         let mut command = Command::new(python);
         command.current_dir(folder).env("PYTHONDONTWRITEBYTECODE", "1").env("SLUICEGATE_KEY", KEY);
         // A proxy of the user cannot reach the gateway.
         command.env("NO_PROXY", "127.0.0.1");
         command.env("HYPOTHESIS_STORAGE_DIRECTORY", document.with_file_name("hypothesis"));
         command.env("SLUICEGATE_ANSWERS", (self.examples / EXAMPLES_PER_ANSWER).max(1).to_string());
-        command.args(["-m", "schemathesis.cli", "run"]).arg(document).args(["--url", address]);
+        command.args(["-m", "schemathesis.cli", "run"]).arg(document).args(["--url", &gateway.url]);
         command.args(["--max-examples", &self.examples.to_string(), "--seed", &self.seed.to_string()]);
-        for tag in &self.without {
-            command.args(["--exclude-tag", tag]);
-        }
-        command
+        command.args(self.without.iter().flat_map(|tag| ["--exclude-tag", tag]));
+        process::run(&mut command)
     }
 }
 
@@ -114,9 +108,6 @@ fn write_configuration(folder: &Path, simulator: &str) -> Outcome<PathBuf> {
     Ok(file)
 }
 
-const EXAMPLES: u32 = 25;
-const SMOKE_EXAMPLES: u32 = 10;
-const LONG_EXAMPLES: u32 = 100;
 /// The embedded model is slow: one plain reply and one stream of each operation and phase for so many examples.
 const EXAMPLES_PER_ANSWER: u32 = 5;
 /// One key for every capability.
