@@ -5,8 +5,7 @@
 use std::ffi::OsString;
 
 use crate::outcome::Outcome;
-use crate::step::Step;
-use crate::times::Times;
+use crate::times::{Step, Times};
 use crate::{bench, campaign, deps, faults, licences, long, process, schemathesis, seed, test, tidy, workspace};
 
 /// Runs the steps that `args` select, and prints the duration of each.

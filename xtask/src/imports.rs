@@ -70,7 +70,7 @@ fn graph(modules: &Modules) -> Graph {
 /// The outermost module of each file.
 fn paths(modules: &Modules) -> BTreeMap<String, &ModulePath> {
     let mut paths = BTreeMap::new();
-    for (path, module) in modules.iter() {
+    for (path, module) in modules {
         paths.entry(module.file.to_string_lossy().into_owned()).or_insert(path);
     }
     paths

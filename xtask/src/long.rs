@@ -12,8 +12,8 @@ use std::process::Command;
 use self::page::{Page, Row};
 use self::parts::{PARTS, Part, SHARES};
 use crate::outcome::{Outcome, no_problems};
-use crate::step::Step;
-use crate::{history, process, seed, times, workspace};
+use crate::times::{self, Step};
+use crate::{history, process, seed, workspace};
 
 /// The parts of the long tier as steps, each of which writes its row.
 pub(crate) fn steps() -> Vec<Step> {

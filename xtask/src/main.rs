@@ -34,7 +34,6 @@ mod schemathesis;
 mod seed;
 mod serve;
 mod source;
-mod step;
 mod suite;
 mod test;
 mod tidy;

@@ -1,4 +1,4 @@
-//! The durations of the steps of a run: a table at its end, and rows that are appended to `target/ci-times.tsv`.
+//! The steps of a run, and their durations: a table at its end, and rows that are appended to `target/ci-times.tsv`.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -7,6 +7,23 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::outcome::{At as _, Outcome};
 use crate::{process, workspace};
+
+/// A step of `cargo xtask ci`.
+pub(crate) struct Step {
+    /// The name for `--only` and `--from`.
+    pub(crate) name: &'static str,
+    /// A one-line description for `--list`.
+    pub(crate) about: &'static str,
+    /// Runs the step and measures it, as a whole or in parts.
+    pub(crate) run: Box<dyn Fn(&mut Times) -> Outcome>,
+}
+
+impl Step {
+    /// A step that is measured as a whole.
+    pub(crate) fn new(name: &'static str, about: &'static str, run: impl Fn() -> Outcome + 'static) -> Self {
+        Self { name, about, run: Box::new(move |times: &mut Times| times.step(name, &run)) }
+    }
+}
 
 /// The steps that have ended so far, with their durations.
 pub(crate) struct Times {
