@@ -154,9 +154,8 @@ fn table(rows: &[(&str, Stats)]) -> String {
 
 /// Every target that `fuzz/Cargo.toml` names.
 fn targets() -> Outcome<Vec<String>> {
-    let mut list = FUZZ.command()?;
-    list.arg("list");
-    Ok(process::output(list.current_dir(folder()))?.lines().map(str::to_owned).collect())
+    let list = process::output(FUZZ.command()?.arg("list").current_dir(folder()))?;
+    Ok(list.lines().map(str::to_owned).collect())
 }
 
 /// `cargo fuzz` without a sanitizer: there is no unsafe code here to check, so stable Rust is sufficient.

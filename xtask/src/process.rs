@@ -30,7 +30,8 @@ pub(crate) fn captured(command: &mut Command) -> Outcome<String> {
     String::from_utf8(output.stdout).map_err(|_| format!("`{}` printed something that is not UTF-8", shown(command)))
 }
 
-fn succeeded(command: &Command, status: ExitStatus) -> Outcome {
+/// Fails if a command has ended without success.
+pub(crate) fn succeeded(command: &Command, status: ExitStatus) -> Outcome {
     if status.success() { Ok(()) } else { Err(format!("`{}` ended with {status}", shown(command))) }
 }
 

@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::process::Command;
-use std::thread;
 
 use self::pool::Ran;
 use self::programs::Program;
@@ -68,22 +67,21 @@ pub(crate) fn ten_runs() -> Outcome<String> {
     let program = std::env::current_exe().map_err(|error| format!("the path of this program: {error}"))?;
     let mut neighbour = Command::new(program);
     neighbour.args(["fuzz", "--minutes", FUZZED, "--log"]);
-    thread::scope(|scope| {
-        // A process of its own, because the log counts the CPU time of all children of a process.
-        let fuzzing = scope.spawn(move || process::run(&mut neighbour));
-        let tests = (1..=RUNS).try_for_each(|run| {
-            println!("\n-- run {run} of {RUNS}");
-            once(seed.wrapping_add(run), |program| !program.root.starts_with(LATER))?;
-            if fuzzing.is_finished() { Err(format!("run {run} had no neighbour: fuzzing has ended")) } else { Ok(()) }
-        });
-        let fuzzed = fuzzing.join().map_err(|_| "the thread of the fuzz targets panicked".to_owned())?;
-        tests.and(fuzzed)
-    })?;
+    // A process of its own, because the log counts the CPU time of all children of a process.
+    let mut fuzzing = process::start(&mut neighbour)?;
+    let tests = (1..=RUNS).try_for_each(|run| {
+        println!("\n-- run {run} of {RUNS}");
+        once(seed.wrapping_add(run), |program| !program.root.starts_with(LATER))?;
+        let is_running = fuzzing.try_wait().is_ok_and(|status| status.is_none());
+        if is_running { Ok(()) } else { Err(format!("run {run} had no neighbour: fuzzing has ended")) }
+    });
+    let status = fuzzing.wait().map_err(|error| format!("the fuzz targets cannot be waited for: {error}"))?;
+    tests.and(process::succeeded(&neighbour, status))?;
     Ok(format!("passed {RUNS} times, seeds {} to {}", seed.wrapping_add(1), seed.wrapping_add(RUNS)))
 }
 
 /// Builds everything in a separate target folder that is empty before, and removes it.
-pub(crate) fn cold_build() -> Outcome<String> {
+pub(crate) fn cold_build() -> Outcome {
     let folder = workspace::target()?.join("cold");
     let clear = || match fs::remove_dir_all(&folder) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(format!("{}: {error}", folder.display())),
@@ -93,8 +91,7 @@ pub(crate) fn cold_build() -> Outcome<String> {
     let mut build = workspace::cargo("build");
     build.args(["--workspace", "--exclude", "xtask", "--bins", "--tests", "--locked", "--target-dir"]).arg(&folder);
     process::run(&mut build)?;
-    clear()?;
-    Ok("passed".to_owned())
+    clear()
 }
 
 /// Reports every program that failed, in one message.
