@@ -24,7 +24,6 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
     gateway(&[])
 }
 
-/// Runs the soak tests.
 pub(crate) fn soak(args: &[OsString]) -> Outcome {
     program("soak", "tests/benches/SOAK.md", args)
 }

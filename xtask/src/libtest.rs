@@ -15,25 +15,20 @@ impl TestResults {
     /// Parses the output of a program, which may be incomplete.
     pub(crate) fn of(output: &str) -> Self {
         let mut results = Self::default();
-        for line in output.lines() {
-            results.take(line);
+        for rest in output.lines().filter_map(|line| line.strip_prefix("test ")) {
+            if let Some(name) = rest.strip_suffix(" has been running for over 60 seconds") {
+                results.running.insert(name.to_owned());
+            }
+            let Some((name, result)) = rest.rsplit_once(" ... ") else { continue };
+            let name = name.strip_suffix(" - should panic").unwrap_or(name);
+            match result {
+                "ok" => results.passed.insert(name.to_owned()),
+                "FAILED" => results.failed.insert(name.to_owned()),
+                _ => continue,
+            };
+            results.running.remove(name);
         }
         results
-    }
-
-    fn take(&mut self, line: &str) {
-        let Some(rest) = line.strip_prefix("test ") else { return };
-        if let Some(name) = rest.strip_suffix(" has been running for over 60 seconds") {
-            self.running.insert(name.to_owned());
-        }
-        let Some((name, result)) = rest.rsplit_once(" ... ") else { return };
-        let name = name.strip_suffix(" - should panic").unwrap_or(name);
-        match result {
-            "ok" => self.passed.insert(name.to_owned()),
-            "FAILED" => self.failed.insert(name.to_owned()),
-            _ => return,
-        };
-        self.running.remove(name);
     }
 
     /// The number of tests that have ended.

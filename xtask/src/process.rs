@@ -35,7 +35,6 @@ pub(crate) fn succeeded(command: &Command, status: ExitStatus) -> Outcome {
     if status.success() { Ok(()) } else { Err(format!("`{}` ended with {status}", shown(command))) }
 }
 
-/// Starts a command.
 pub(crate) fn start(command: &mut Command) -> Outcome<Child> {
     command.spawn().map_err(|error| not_started(command, &error))
 }

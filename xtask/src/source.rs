@@ -18,7 +18,6 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Parses Rust.
     pub(crate) fn parse(text: &str) -> Outcome<Self> {
         let tokens: TokenStream = text.parse().map_err(|error| format!("this cannot be parsed: {error}"))?;
         let mut source = Self { tokens: Vec::new(), tests: Vec::new() };

@@ -49,7 +49,6 @@ struct Row {
 }
 
 impl Times {
-    /// Starts to measure a command.
     pub(crate) fn of(command: &'static str) -> Self {
         Self { command, begun: Mark::now(), rows: Vec::new() }
     }

@@ -7,7 +7,6 @@ use crate::markdown::{self, code};
 use crate::rows::{self, Row};
 
 impl Faults {
-    /// The complete page.
     pub(super) fn page(&self) -> String {
         let mut page = OPENING.replace("{REASONS}", REASONS);
         page += &self.counts();

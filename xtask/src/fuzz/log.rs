@@ -12,12 +12,10 @@ use crate::workspace;
 pub(super) struct Log(BTreeMap<String, Stats>);
 
 impl Log {
-    /// Reads the log.
     pub(super) fn read() -> Outcome<Self> {
         Self::parse(&workspace::read(PATH)?).at(PATH)
     }
 
-    /// Adds a run of a target.
     pub(super) fn add(&mut self, target: &str, mut stats: Stats) {
         let total = self.0.entry(target.to_owned()).or_default();
         stats.seconds += total.seconds;

@@ -3,7 +3,6 @@
 use crate::markdown::{self, code};
 use crate::outcome::Outcome;
 
-/// The rows of the page.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Page(Vec<Row>);
 
@@ -20,7 +19,6 @@ pub(super) struct Row {
 }
 
 impl Page {
-    /// Reads the table of a page.
     pub(super) fn parse(text: &str) -> Outcome<Self> {
         let row = |[part, result, commit, date, minutes]: [String; 5]| {
             let commit = commit.trim_matches('`').to_owned();

@@ -16,7 +16,6 @@ pub(crate) type Modules = BTreeMap<ModulePath, Module>;
 /// The names from the root of the crate down to a module; none for the root.
 pub(crate) type ModulePath = Vec<String>;
 
-/// A module.
 pub(crate) struct Module {
     /// The file that contains it.
     pub(crate) file: PathBuf,

@@ -14,7 +14,6 @@ pub(crate) struct Program {
     pub(crate) root: String,
     /// The folder of its package, in which it runs.
     pub(crate) folder: PathBuf,
-    /// The path of the executable.
     pub(crate) executable: PathBuf,
 }
 
