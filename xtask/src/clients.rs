@@ -13,7 +13,7 @@ use crate::{fetch_model, process, python, seed, suite, workspace};
 pub(crate) fn run(args: &[OsString]) -> Outcome {
     let Some((which, rest)) = args.split_first() else { return Err(USAGE.to_owned()) };
     match which.to_str() {
-        Some("python") => ready().and_then(|()| python_set(&CURRENT, rest)),
+        Some("python") => ready().and_then(|()| python_set(CURRENT, &[], rest)),
         Some("python-previous") => python_previous(rest),
         Some("node") => node(rest),
         _ => Err(format!("unexpected {which:?}: {USAGE}")),
@@ -23,19 +23,20 @@ pub(crate) fn run(args: &[OsString]) -> Outcome {
 /// The short tests of the current Python SDKs, with the existing simulator.
 pub(crate) fn python_current() -> Outcome {
     suite::product()?;
-    python_set(&CURRENT, &[])
+    python_set(CURRENT, &[], &[])
 }
 
 /// The short tests of the previous majors; `args` go to pytest.
 pub(crate) fn python_previous(args: &[OsString]) -> Outcome {
     ready()?;
-    python_set(&PREVIOUS, args)
+    // The output of the embedded engines does not depend on the SDK.
+    python_set(PREVIOUS, &["-m", "not long and not embedded"], args)
 }
 
-/// All tests of both majors.
+/// All tests of both majors, including those of the long tier.
 pub(crate) fn python_long() -> Outcome {
     ready()?;
-    [&CURRENT, &PREVIOUS].into_iter().try_for_each(|set| python_set(set, &EVERYTHING.map(OsString::from)))
+    [CURRENT, PREVIOUS].into_iter().try_for_each(|set| python_set(set, &["-m", ""], &[]))
 }
 
 /// Downloads the model if it is absent, and builds the gateway and the simulator.
@@ -44,20 +45,12 @@ fn ready() -> Outcome {
     suite::binaries()
 }
 
-/// A set of Python SDKs.
-struct Set {
-    /// The name of the file with its packages, without its extension; also the name of its environment.
-    requirements: &'static str,
-    /// The arguments of its short tests.
-    short: &'static [&'static str],
-}
-
-/// Runs one set of the Python SDKs in a separate environment.
-fn python_set(set: &Set, args: &[OsString]) -> Outcome {
+/// Runs one set of the Python SDKs in a separate environment, with pytest's arguments `selected` and `args`.
+fn python_set(set: &str, selected: &[&str], args: &[OsString]) -> Outcome {
     let folder = folder();
-    let python = python::environment(set.requirements, &folder.join(set.requirements).with_extension("txt"))?;
+    let python = python::environment(set, &folder.join(set).with_extension("txt"))?;
     let mut command = Command::new(python);
-    command.current_dir(folder).args(["-m", "pytest", "-n", "2"]).args(set.short).args(args);
+    command.current_dir(folder).args(["-m", "pytest", "-n", "2"]).args(selected).args(args);
     process::echoed(prepared(&mut command)?)
 }
 
@@ -109,10 +102,8 @@ fn folder() -> PathBuf {
     workspace::root().join("tests").join("clients")
 }
 
-/// The current majors of the Python SDKs.
-const CURRENT: Set = Set { requirements: "requirements", short: &[] };
-/// The majors before those; the output of the embedded engines does not depend on the SDK.
-const PREVIOUS: Set = Set { requirements: "requirements-previous", short: &["-m", "not long and not embedded"] };
-/// The arguments with which pytest runs all tests, including those of the long tier.
-const EVERYTHING: [&str; 2] = ["-m", ""];
+/// The current majors of the Python SDKs: the file with their packages, without its extension, and their environment.
+const CURRENT: &str = "requirements";
+/// The majors before those.
+const PREVIOUS: &str = "requirements-previous";
 const USAGE: &str = "expected `python`, `python-previous` or `node`, and then arguments of pytest or `node --test`";
