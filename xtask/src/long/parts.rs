@@ -121,12 +121,15 @@ pub(super) const PARTS: [Part; 14] = [
 ];
 
 /// For each of these parts, a function that runs a share of it, which takes a few minutes and follows from the seed.
-pub(super) const SHARES: [(&str, fn(u64) -> Outcome); 4] = [
+pub(super) const SHARES: [(&str, Share); 4] = [
     ("python", |_| clients::python_previous(&[])),
     ("chained", |_| suite::chained()),
     ("node", |_| clients::node(&[])),
     ("mutations", mutate::share),
 ];
+
+/// Runs a share of a part, which the seed chooses.
+type Share = fn(u64) -> Outcome;
 
 fn passed(outcome: Outcome) -> Outcome<String> {
     outcome.map(|()| "passed".to_owned())
