@@ -34,12 +34,7 @@ impl Default for Options {
 /// It draws on the blocking threads of the current tokio runtime. A thread is held for one picture or preview at a
 /// time, never while a reader is slow.
 pub struct EmbeddedImageEngine {
-    permits: Semaphores,
-}
-
-/// The permits that a request acquires, in this order; each semaphore is fair.
-struct Semaphores {
-    /// Permits to run or to wait.
+    /// Permits to run or to wait. A request acquires its permits in the order of the fields; each semaphore is fair.
     admission: Arc<Semaphore>,
     /// Permits to have pictures in memory.
     memory: Arc<Semaphore>,
@@ -51,14 +46,13 @@ impl EmbeddedImageEngine {
     /// Creates an idle engine.
     #[must_use]
     pub fn new(options: Options) -> Self {
-        let threads = options.threads.clamp(1, MOST);
-        let semaphore = |permits: usize| Arc::new(Semaphore::new(permits.min(MOST)));
-        let permits = Semaphores {
+        let threads = options.threads.clamp(1, Semaphore::MAX_PERMITS);
+        let semaphore = |permits: usize| Arc::new(Semaphore::new(permits.min(Semaphore::MAX_PERMITS)));
+        Self {
             admission: semaphore(threads.saturating_add(options.waiting)),
             memory: semaphore(threads.saturating_mul(REQUESTS_PER_THREAD)),
             threads: semaphore(threads),
-        };
-        Self { permits }
+        }
     }
 }
 
@@ -69,20 +63,18 @@ impl ImageEngine for EmbeddedImageEngine {
 
     fn start(&self, request: ImageRequest) -> BoxFuture<'_, Result<ImageGeneration, EngineError>> {
         Box::pin(async move {
-            let admission = Arc::clone(&self.permits.admission).try_acquire_owned().map_err(|_| EngineError::Busy)?;
+            let admission = Arc::clone(&self.admission).try_acquire_owned().map_err(|_| EngineError::Busy)?;
             // A request without pictures takes next to no memory while it waits.
-            let memory = if request.edit.is_some() { Some(permit(&self.permits.memory).await?) } else { None };
+            let memory = if request.edit.is_some() { Some(permit(&self.memory).await?) } else { None };
             let permits = (admission, memory);
-            let (job, permits) = on_thread(&self.permits.threads, move || {
-                // The permits move into the work, which continues even if the request is dropped.
-                Job::open(request).map(|job| (job, permits))
-            })
-            .await??;
+            // The permits move into the work, which continues even if the request is dropped.
+            let open = move || Job::open(request).map(|job| (job, permits));
+            let (job, permits) = on_thread(&self.threads, open).await??;
             let (events, receiver) = mpsc::channel(1);
-            let (traits, left) = (job.traits(), job.steps());
-            let threads = Arc::clone(&self.permits.threads);
-            tokio::spawn(draw(job, threads, events, permits));
-            Ok(ImageGeneration { traits, events: Box::pin(Events { receiver: Some(receiver), left }) })
+            let traits = job.traits();
+            let left = job.steps();
+            tokio::spawn(draw(job, Arc::clone(&self.threads), events, permits));
+            Ok(ImageGeneration { traits, events: Box::pin(Events { receiver, left }) })
         })
     }
 }
@@ -92,22 +84,22 @@ type Permits = (OwnedSemaphorePermit, Option<OwnedSemaphorePermit>);
 
 /// Makes the events one after the other, until the receiver is dropped.
 async fn draw(job: Job, threads: Arc<Semaphore>, events: Sender<Event>, permits: Permits) {
-    let last = job.steps();
-    let mut held = Some((Arc::new(job), permits));
-    for step in 0..last {
-        let Some((job, _)) = &held else { return };
-        let job = Arc::clone(job);
+    let steps = job.steps();
+    let job = Arc::new(job);
+    for step in 0..steps {
+        let work = Arc::clone(&job);
         let event = tokio::select! {
             biased;
             () = events.closed() => return,
-            event = on_thread(&threads, move || job.step(step)) => event.and_then(|event| event),
+            event = on_thread(&threads, move || work.step(step)) => event.flatten(),
         };
-        let failed = event.is_err();
-        if failed || step + 1 == last {
+        if event.is_err() || step + 1 == steps {
             // Nothing is held while a slow reader takes the last event.
-            held = None;
+            drop((job, permits));
+            let _ = events.send(event).await;
+            return;
         }
-        if events.send(event).await.is_err() || failed {
+        if events.send(event).await.is_err() {
             return;
         }
     }
@@ -119,26 +111,27 @@ async fn on_thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, EngineError> {
     let thread = permit(threads).await?;
-    let done = tokio::task::spawn_blocking(move || {
-        let done = work();
-        drop(thread);
-        done
-    });
-    done.await.map_err(|failed| match failed.is_panic() {
+    let work = move || {
+        let _thread = thread;
+        work()
+    };
+    tokio::task::spawn_blocking(work).await.map_err(|failed| match failed.is_panic() {
         true => EngineError::Internal("the image engine panicked".to_owned()),
-        false => EngineError::Unavailable("the image engine is stopping".to_owned()),
+        false => stopping(),
     })
 }
 
 async fn permit(permits: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, EngineError> {
-    let closed = |_| EngineError::Unavailable("the image engine is stopping".to_owned());
-    Arc::clone(permits).acquire_owned().await.map_err(closed)
+    Arc::clone(permits).acquire_owned().await.map_err(|_| stopping())
+}
+
+fn stopping() -> EngineError {
+    EngineError::Unavailable("the image engine is stopping".to_owned())
 }
 
 /// The events of a request, up to the last or the first error. Dropping it cancels the rest.
 struct Events {
-    /// Absent after the last event.
-    receiver: Option<Receiver<Event>>,
+    receiver: Receiver<Event>,
     /// The number of events still to come.
     left: u32,
 }
@@ -147,21 +140,17 @@ impl Stream for Events {
     type Item = Event;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Event>> {
-        let Some(receiver) = &mut self.receiver else { return Poll::Ready(None) };
-        let lost = || Err(EngineError::Unavailable("the image engine is stopping".to_owned()));
-        let event = ready!(receiver.poll_recv(context)).unwrap_or_else(lost);
-        self.left = self.left.saturating_sub(1);
-        if event.is_err() || self.left == 0 {
-            self.receiver = None;
+        if self.left == 0 {
+            return Poll::Ready(None);
         }
+        let event = ready!(self.receiver.poll_recv(context)).unwrap_or_else(|| Err(stopping()));
+        self.left = if event.is_ok() { self.left - 1 } else { 0 };
         Poll::Ready(Some(event))
     }
 }
 
 /// The requests with pictures in memory for each thread: one is drawn while another is read by its caller.
 const REQUESTS_PER_THREAD: usize = 2;
-/// More permits than can ever be used, and fewer than a semaphore can count.
-const MOST: usize = 1 << 20;
 
 #[cfg(test)]
 mod tests {
