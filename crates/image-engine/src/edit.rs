@@ -10,7 +10,7 @@ mod plan;
 mod recolour;
 mod roles;
 
-use engine::{Background, EngineError, Pixels, Quality};
+use engine::{Background, EngineError, ImageTraits, Pixels};
 use image::{RgbaImage, imageops};
 
 use crate::fit::{Source, cover};
@@ -18,41 +18,32 @@ use crate::inputs::Inputs;
 use crate::mask::Window;
 use crate::prompt::Prompt;
 use crate::render;
+pub(crate) use backdrop::lay_on;
 use clause::Step;
 pub(crate) use plan::Plan;
 use roles::Roles;
 
 /// An edit with its pictures.
 pub(crate) struct Edit {
-    plan: Plan,
-    inputs: Inputs,
+    pub(crate) plan: Plan,
+    pub(crate) inputs: Inputs,
 }
 
 /// The edit of one picture.
 struct Session<'a> {
     edit: &'a Edit,
-    background: Background,
-    detail: Quality,
+    traits: ImageTraits,
     seed: u64,
     /// The rectangle around all that the mask opens.
     window: Option<Window>,
 }
 
 impl Edit {
-    pub(crate) fn new(plan: Plan, inputs: Inputs) -> Self {
-        Self { plan, inputs }
-    }
-
     /// Makes the edited picture, with straight alpha. All steps scale with the size.
-    pub(crate) fn make(
-        &self,
-        size: Pixels,
-        background: Background,
-        detail: Quality,
-        seed: u64,
-    ) -> Result<RgbaImage, EngineError> {
+    pub(crate) fn make(&self, traits: ImageTraits, seed: u64) -> Result<RgbaImage, EngineError> {
+        let size = traits.size;
         let window = self.inputs.mask.as_ref().map(|mask| mask.window(size).unwrap_or(whole(size)));
-        let session = Session { edit: self, background, detail, seed, window };
+        let session = Session { edit: self, traits, seed, window };
         let lies = self.plan.turns() && window.is_none();
         let mut canvas = session.compose(if lies { Pixels::new(size.height, size.width) } else { size });
         for step in &self.plan.steps {
@@ -61,7 +52,7 @@ impl Edit {
                 canvas = cover(&canvas, size);
             }
         }
-        if background == Background::Transparent && canvas.pixels().all(|pixel| pixel[3] == u8::MAX) {
+        if traits.background == Background::Transparent && canvas.pixels().all(|pixel| pixel[3] == u8::MAX) {
             // A picture that is called transparent has to be, even if no step of the prompt made it so.
             backdrop::cut(&mut canvas, window);
         }
@@ -76,17 +67,18 @@ impl Session<'_> {
     /// The references in their roles.
     fn compose(&self, size: Pixels) -> RgbaImage {
         let references = &self.edit.inputs.references;
-        let window = self.window.unwrap_or(whole(size));
-        let place = |base, object| place::place(base, object, size, window, self.edit.plan.place, self.seed);
-        match (references.as_slice(), self.edit.plan.roles) {
-            ([first, second], Roles::Place { object: 0 }) => place(second, first),
-            ([first, second], Roles::Place { .. }) => place(first, second),
-            ([first, second], Roles::Before { object: 1 }) => place::before(first, second, size),
-            ([first, second], Roles::Before { .. }) => place::before(second, first, size),
-            ([first, second], Roles::SideBySide) => place::side_by_side(first, second, size),
-            ([first, second], Roles::Style { from: 0 }) => recolour::like(cover(second, size), first),
-            ([first, second], Roles::Style { .. }) => recolour::like(cover(first, size), second),
-            (references, _) => cover(&references[0], size),
+        if references.len() == 1 {
+            return cover(&references[0], size);
+        }
+        match self.edit.plan.roles {
+            Roles::Place { object } => {
+                let window = self.window.unwrap_or(whole(size));
+                let spot = self.edit.plan.place;
+                place::place(&references[1 - object], &references[object], size, window, spot, self.seed)
+            }
+            Roles::Before { object } => place::before(&references[1 - object], &references[object], size),
+            Roles::SideBySide => place::side_by_side(&references[0], &references[1], size),
+            Roles::Style { from } => recolour::like(cover(&references[1 - from], size), &references[from]),
         }
     }
 
@@ -126,7 +118,7 @@ impl Session<'_> {
     /// Draws a scene in place of the window.
     fn fill(&self, scene: &str, canvas: &mut RgbaImage) -> Result<(), EngineError> {
         let prompt = Prompt::read(scene).into_filling();
-        if self.background == Background::Transparent && !prompt.has_backdrop() {
+        if self.traits.background == Background::Transparent && !prompt.has_backdrop() {
             backdrop::clear(canvas, self.window.unwrap_or(whole(canvas.size())));
             return self.lay(&prompt, Background::Transparent, canvas);
         }
@@ -145,7 +137,7 @@ impl Session<'_> {
     }
 
     fn paint(&self, prompt: &Prompt, size: Pixels, background: Background) -> Result<RgbaImage, EngineError> {
-        Ok(render::paint(prompt, size, background, self.detail, self.seed)?)
+        render::paint(prompt, ImageTraits { size, background, ..self.traits }, self.seed)
     }
 }
 

@@ -3,59 +3,39 @@
 use std::io::{self, Write};
 
 use bytes::Bytes;
-use engine::{EngineError, ImageFormat, Quality};
+use engine::{Background, EngineError, ImageFormat, ImageTraits, Quality};
 use image::RgbaImage;
 use jpeg_encoder::{ColorType, SamplingFactor};
 use webp::WebPConfig;
 
-/// The format of a file and its parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Encoding {
-    pub(crate) format: ImageFormat,
-    /// 0 to 100, of JPEG and WebP. Absent: [`JPEG_QUALITY`], [`WEBP_QUALITY`].
-    pub(crate) compression: Option<u8>,
-    /// Alpha is written. Without it the canvas is opaque already.
-    pub(crate) alpha: bool,
-    pub(crate) effort: Effort,
-}
-
-/// The time that a smaller file is worth.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Effort {
-    Quick,
-    Usual,
-    Thorough,
-}
-
-impl From<Quality> for Effort {
-    fn from(quality: Quality) -> Self {
-        if quality <= Quality::Medium { Self::Usual } else { Self::Thorough }
+/// Encodes a picture; a preview is worth less time. No second canvas is made, except by libwebp. Without alpha in the
+/// file the canvas is opaque already.
+pub(crate) fn encode(
+    canvas: &RgbaImage,
+    traits: ImageTraits,
+    compression: Option<u8>,
+    preview: bool,
+) -> Result<Bytes, EngineError> {
+    match traits.format {
+        ImageFormat::Png => png(canvas, traits, preview).map_err(|why| failed("PNG", &why)),
+        ImageFormat::Jpeg => jpeg(canvas, compression.unwrap_or(JPEG_QUALITY)),
+        ImageFormat::Webp => webp(canvas, traits.quality, compression.unwrap_or(WEBP_QUALITY), preview),
     }
 }
 
-/// Encodes a picture. No second canvas is made, except by libwebp.
-pub(crate) fn encode(canvas: &RgbaImage, encoding: Encoding) -> Result<Bytes, EngineError> {
-    match encoding.format {
-        ImageFormat::Png => png(canvas, encoding).map_err(|why| failed("PNG", &why)),
-        ImageFormat::Jpeg => jpeg(canvas, encoding),
-        ImageFormat::Webp => webp(canvas, encoding),
-    }
-}
-
-fn png(canvas: &RgbaImage, encoding: Encoding) -> io::Result<Bytes> {
+fn png(canvas: &RgbaImage, traits: ImageTraits, preview: bool) -> io::Result<Bytes> {
+    let alpha = traits.background == Background::Transparent;
+    let thorough = !preview && traits.quality > Quality::Medium;
     let mut file = Vec::new();
     let mut encoder = png::Encoder::new(&mut file, canvas.width(), canvas.height());
     encoder.set_depth(png::BitDepth::Eight);
-    encoder.set_color(if encoding.alpha { png::ColorType::Rgba } else { png::ColorType::Rgb });
-    encoder.set_compression(match encoding.effort {
-        Effort::Quick | Effort::Usual => png::Compression::Fast,
-        Effort::Thorough => png::Compression::Balanced,
-    });
+    encoder.set_color(if alpha { png::ColorType::Rgba } else { png::ColorType::Rgb });
+    encoder.set_compression(if thorough { png::Compression::Balanced } else { png::Compression::Fast });
     let mut writer = encoder.write_header()?;
     let mut stream = writer.stream_writer_with_size(CHUNK)?;
     let mut opaque = Vec::with_capacity(canvas.width() as usize * 3);
     for row in canvas.as_raw().chunks_exact(canvas.width() as usize * 4) {
-        if encoding.alpha {
+        if alpha {
             stream.write_all(row)?;
             continue;
         }
@@ -68,26 +48,25 @@ fn png(canvas: &RgbaImage, encoding: Encoding) -> io::Result<Bytes> {
     Ok(file.into())
 }
 
-fn jpeg(canvas: &RgbaImage, encoding: Encoding) -> Result<Bytes, EngineError> {
-    let quality = encoding.compression.unwrap_or(JPEG_QUALITY).clamp(1, 100);
+fn jpeg(canvas: &RgbaImage, quality: u8) -> Result<Bytes, EngineError> {
     let side = |side: u32| u16::try_from(side).map_err(|why| failed("JPEG", &why));
-    let (width, height) = (side(canvas.width())?, side(canvas.height())?);
+    let width = side(canvas.width())?;
+    let height = side(canvas.height())?;
     let mut file = Vec::new();
-    let mut encoder = jpeg_encoder::Encoder::new(&mut file, quality);
+    let mut encoder = jpeg_encoder::Encoder::new(&mut file, quality.clamp(1, 100));
     let fine = quality >= JPEG_FULL_COLOUR;
     encoder.set_sampling_factor(if fine { SamplingFactor::R_4_4_4 } else { SamplingFactor::R_4_2_0 });
     encoder.encode(canvas.as_raw(), width, height, ColorType::Rgba).map_err(|why| failed("JPEG", &why))?;
     Ok(file.into())
 }
 
-fn webp(canvas: &RgbaImage, encoding: Encoding) -> Result<Bytes, EngineError> {
+fn webp(canvas: &RgbaImage, detail: Quality, quality: u8, preview: bool) -> Result<Bytes, EngineError> {
     let mut config = WebPConfig::new().map_err(|()| failed("WebP", &"it has no settings"))?;
-    let quality = encoding.compression.unwrap_or(WEBP_QUALITY).min(100);
-    (config.lossless, config.quality) = if quality == 100 { (1, LOSSLESS_EFFORT) } else { (0, f32::from(quality)) };
-    config.method = match encoding.effort {
-        Effort::Quick => 0,
-        Effort::Usual => 3,
-        Effort::Thorough => 4,
+    (config.lossless, config.quality) = if quality >= 100 { (1, LOSSLESS_EFFORT) } else { (0, f32::from(quality)) };
+    config.method = match detail {
+        _ if preview => 0,
+        Quality::Low | Quality::Medium => 3,
+        Quality::High | Quality::XHigh | Quality::Max => 4,
     };
     let encoder = webp::Encoder::from_rgba(canvas.as_raw(), canvas.width(), canvas.height());
     let file = encoder.encode_advanced(&config).map_err(|why| failed("WebP", &format_args!("{why:?}")))?;
@@ -109,6 +88,7 @@ const LOSSLESS_EFFORT: f32 = 50.0;
 
 #[cfg(test)]
 mod tests {
+    use engine::Pixels;
     use image::{GenericImageView, Rgba};
 
     use super::*;
@@ -120,14 +100,15 @@ mod tests {
         })
     }
 
-    fn encoding(format: ImageFormat, compression: Option<u8>) -> Encoding {
-        Encoding { format, compression, alpha: format != ImageFormat::Jpeg, effort: Effort::Usual }
+    fn traits(format: ImageFormat, quality: Quality) -> ImageTraits {
+        let background = if format == ImageFormat::Jpeg { Background::Opaque } else { Background::Transparent };
+        ImageTraits { size: Pixels::new(96, 64), quality, background, format }
     }
 
     #[test]
     fn every_format_is_read_by_others_with_its_size_and_alpha() {
         for format in [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::Webp] {
-            let file = encode(&photo(), encoding(format, None)).unwrap();
+            let file = encode(&photo(), traits(format, Quality::Low), None, false).unwrap();
             let read = image::load_from_memory(&file).unwrap();
             assert_eq!(read.dimensions(), (96, 64));
             assert_eq!(read.color().has_alpha(), format != ImageFormat::Jpeg, "{format:?}");
@@ -139,8 +120,8 @@ mod tests {
 
     #[test]
     fn lossless_forms_keep_every_visible_pixel() {
-        for (format, effort) in [(ImageFormat::Png, Effort::Thorough), (ImageFormat::Webp, Effort::Quick)] {
-            let file = encode(&photo(), Encoding { effort, ..encoding(format, Some(100)) }).unwrap();
+        for (format, preview) in [(ImageFormat::Png, false), (ImageFormat::Webp, true)] {
+            let file = encode(&photo(), traits(format, Quality::High), Some(100), preview).unwrap();
             let read = image::load_from_memory(&file).unwrap().into_rgba8();
             assert!(read.enumerate_pixels().all(|(x, y, pixel)| x < 20 || pixel == photo().get_pixel(x, y)));
         }
@@ -151,7 +132,8 @@ mod tests {
         for format in [ImageFormat::Jpeg, ImageFormat::Webp] {
             let mut last = 0;
             for compression in [0, 30, 60, 89, 95] {
-                let length = encode(&photo(), encoding(format, Some(compression))).unwrap().len();
+                let file = encode(&photo(), traits(format, Quality::Low), Some(compression), false).unwrap();
+                let length = file.len();
                 assert!(length > last, "{format:?} at {compression}: {length} after {last}");
                 last = length;
             }

@@ -1,7 +1,7 @@
 //! The pictures of an edit: checked against every rule by their headers, then decoded once.
 
 use bytes::Bytes;
-use engine::{EngineError, ImageEdit, Pixels};
+use engine::{EngineError, ImageEdit, Pixels, Size};
 use image::{DynamicImage, RgbaImage};
 use picture::{Format, Head, MAX_PIXELS, MAX_SIDE};
 
@@ -10,8 +10,8 @@ use crate::mask::Mask;
 
 /// Pictures with valid headers, not decoded yet.
 pub(crate) struct Files {
-    references: Vec<File>,
-    mask: Option<File>,
+    pub(crate) references: Vec<File>,
+    pub(crate) mask: Option<File>,
 }
 
 /// Decoded pictures, none with more pixels than its file or the output has.
@@ -21,7 +21,7 @@ pub(crate) struct Inputs {
     pub(crate) mask: Option<Mask>,
 }
 
-struct File {
+pub(crate) struct File {
     bytes: Bytes,
     head: Head,
     /// The name of its field in the request.
@@ -33,10 +33,8 @@ impl Files {
     pub(crate) fn read(edit: ImageEdit) -> Result<Self, EngineError> {
         let count = edit.references.len();
         if !(1..=MOST_REFERENCES).contains(&count) {
-            return Err(unsupported(
-                "images",
-                format!("There are {count} pictures to start from; 1 or 2 are accepted."),
-            ));
+            let reason = format!("There are {count} pictures to start from; 1 or 2 are accepted.");
+            return Err(unsupported("images", reason));
         }
         let reference = |(at, bytes)| File::read(bytes, format!("images[{at}].image_url"));
         let references = edit.references.into_iter().enumerate().map(reference).collect::<Result<Vec<_>, _>>()?;
@@ -44,20 +42,7 @@ impl Files {
         Ok(Self { references, mask })
     }
 
-    pub(crate) fn references(&self) -> usize {
-        self.references.len()
-    }
-
-    pub(crate) fn has_mask(&self) -> bool {
-        self.mask.is_some()
-    }
-
-    /// The size of the first reference.
-    pub(crate) fn size(&self) -> Pixels {
-        self.references[0].size()
-    }
-
-    /// The sizes of all, mask included.
+    /// The sizes of all, the mask last.
     pub(crate) fn sizes(&self) -> Vec<Pixels> {
         self.references.iter().chain(&self.mask).map(File::size).collect()
     }
@@ -67,25 +52,15 @@ impl Files {
         for file in self.references.iter().chain(&self.mask) {
             file.check_cost(output)?;
         }
-        let hold = |file: File| Ok(held(file.decode()?.1, output));
+        let hold = |file: File| Ok(held(file.decode()?, output));
         let references = self.references.into_iter().map(hold).collect::<Result<_, EngineError>>()?;
         Ok(Inputs { references, mask: self.mask.map(|file| mask(file, output)).transpose()? })
     }
 }
 
-impl Inputs {
-    /// Tests that no pixel of the first reference is transparent.
-    pub(crate) fn is_opaque(&self) -> bool {
-        self.references[0].pixels().all(|pixel| pixel[3] == u8::MAX)
-    }
-}
-
 impl File {
     fn read(bytes: Bytes, param: String) -> Result<Self, EngineError> {
-        let head = match Head::read(&bytes) {
-            Ok(head) => head,
-            Err(why) => return Err(unusable(&param, why)),
-        };
+        let head = Head::read(&bytes).map_err(|why| unusable(&param, why))?;
         if head.format == Format::Gif {
             return Err(unsupported(&param, "The picture is a GIF; PNG, JPEG and WebP are accepted.".to_owned()));
         }
@@ -96,13 +71,12 @@ impl File {
         let mask = Self::read(bytes, "mask".to_owned())?;
         if mask.head.format != Format::Png {
             let found = mask.head.format.name();
-            return Err(unsupported(
-                "mask",
-                format!("The mask is a {found}; a PNG with an alpha channel is accepted."),
-            ));
+            let reason = format!("The mask is a {found}; a PNG with an alpha channel is accepted.");
+            return Err(unsupported("mask", reason));
         }
         if mask.size() != reference {
-            let (found, wanted) = (text(mask.size()), text(reference));
+            let found = text(mask.size());
+            let wanted = text(reference);
             let reason = format!("The mask is {found} and the first picture is {wanted}; the same size is accepted.");
             return Err(unsupported("mask", reason));
         }
@@ -120,23 +94,21 @@ impl File {
         if found <= most {
             return Ok(());
         }
-        let (width, height) = (self.head.width, self.head.height);
-        let reason = format!(
-            "The picture has {found} pixels ({width}x{height}); for an output of {} at most {most} are accepted.",
-            text(output)
-        );
+        let size = text(self.size());
+        let output = text(output);
+        let reason =
+            format!("The picture has {found} pixels ({size}); for an output of {output} at most {most} are accepted.");
         Err(unsupported(&self.param, reason))
     }
 
-    /// The pixels, and the name of the field for errors.
-    fn decode(self) -> Result<(String, DynamicImage), EngineError> {
-        let decoded = picture::decode(&self.bytes).map_err(|why| unusable(&self.param, why))?;
-        Ok((self.param, decoded))
+    fn decode(self) -> Result<DynamicImage, EngineError> {
+        picture::decode(&self.bytes).map_err(|why| unusable(&self.param, why))
     }
 }
 
-/// Refuses a size that cannot be drawn.
-pub(crate) fn check_size(size: Pixels) -> Result<Pixels, EngineError> {
+/// The size that a request asks for, if it can be drawn. A request without a size gets one near to `auto`.
+pub(crate) fn output_size(asked: Size, auto: Pixels) -> Result<Pixels, EngineError> {
+    let Size::Exact(size) = asked else { return Ok(nearest_size(auto)) };
     let sides = MIN_SIDE..=MAX_SIDE;
     if sides.contains(&size.width) && sides.contains(&size.height) && size.count() <= MAX_PIXELS {
         return Ok(size);
@@ -149,7 +121,7 @@ pub(crate) fn check_size(size: Pixels) -> Result<Pixels, EngineError> {
 }
 
 /// A size near to this one that can be drawn.
-pub(crate) fn nearest_size(size: Pixels) -> Pixels {
+fn nearest_size(size: Pixels) -> Pixels {
     let least = f64::from(size.width.min(size.height)).max(1.0);
     let scale = (f64::from(MIN_SIDE) / least).max(1.0);
     let side = |side: u32| ((f64::from(side) * scale) as u32).clamp(MIN_SIDE, MAX_SIDE);
@@ -159,7 +131,7 @@ pub(crate) fn nearest_size(size: Pixels) -> Pixels {
 }
 
 /// An error of the caller.
-pub(crate) fn unsupported(param: &str, reason: String) -> EngineError {
+fn unsupported(param: &str, reason: String) -> EngineError {
     EngineError::Unsupported { param: Some(param.to_owned()), reason }
 }
 
@@ -179,10 +151,10 @@ fn held(decoded: DynamicImage, output: Pixels) -> RgbaImage {
 }
 
 fn mask(file: File, output: Pixels) -> Result<Mask, EngineError> {
-    let (param, decoded) = file.decode()?;
+    let decoded = file.decode()?;
     if !decoded.color().has_alpha() {
         let reason = "The mask has no alpha channel; a PNG whose transparent pixels are where to edit is accepted.";
-        return Err(unsupported(&param, reason.to_owned()));
+        return Err(unsupported("mask", reason.to_owned()));
     }
     Ok(Mask::new(&held(decoded, output)))
 }
@@ -200,12 +172,13 @@ mod tests {
     fn sizes_that_cannot_be_drawn_are_refused_and_brought_near() {
         for (width, height) in [(15, 100), (100, 15), (8193, 100), (8192, 8192)] {
             let size = Pixels::new(width, height);
-            let refused = check_size(size).unwrap_err().to_string();
+            let refused = output_size(Size::Exact(size), size).unwrap_err().to_string();
             assert!(refused.contains(&text(size)) && refused.contains("33500000"), "{refused}");
-            assert!(check_size(nearest_size(size)).is_ok(), "{size:?} became {:?}", nearest_size(size));
+            let nearest = output_size(Size::Auto, size).unwrap();
+            assert!(output_size(Size::Exact(nearest), size).is_ok(), "{size:?} became {nearest:?}");
         }
         for size in [Pixels::new(16, 16), Pixels::new(8192, 4089), Pixels::new(1254, 1254)] {
-            assert_eq!((check_size(size).unwrap(), nearest_size(size)), (size, size));
+            assert_eq!((output_size(Size::Exact(size), size).unwrap(), nearest_size(size)), (size, size));
         }
         assert_eq!(nearest_size(Pixels::new(5, 100)), Pixels::new(16, 320));
         assert_eq!(nearest_size(Pixels::new(1, 8192)), Pixels::new(16, 8192));

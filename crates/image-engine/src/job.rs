@@ -1,22 +1,19 @@
 //! The work of one request: its preparation, and its pictures one step at a time.
 //!
-//! # Memory
-//! With `R` the pixels of the references and the mask in their files and `P` those of the output, at 4 bytes each, the
-//! work takes at most `R + 2 P` beside the encoded file: the references, the canvas, and one layer on its way onto the
-//! canvas. A file of 16 bits a channel takes twice its pixels while it is decoded, a progressive JPEG its
-//! coefficients, and libwebp makes a copy of the canvas for itself.
+//! The memory that the README promises is that of the references, the canvas, and one layer on its way onto the canvas.
 
 use engine::{
-    Background, EngineError, ImageEvent, ImageFormat, ImageRequest, ImageTraits, ImageUsage, Pixels, Quality, Size,
+    Background, EngineError, ImageEvent, ImageFormat, ImageRequest, ImageTraits, ImageUsage, Pixels, Quality,
 };
 use image::RgbaImage;
 
-use crate::edit::{Edit, Plan};
-use crate::encode::{Effort, Encoding, encode};
+use crate::colour::Colour;
+use crate::edit::{Edit, Plan, lay_on};
+use crate::encode::encode;
 use crate::fit::cover;
-use crate::inputs::{Files, check_size, nearest_size};
+use crate::inputs::{Files, output_size};
 use crate::prompt::Prompt;
-use crate::{preview, render, usage};
+use crate::{render, usage};
 
 /// An accepted request with everything that its pictures are made of.
 pub(crate) struct Job {
@@ -64,30 +61,25 @@ impl Job {
 
     fn open_painting(request: &ImageRequest) -> Result<(Work, Pixels, bool, Vec<Pixels>), EngineError> {
         let prompt = Prompt::read(&request.prompt);
-        let size = match request.size {
-            Size::Auto => nearest_size(prompt.auto_size()),
-            Size::Exact(size) => check_size(size)?,
-        };
+        let size = output_size(request.size, prompt.auto_size())?;
         let clear = prompt.cut_out;
         Ok((Work::Paint(prompt), size, clear, Vec::new()))
     }
 
     fn open_edit(request: &ImageRequest, files: Files) -> Result<(Work, Pixels, bool, Vec<Pixels>), EngineError> {
         let sizes = files.sizes();
-        let masked = files.has_mask();
-        let mut plan = Plan::read(&request.prompt, files.references(), masked);
-        let size = match request.size {
-            Size::Auto if plan.turns() && !masked => nearest_size(Pixels::new(files.size().height, files.size().width)),
-            Size::Auto => nearest_size(files.size()),
-            Size::Exact(size) => check_size(size)?,
-        };
+        let masked = files.mask.is_some();
+        let mut plan = Plan::read(&request.prompt, files.references.len(), masked);
+        let own = sizes[0];
+        let turned = if plan.turns() && !masked { Pixels::new(own.height, own.width) } else { own };
+        let size = output_size(request.size, turned)?;
         let inputs = files.decode(size)?;
-        let opaque = inputs.is_opaque();
+        let opaque = inputs.references[0].pixels().all(|pixel| pixel[3] == u8::MAX);
         if request.background == Some(Background::Transparent) && opaque && !masked {
             plan.clear();
         }
         let clear = plan.clears() || !opaque && (masked || !plan.backs());
-        Ok((Work::Edit(Box::new(Edit::new(plan, inputs))), size, clear, sizes))
+        Ok((Work::Edit(Box::new(Edit { plan, inputs })), size, clear, sizes))
     }
 
     pub(crate) fn traits(&self) -> ImageTraits {
@@ -101,39 +93,31 @@ impl Job {
 
     /// Makes the event at that position, independently of all others.
     pub(crate) fn step(&self, at: u32) -> Result<ImageEvent, EngineError> {
-        let (index, stage) = (at / (self.previews + 1), at % (self.previews + 1));
+        let index = at / (self.previews + 1);
+        let stage = at % (self.previews + 1);
         let seed = self.seed.wrapping_add(u64::from(index));
         if stage < self.previews {
-            let small = self.canvas(preview::size(self.traits.size, stage, self.previews), Quality::Low, seed)?;
-            let canvas = cover(&small, self.traits.size);
-            drop(small);
-            return Ok(ImageEvent::Preview(encode(&canvas, self.encoding(Effort::Quick))?));
+            let size = preview_size(self.traits.size, stage, self.previews);
+            let small = ImageTraits { size, quality: Quality::Low, ..self.traits };
+            let canvas = cover(&self.canvas(small, seed)?, self.traits.size);
+            return Ok(ImageEvent::Preview(encode(&canvas, self.traits, self.compression, true)?));
         }
-        let canvas = self.canvas(self.traits.size, self.traits.quality, seed)?;
-        let picture = encode(&canvas, self.encoding(self.traits.quality.into()))?;
-        Ok(ImageEvent::Finished { picture, usage: self.usage(index) })
+        let canvas = self.canvas(self.traits, seed)?;
+        let picture = encode(&canvas, self.traits, self.compression, false)?;
+        let input = if index == 0 { self.input } else { ImageUsage::default() };
+        let output_image = usage::output(self.traits.size, self.traits.quality, self.previews);
+        Ok(ImageEvent::Finished { picture, usage: ImageUsage { output_image, ..input } })
     }
 
-    fn canvas(&self, size: Pixels, detail: Quality, seed: u64) -> Result<RgbaImage, EngineError> {
-        let background = self.traits.background;
+    fn canvas(&self, traits: ImageTraits, seed: u64) -> Result<RgbaImage, EngineError> {
         let mut canvas = match &self.work {
-            Work::Paint(prompt) => render::paint(prompt, size, background, detail, seed)?,
-            Work::Edit(edit) => edit.make(size, background, detail, seed)?,
+            Work::Paint(prompt) => render::paint(prompt, traits, seed)?,
+            Work::Edit(edit) => edit.make(traits, seed)?,
         };
-        if background == Background::Opaque {
-            flatten(&mut canvas);
+        if traits.background == Background::Opaque {
+            lay_on(&mut canvas, Colour::WHITE);
         }
         Ok(canvas)
-    }
-
-    fn encoding(&self, effort: Effort) -> Encoding {
-        let alpha = self.traits.background == Background::Transparent;
-        Encoding { format: self.traits.format, compression: self.compression, alpha, effort }
-    }
-
-    fn usage(&self, index: u32) -> ImageUsage {
-        let input = if index == 0 { self.input } else { ImageUsage::default() };
-        ImageUsage { output_image: usage::output(self.traits.size, self.traits.quality, self.previews), ..input }
     }
 }
 
@@ -143,15 +127,36 @@ fn background(asked: Option<Background>, clear: bool, format: ImageFormat) -> Ba
     if format == ImageFormat::Jpeg { Background::Opaque } else { asked.unwrap_or(implied) }
 }
 
-/// Composes the picture onto white.
-fn flatten(canvas: &mut RgbaImage) {
-    for pixel in canvas.pixels_mut().filter(|pixel| pixel[3] != u8::MAX) {
-        let alpha = u16::from(pixel[3]);
-        for channel in &mut pixel.0[..3] {
-            *channel = ((u16::from(*channel) * alpha + 255 * (255 - alpha) + 127) / 255) as u8;
-        }
-        pixel[3] = u8::MAX;
-    }
+/// The size at which preview `index` of `count` is made: each twice as wide as the one before, the last half as wide
+/// as the picture, but none less than [`LEAST_SIDE`] on its shorter side.
+fn preview_size(full: Pixels, index: u32, count: u32) -> Pixels {
+    let shorter = full.width.min(full.height);
+    let wanted = (shorter >> count.saturating_sub(index).min(16)).max(LEAST_SIDE).min(shorter);
+    let side = |side: u32| {
+        let scaled = (u64::from(side) * u64::from(wanted)).div_ceil(u64::from(shorter.max(1)));
+        u32::try_from(scaled).unwrap_or(side).max(1)
+    };
+    Pixels::new(side(full.width), side(full.height))
 }
 
 const MOST_PREVIEWS: u32 = 3;
+const LEAST_SIDE: u32 = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn previews_double_up_to_half_the_size() {
+        let full = Pixels::new(1024, 512);
+        let sizes = [0, 1, 2].map(|index| preview_size(full, index, 3));
+        assert_eq!(sizes, [Pixels::new(128, 64), Pixels::new(256, 128), Pixels::new(512, 256)]);
+        assert_eq!(preview_size(full, 0, 1), Pixels::new(512, 256));
+    }
+
+    #[test]
+    fn small_pictures_are_not_made_smaller_than_is_of_use() {
+        assert_eq!(preview_size(Pixels::new(100, 100), 0, 2), Pixels::new(64, 64));
+        assert_eq!(preview_size(Pixels::new(40, 400), 0, 2), Pixels::new(40, 400));
+    }
+}

@@ -9,7 +9,6 @@ mod fit;
 mod inputs;
 mod job;
 mod mask;
-mod preview;
 mod prompt;
 mod render;
 mod scene;

@@ -1,9 +1,9 @@
 //! Renders a prompt as pixels.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock};
 
-use engine::{Background, EngineError, Pixels, Quality};
-use image::RgbaImage;
+use engine::{EngineError, ImageTraits, Pixels};
+use image::{Rgba, RgbaImage, imageops};
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{self, fontdb};
 
@@ -13,93 +13,65 @@ use crate::scene;
 /// The number of squares on the shorter side of a picture of coarse squares.
 const COARSE: u32 = 64;
 
-/// The errors of rendering.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum PaintError {
-    /// Nothing can be drawn on no pixels, or on more than memory has.
-    #[error("a picture of {}x{} pixels cannot be made", .0.width, .0.height)]
-    Size(Pixels),
-    /// The scene is malformed, which is a bug of this crate.
-    #[error("the scene cannot be rendered: {0}")]
-    Scene(#[from] usvg::Error),
-}
-
-impl From<PaintError> for EngineError {
-    fn from(why: PaintError) -> Self {
-        Self::Internal(why.to_string())
-    }
-}
-
 /// Draws a prompt, with straight alpha.
 ///
-/// The same arguments give the same pixels. Another size of the same shape gives the same picture, and a lower
-/// `detail` gives less of it.
-pub(crate) fn paint(
-    prompt: &Prompt,
-    size: Pixels,
-    background: Background,
-    detail: Quality,
-    seed: u64,
-) -> Result<RgbaImage, PaintError> {
-    let svg = scene::compose(prompt, size, background, detail, seed);
+/// The same arguments give the same pixels. Another size of the same shape gives the same picture, and a lower quality
+/// gives less of it.
+pub(crate) fn paint(prompt: &Prompt, traits: ImageTraits, seed: u64) -> Result<RgbaImage, EngineError> {
+    let svg = scene::compose(prompt, traits, seed);
+    let size = traits.size;
     if prompt.style.pixels {
         let drawn = rasterise(&svg, coarse(size))?;
-        return Ok(image::imageops::resize(&drawn, size.width, size.height, image::imageops::FilterType::Nearest));
+        return Ok(imageops::resize(&drawn, size.width, size.height, imageops::FilterType::Nearest));
     }
     rasterise(&svg, size)
 }
 
-fn rasterise(svg: &str, size: Pixels) -> Result<RgbaImage, PaintError> {
-    let tree = usvg::Tree::from_str(svg, &options())?;
-    let mut pixmap = Pixmap::new(size.width, size.height).ok_or(PaintError::Size(size))?;
+fn rasterise(svg: &str, size: Pixels) -> Result<RgbaImage, EngineError> {
+    let malformed = |why: usvg::Error| EngineError::Internal(format!("the scene cannot be rendered: {why}"));
+    let Pixels { width, height } = size;
+    let too_large = || EngineError::Internal(format!("a picture of {width}x{height} pixels cannot be made"));
+    let tree = usvg::Tree::from_str(svg, &OPTIONS).map_err(malformed)?;
+    let mut pixmap = Pixmap::new(width, height).ok_or_else(too_large)?;
     let natural = tree.size();
-    let fit = Transform::from_scale(size.width as f32 / natural.width(), size.height as f32 / natural.height());
+    let fit = Transform::from_scale(width as f32 / natural.width(), height as f32 / natural.height());
     resvg::render(&tree, fit, &mut pixmap.as_mut());
-    RgbaImage::from_raw(size.width, size.height, straighten(pixmap.take())).ok_or(PaintError::Size(size))
+    let mut picture = RgbaImage::from_raw(width, height, pixmap.take()).ok_or_else(too_large)?;
+    picture.pixels_mut().for_each(straighten);
+    Ok(picture)
 }
 
-/// Options with which nothing outside of the text is read: no pictures, no fonts of the machine.
-fn options() -> usvg::Options<'static> {
+/// Options with which nothing outside of the text is read: no pictures, no fonts of the machine. The fonts that are
+/// part of the program have no glyphs for Chinese, Japanese or Korean.
+static OPTIONS: LazyLock<usvg::Options<'static>> = LazyLock::new(|| {
+    let mut fonts = fontdb::Database::new();
+    for font in [
+        epaint_default_fonts::UBUNTU_LIGHT,
+        epaint_default_fonts::HACK_REGULAR,
+        epaint_default_fonts::NOTO_EMOJI_REGULAR,
+        epaint_default_fonts::EMOJI_ICON,
+    ] {
+        fonts.load_font_source(fontdb::Source::Binary(Arc::new(font)));
+    }
     usvg::Options {
         font_family: "Ubuntu".to_owned(),
-        fontdb: fonts(),
+        fontdb: Arc::new(fonts),
         image_href_resolver: usvg::ImageHrefResolver {
             resolve_data: Box::new(|_, _, _| None),
             resolve_string: Box::new(|_, _| None),
         },
         ..usvg::Options::default()
     }
-}
+});
 
-/// The fonts that are part of the program. They have no glyphs for Chinese, Japanese or Korean.
-fn fonts() -> Arc<fontdb::Database> {
-    static FONTS: OnceLock<Arc<fontdb::Database>> = OnceLock::new();
-    let load = || {
-        let mut fonts = fontdb::Database::new();
-        for font in [
-            epaint_default_fonts::UBUNTU_LIGHT,
-            epaint_default_fonts::HACK_REGULAR,
-            epaint_default_fonts::NOTO_EMOJI_REGULAR,
-            epaint_default_fonts::EMOJI_ICON,
-        ] {
-            fonts.load_font_source(fontdb::Source::Binary(Arc::new(font)));
-        }
-        Arc::new(fonts)
-    };
-    Arc::clone(FONTS.get_or_init(load))
-}
-
-/// From premultiplied to straight alpha.
-fn straighten(mut bytes: Vec<u8>) -> Vec<u8> {
-    for pixel in bytes.chunks_exact_mut(4) {
-        let alpha = u32::from(pixel[3]);
-        if alpha != 0 && alpha != 255 {
-            for channel in &mut pixel[..3] {
-                *channel = ((u32::from(*channel) * 255 + alpha / 2) / alpha).min(255) as u8;
-            }
+/// Divides the channels of a pixel by its alpha.
+fn straighten(pixel: &mut Rgba<u8>) {
+    let alpha = u32::from(pixel[3]);
+    if alpha != 0 && alpha != 255 {
+        for channel in &mut pixel.0[..3] {
+            *channel = ((u32::from(*channel) * 255 + alpha / 2) / alpha).min(255) as u8;
         }
     }
-    bytes
 }
 
 /// The size of the same shape that has [`COARSE`] pixels on its shorter side.
@@ -112,16 +84,16 @@ fn coarse(size: Pixels) -> Pixels {
 
 #[cfg(test)]
 mod tests {
+    use engine::{Background, ImageFormat, Quality};
+
     use super::*;
 
-    fn draw(
-        prompt: &str,
-        (width, height): (u32, u32),
-        background: Background,
-        detail: Quality,
-        seed: u64,
-    ) -> RgbaImage {
-        paint(&Prompt::read(prompt), Pixels::new(width, height), background, detail, seed).unwrap()
+    fn traits((width, height): (u32, u32), background: Background, quality: Quality) -> ImageTraits {
+        ImageTraits { size: Pixels::new(width, height), quality, background, format: ImageFormat::Png }
+    }
+
+    fn draw(prompt: &str, size: (u32, u32), background: Background, quality: Quality, seed: u64) -> RgbaImage {
+        paint(&Prompt::read(prompt), traits(size, background, quality), seed).unwrap()
     }
 
     fn opaque(prompt: &str, seed: u64) -> RgbaImage {
@@ -232,7 +204,7 @@ mod tests {
         {
             let full = draw(prompt, (256, 192), Background::Opaque, Quality::High, 5);
             let half = draw(prompt, (128, 96), Background::Opaque, Quality::High, 5);
-            let shrunk = image::imageops::thumbnail(&full, 128, 96);
+            let shrunk = imageops::thumbnail(&full, 128, 96);
             assert!(distance(&half, &shrunk) < 14.0, "{prompt}: {}", distance(&half, &shrunk));
             let early = draw(prompt, (256, 192), Background::Opaque, Quality::Low, 5);
             assert!(
@@ -245,7 +217,7 @@ mod tests {
     #[test]
     fn finer_pictures_have_more_in_them() {
         let prompt = Prompt::read("a house in a meadow by a lake with a forest in a city");
-        let length = |detail| scene::compose(&prompt, Pixels::new(512, 512), Background::Opaque, detail, 1).len();
+        let length = |quality| scene::compose(&prompt, traits((512, 512), Background::Opaque, quality), 1).len();
         let lengths = [Quality::Low, Quality::Medium, Quality::High, Quality::XHigh, Quality::Max].map(length);
         assert!(lengths.is_sorted() && lengths[0] < lengths[2] && lengths[4] < 200_000, "{lengths:?}");
     }
@@ -294,7 +266,7 @@ mod tests {
                 assert_eq!(picture.dimensions(), size);
             }
         }
-        let none = paint(&Prompt::default(), Pixels::new(0, 5), Background::Opaque, Quality::Low, 0);
-        assert!(matches!(none, Err(PaintError::Size(_))));
+        let none = paint(&Prompt::default(), traits((0, 5), Background::Opaque, Quality::Low), 0);
+        assert!(matches!(none, Err(EngineError::Internal(_))));
     }
 }

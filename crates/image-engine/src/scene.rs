@@ -9,7 +9,7 @@ mod scenery;
 mod sprite;
 mod view;
 
-use engine::{Background, Pixels, Quality};
+use engine::ImageTraits;
 
 use crate::colour::Colour;
 use crate::drawing;
@@ -22,10 +22,10 @@ use view::{Area, View};
 /// Writes the picture as SVG.
 ///
 /// The shorter side is 1000 units whatever the size in pixels, so that a smaller picture is the same picture.
-pub(crate) fn compose(prompt: &Prompt, size: Pixels, background: Background, detail: Quality, seed: u64) -> String {
-    let view = View::new(prompt, size, background, seed);
+pub(crate) fn compose(prompt: &Prompt, traits: ImageTraits, seed: u64) -> String {
+    let view = View::new(prompt, traits, seed);
     let figures = layout::place(prompt, &view);
-    let mut canvas = Canvas::new(prompt.style, detail);
+    let mut canvas = Canvas::new(prompt.style, traits.quality);
     let (mut far, near): (Vec<&Figure>, Vec<&Figure>) =
         figures.iter().partition(|figure| view.is_under_sky() && figure.thing.is("far"));
     far.sort_by_key(|figure| figure.thing.name() == "cloud");

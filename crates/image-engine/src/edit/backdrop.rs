@@ -31,7 +31,7 @@ pub(crate) fn clear(canvas: &mut RgbaImage, window: Window) {
 
 /// Puts a colour behind.
 pub(crate) fn lay_on(canvas: &mut RgbaImage, colour: Colour) {
-    for pixel in canvas.pixels_mut() {
+    for pixel in canvas.pixels_mut().filter(|pixel| pixel[3] < u8::MAX) {
         let alpha = u16::from(pixel[3]);
         for (channel, colour) in pixel.0.iter_mut().zip(colour.rgb) {
             *channel = ((u16::from(*channel) * alpha + u16::from(colour) * (255 - alpha) + 127) / 255) as u8;

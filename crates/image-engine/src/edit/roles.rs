@@ -3,7 +3,7 @@
 use super::clause::find;
 use crate::prompt::contains;
 
-/// The roles of two references, which are numbered from 0.
+/// The roles of two references, which are numbered 0 and 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Roles {
     /// `object` lies on the other.

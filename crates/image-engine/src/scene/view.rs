@@ -1,6 +1,6 @@
 //! The geometry and the light of a picture: its backdrop, its horizon, and the areas for things and words.
 
-use engine::{Background, Pixels};
+use engine::{Background, ImageTraits};
 
 use super::random::Random;
 use crate::colour::Colour;
@@ -73,12 +73,13 @@ pub(super) struct View {
 }
 
 impl View {
-    pub(super) fn new(prompt: &Prompt, size: Pixels, background: Background, seed: u64) -> Self {
-        let (width, height) = (size.width.max(1) as f32, size.height.max(1) as f32);
+    pub(super) fn new(prompt: &Prompt, traits: ImageTraits, seed: u64) -> Self {
+        let [width, height] = [traits.size.width, traits.size.height].map(|side| side.max(1) as f32);
         let unit = 1000.0 / width.min(height);
-        let (width, height) = (width * unit, height * unit);
+        let width = width * unit;
+        let height = height * unit;
         let mut random = Random::new(seed, "stage");
-        let backdrop = backdrop(prompt, background, &mut random);
+        let backdrop = backdrop(prompt, traits.background, &mut random);
         let water = has_water(prompt);
         let ground = ground(prompt, water);
         let horizon = height * (if water { 0.5 } else { 0.6 } + random.jitter(0.03));
