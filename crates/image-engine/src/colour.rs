@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use image::Rgba;
+
 /// An opaque sRGB colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Colour {
@@ -34,8 +36,7 @@ impl Colour {
         let reach = saturation * lightness.min(1.0 - lightness);
         let channel = |n: f32| {
             let k = (n + hue.rem_euclid(360.0) / 30.0) % 12.0;
-            let value = lightness - reach * (k - 3.0).min(9.0 - k).clamp(-1.0, 1.0);
-            (value * 255.0).round() as u8
+            byte((lightness - reach * (k - 3.0).min(9.0 - k).clamp(-1.0, 1.0)) * 255.0)
         };
         Self { rgb: [channel(0.0), channel(8.0), channel(4.0)] }
     }
@@ -43,8 +44,10 @@ impl Colour {
     /// Hue in degrees, saturation and lightness from 0 to 1.
     pub(crate) fn to_hsl(self) -> (f32, f32, f32) {
         let [r, g, b] = self.rgb.map(|channel| f32::from(channel) / 255.0);
-        let (high, low) = (r.max(g).max(b), r.min(g).min(b));
-        let (lightness, chroma) = (f32::midpoint(high, low), high - low);
+        let high = r.max(g).max(b);
+        let low = r.min(g).min(b);
+        let lightness = f32::midpoint(high, low);
+        let chroma = high - low;
         if chroma == 0.0 {
             return (0.0, 0.0, lightness);
         }
@@ -61,8 +64,8 @@ impl Colour {
     /// This colour with a `part` of another, 0 to 1.
     pub(crate) fn mix(self, other: Self, part: f32) -> Self {
         let channel = |i: usize| {
-            let (from, to) = (f32::from(self.rgb[i]), f32::from(other.rgb[i]));
-            (from + (to - from) * part.clamp(0.0, 1.0)).round() as u8
+            let from = f32::from(self.rgb[i]);
+            byte(from + (f32::from(other.rgb[i]) - from) * part.clamp(0.0, 1.0))
         };
         Self { rgb: [channel(0), channel(1), channel(2)] }
     }
@@ -90,8 +93,47 @@ impl Colour {
 
     /// The grey that looks as bright.
     pub(crate) fn grey(self) -> Self {
-        Self { rgb: [(self.luma() * 255.0).round() as u8; 3] }
+        Self { rgb: [byte(self.luma() * 255.0); 3] }
     }
+
+    /// The hue, 0 to 360 degrees; none for greys.
+    pub(crate) fn hue(self) -> Option<f32> {
+        (self.spread() >= 12).then(|| self.to_hsl().0.rem_euclid(360.0))
+    }
+
+    /// 0 for greys, 1 for clear colours.
+    pub(crate) fn colourfulness(self) -> f32 {
+        ((f32::from(self.spread()) - 24.0) / 40.0).clamp(0.0, 1.0)
+    }
+
+    /// The closeness to another colour, 0 to 1: by hue, or by lightness where that is a grey.
+    pub(crate) fn nearness(self, to: Self) -> f32 {
+        let Some(wanted) = to.hue() else {
+            let away = (self.luma() * 255.0 - to.luma() * 255.0).abs();
+            return (1.0 - self.colourfulness()) * (1.0 - (away - 40.0) / 30.0).clamp(0.0, 1.0);
+        };
+        let Some(own) = self.hue() else { return 0.0 };
+        let away = (own - wanted).abs();
+        let away = away.min(360.0 - away);
+        self.colourfulness() * (1.0 - (away - 28.0) / 12.0).clamp(0.0, 1.0)
+    }
+
+    /// The distance of the strongest channel from the weakest.
+    fn spread(self) -> u8 {
+        let [r, g, b] = self.rgb;
+        r.max(g).max(b) - r.min(g).min(b)
+    }
+}
+
+impl From<&Rgba<u8>> for Colour {
+    fn from(pixel: &Rgba<u8>) -> Self {
+        Self { rgb: [pixel[0], pixel[1], pixel[2]] }
+    }
+}
+
+/// The nearest value that a channel can have.
+pub(crate) fn byte(value: f32) -> u8 {
+    value.round() as u8
 }
 
 /// The change that a word makes to the colour after it.

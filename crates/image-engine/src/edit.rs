@@ -4,7 +4,6 @@ mod backdrop;
 mod clause;
 mod erase;
 mod filter;
-mod pixels;
 mod place;
 mod plan;
 mod recolour;

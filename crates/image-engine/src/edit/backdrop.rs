@@ -85,8 +85,8 @@ fn flood(
 
 /// All but an ellipse in the middle.
 fn far(canvas: &RgbaImage) -> Vec<bool> {
-    let (width, height) = (canvas.width() as f32, canvas.height() as f32);
-    let away = |x: u32, y: u32| ((x as f32 + 0.5) / width - 0.5).hypot((y as f32 + 0.5) / height - 0.5);
+    let across = |at: u32, side: u32| (at as f32 + 0.5) / side as f32 - 0.5;
+    let away = |x: u32, y: u32| across(x, canvas.width()).hypot(across(y, canvas.height()));
     canvas.enumerate_pixels().map(|(x, y, _)| away(x, y) > 0.42).collect()
 }
 

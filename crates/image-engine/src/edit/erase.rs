@@ -2,20 +2,20 @@
 
 use image::{Rgba, RgbaImage};
 
-use super::{backdrop, pixels};
+use super::backdrop;
 use crate::colour::Colour;
 
 /// Removes the marked pixels, or those of a colour, or the foreground.
 pub(crate) fn erase(canvas: &mut RgbaImage, colour: Option<Colour>, marked: Option<Vec<bool>>) {
+    let width = canvas.width() as usize;
     let coloured = || {
         let colour = colour?;
-        let gone: Vec<bool> = canvas.pixels().map(|pixel| pixels::nearness(pixel, colour) > 0.2).collect();
-        gone.contains(&true).then(|| widened(&gone, canvas.width() as usize))
+        let gone: Vec<bool> = canvas.pixels().map(|pixel| Colour::from(pixel).nearness(colour) > 0.2).collect();
+        gone.contains(&true).then(|| widened(&gone, width))
     };
     let gone = marked.or_else(coloured).unwrap_or_else(|| {
-        let behind = backdrop::find(canvas);
-        let before: Vec<bool> = behind.iter().map(|behind| !behind).collect();
-        widened(&before, canvas.width() as usize)
+        let before: Vec<bool> = backdrop::find(canvas).iter().map(|behind| !behind).collect();
+        widened(&before, width)
     });
     grow(canvas, &gone);
 }
@@ -23,10 +23,10 @@ pub(crate) fn erase(canvas: &mut RgbaImage, colour: Option<Colour>, marked: Opti
 /// One pixel more on every side: edges are mixtures.
 fn widened(gone: &[bool], width: usize) -> Vec<bool> {
     let near = |at: usize| {
-        let (x, last) = (at % width, gone.len());
-        let left = x > 0 && gone[at - 1];
-        let right = x + 1 < width && gone[at + 1];
-        gone[at] || left || right || (at >= width && gone[at - width]) || (at + width < last && gone[at + width])
+        let x = at % width;
+        let beside = (x > 0 && gone[at - 1]) || (x + 1 < width && gone[at + 1]);
+        let over = (at >= width && gone[at - width]) || (at + width < gone.len() && gone[at + width]);
+        gone[at] || beside || over
     };
     (0..gone.len()).map(near).collect()
 }
@@ -63,7 +63,8 @@ fn grow(canvas: &mut RgbaImage, gone: &[bool]) {
 
 /// The mean of pixels, each weighted by its nearness.
 fn mean<'a>(pixels: impl Iterator<Item = (&'a Rgba<u8>, u32)>) -> Rgba<u8> {
-    let (mut sum, mut all) = ([0.0_f32; 4], 0.0_f32);
+    let mut sum = [0.0_f32; 4];
+    let mut all = 0.0_f32;
     for (pixel, away) in pixels {
         let weight = 1.0 / away.max(1) as f32;
         all += weight;

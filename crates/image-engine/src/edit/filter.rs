@@ -3,7 +3,7 @@
 
 use image::{Pixel, Rgba, RgbaImage, imageops};
 
-use super::pixels;
+use crate::colour::{Colour, byte};
 
 /// One change of a whole picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,9 +82,10 @@ pub(crate) fn apply(filter: Filter, mut canvas: RgbaImage) -> RgbaImage {
 
 /// Changes one pixel, whatever the others are.
 fn tone(filter: Filter, pixel: &mut Rgba<u8>) {
-    let light = pixels::luma(pixel);
+    let colour = Colour::from(&*pixel);
+    let light = colour.luma() * 255.0;
     let tinted = |red: f32, green: f32, blue: f32| [light * red, light * green, light * blue];
-    let channels = [0, 1, 2].map(|channel| f32::from(pixel[channel]));
+    let channels = colour.rgb.map(f32::from);
     let [red, green, blue] = channels;
     let about = |centre: f32, factor: f32| channels.map(|channel| centre + (channel - centre) * factor);
     let new = match filter {
@@ -102,10 +103,11 @@ fn tone(filter: Filter, pixel: &mut Rgba<u8>) {
         Filter::Sunset => [red * 0.9 + 50.0, green * 0.8 + 15.0, blue * 0.65 + 10.0],
         _ => channels,
     };
-    pixel.0[..3].copy_from_slice(&new.map(pixels::byte));
+    pixel.0[..3].copy_from_slice(&new.map(byte));
 }
 
-/// Three box filters over lines and columns, which approximate a Gaussian without another canvas. `reach` is a share of the shorter side.
+/// Applies three box filters to lines and columns, which approximate a Gaussian without another canvas. `reach` is a
+/// share of the shorter side.
 fn blur(canvas: &mut RgbaImage, reach: f32) {
     let (width, height) = canvas.dimensions();
     let radius = ((width.min(height) as f32 * reach) as usize).max(1);
@@ -135,7 +137,8 @@ fn smooth(line: &[[u8; 4]], radius: usize, mut put: impl FnMut(usize, [u8; 4])) 
         let [red, green, blue, alpha] = line[at.clamp(0, line.len() as isize - 1) as usize].map(i64::from);
         [red * alpha, green * alpha, blue * alpha, alpha]
     };
-    let (radius, count) = (radius as isize, 2 * radius as i64 + 1);
+    let count = 2 * radius as i64 + 1;
+    let radius = radius as isize;
     let mut sum = [0_i64; 4];
     for at in -radius..=radius {
         sum.iter_mut().zip(weighted(at)).for_each(|(sum, channel)| *sum += channel);
@@ -144,8 +147,8 @@ fn smooth(line: &[[u8; 4]], radius: usize, mut put: impl FnMut(usize, [u8; 4])) 
         let alpha = sum[3].max(1);
         let colour = |channel: usize| ((sum[channel] + alpha / 2) / alpha) as u8;
         put(at, [colour(0), colour(1), colour(2), ((sum[3] + count / 2) / count) as u8]);
-        let at = at as isize;
-        let (new, old) = (weighted(at + radius + 1), weighted(at - radius));
+        let new = weighted(at as isize + radius + 1);
+        let old = weighted(at as isize - radius);
         sum.iter_mut().zip(new).zip(old).for_each(|((sum, new), old)| *sum += new - old);
     }
 }
@@ -157,7 +160,7 @@ fn sharpen(canvas: &mut RgbaImage) {
     for (pixel, soft) in canvas.pixels_mut().zip(soft.pixels()) {
         pixel.apply2(soft, |sharp, soft| {
             let sharp = f32::from(sharp);
-            pixels::byte(sharp + (sharp - f32::from(soft)) * 0.9)
+            byte(sharp + (sharp - f32::from(soft)) * 0.9)
         });
         pixel[3] = soft[3].max(pixel[3]);
     }
@@ -169,19 +172,19 @@ fn pixelate(canvas: &mut RgbaImage) {
     let block = (width.min(height) / 48).max(2);
     for y in 0..height {
         for x in 0..width {
-            let (from_x, from_y) = (x - x % block + block / 2, y - y % block + block / 2);
-            let middle = *canvas.get_pixel(from_x.min(width - 1), from_y.min(height - 1));
-            canvas.put_pixel(x, y, middle);
+            let middle = |at: u32, side: u32| (at - at % block + block / 2).min(side - 1);
+            canvas.put_pixel(x, y, *canvas.get_pixel(middle(x, width), middle(y, height)));
         }
     }
 }
 
 fn vignette(canvas: &mut RgbaImage) {
-    let (half_width, half_height) = (canvas.width() as f32 / 2.0, canvas.height() as f32 / 2.0);
+    let [half_width, half_height] = [canvas.width(), canvas.height()].map(|side| side as f32 / 2.0);
     for (x, y, pixel) in canvas.enumerate_pixels_mut() {
-        let (across, down) = ((x as f32 + 0.5) / half_width - 1.0, (y as f32 + 0.5) / half_height - 1.0);
+        let across = (x as f32 + 0.5) / half_width - 1.0;
+        let down = (y as f32 + 0.5) / half_height - 1.0;
         let dark = ((across * across + down * down - 0.5) / 1.5).clamp(0.0, 1.0);
-        pixel.apply_without_alpha(|channel| pixels::byte(f32::from(channel) * (1.0 - 0.8 * dark)));
+        pixel.apply_without_alpha(|channel| byte(f32::from(channel) * (1.0 - 0.8 * dark)));
     }
 }
 
