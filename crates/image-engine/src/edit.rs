@@ -72,8 +72,8 @@ impl Session<'_> {
         match self.edit.plan.roles {
             Roles::Place { object } => {
                 let window = self.window.unwrap_or(whole(size));
-                let spot = self.edit.plan.place;
-                place::place(&references[1 - object], &references[object], size, window, spot, self.seed)
+                let position = self.edit.plan.place;
+                place::place(&references[1 - object], &references[object], size, window, position, self.seed)
             }
             Roles::Before { object } => place::before(&references[1 - object], &references[object], size),
             Roles::SideBySide => place::side_by_side(&references[0], &references[1], size),

@@ -18,6 +18,16 @@ pub(crate) struct Window {
     pub(crate) size: Pixels,
 }
 
+impl Window {
+    /// The smallest rectangle around pixels. None where there are none.
+    pub(crate) fn around(pixels: impl Iterator<Item = (u32, u32)>) -> Option<Self> {
+        let ends = pixels.map(|(x, y)| [x, y, x + 1, y + 1]);
+        let outer = |a: [u32; 4], b: [u32; 4]| [a[0].min(b[0]), a[1].min(b[1]), a[2].max(b[2]), a[3].max(b[3])];
+        let [x, y, right, bottom] = ends.reduce(outer)?;
+        Some(Self { x, y, size: Pixels::new(right - x, bottom - y) })
+    }
+}
+
 impl Mask {
     /// A mask from the alpha of a picture.
     pub(crate) fn new(picture: &RgbaImage) -> Self {
@@ -27,14 +37,17 @@ impl Mask {
     /// Lays the reference over its edited version, where it is to be kept.
     pub(crate) fn restore(&self, reference: &RgbaImage, edited: &mut RgbaImage) {
         let size = edited.size();
-        let (mut kept, mut old) = (Rows::new(&self.keep, size), Rows::new(reference, size));
-        let (mut keep, mut was) = (row(size), row(size));
+        let mut kept = Rows::new(&self.keep, size);
+        let mut old = Rows::new(reference, size);
+        let mut keep = row(size);
+        let mut was = row(size);
         for new in edited.chunks_exact_mut(size.width as usize * 4) {
             kept.next_into(&mut keep);
             old.next_into(&mut was);
             for ((new, was), keep) in new.chunks_exact_mut(4).zip(was.chunks_exact(4)).zip(keep.chunks_exact(4)) {
+                let keep = u16::from(keep[0]);
                 for (new, was) in new.iter_mut().zip(was) {
-                    *new = blend(*was, *new, keep[0]);
+                    *new = ((u16::from(*was) * keep + u16::from(*new) * (255 - keep)) / 255) as u8;
                 }
             }
         }
@@ -42,42 +55,30 @@ impl Mask {
 
     /// The pixels of a picture of that size that are edited.
     pub(crate) fn region(&self, size: Pixels) -> Vec<bool> {
-        let (mut rows, mut keep) = (Rows::new(&self.keep, size), row(size));
+        let mut rows = Rows::new(&self.keep, size);
+        let mut keep = row(size);
         let mut region = Vec::with_capacity(size.count() as usize);
         for _ in 0..size.height {
             rows.next_into(&mut keep);
-            region.extend(keep.chunks_exact(4).map(is_edited));
+            region.extend(keep.chunks_exact(4).map(|keep| keep[0] < KEPT));
         }
         region
     }
 
     /// The smallest rectangle of a picture of that size around all that is edited. None where nothing is edited.
     pub(crate) fn window(&self, size: Pixels) -> Option<Window> {
-        let (mut rows, mut keep) = (Rows::new(&self.keep, size), row(size));
-        let (mut left, mut top, mut right, mut bottom) = (size.width, size.height, 0, 0);
-        for y in 0..size.height {
-            rows.next_into(&mut keep);
-            let Some(first) = keep.chunks_exact(4).position(is_edited) else { continue };
-            let last = keep.chunks_exact(4).rposition(is_edited).unwrap_or(first);
-            (left, right) = (left.min(first as u32), right.max(last as u32 + 1));
-            (top, bottom) = (top.min(y), y + 1);
-        }
-        (right > left).then(|| Window { x: left, y: top, size: Pixels::new(right - left, bottom - top) })
+        let region = self.region(size);
+        let ends = (0..).zip(region.chunks_exact(size.width as usize)).filter_map(|(y, row)| {
+            let first = row.iter().position(|edited| *edited)?;
+            let last = row.iter().rposition(|edited| *edited)?;
+            Some([(first as u32, y), (last as u32, y)])
+        });
+        Window::around(ends.flatten())
     }
-}
-
-fn is_edited(pixel: &[u8]) -> bool {
-    pixel[0] < KEPT
 }
 
 fn row(size: Pixels) -> Vec<u8> {
     vec![0; size.width as usize * 4]
-}
-
-/// `(was * keep + new * (255 - keep)) / 255`
-fn blend(was: u8, new: u8, keep: u8) -> u8 {
-    let keep = u16::from(keep);
-    ((u16::from(was) * keep + u16::from(new) * (255 - keep)) / 255) as u8
 }
 
 /// From this much on a pixel counts as kept.

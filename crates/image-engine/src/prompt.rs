@@ -10,7 +10,7 @@ use engine::Pixels;
 
 use crate::colour::Colour;
 use crate::drawing::{Drawing, Place, Thing};
-pub(crate) use lexicon::{Position, Relation, Style, contains};
+pub(crate) use lexicon::{POSITIONS, Position, Relation, Style, contains};
 pub(crate) use token::{Token, tokens};
 
 /// The most things that a picture is made of, however many were asked for.

@@ -1,20 +1,13 @@
-//! Token counts, which follow from the request alone and so can be computed beforehand.
-//!
-//! | item | tokens |
-//! |---|---|
-//! | the prompt | one for every 4 bytes of its UTF-8, rounded up |
-//! | a reference, a mask | one for every tile of 32x32 pixels, begun ones too; at most 1,536 |
-//! | a picture | by quality, for 1024x1024 pixels: low 272, medium 1,056, high 4,160, xhigh 6,240, max 8,320; else in proportion to the pixels, rounded up |
-//! | a preview | 100 |
-//!
-//! The tokens of the input are reported with the first picture.
+//! Token counts, which follow from the request alone and so can be computed beforehand. The README lists them.
 
 use engine::{ImageUsage, Pixels, Quality};
 
 /// The tokens of the prompt and the input pictures, whose sizes are those of their files, mask included.
 pub(crate) fn input(prompt: &str, pictures: &[Pixels]) -> ImageUsage {
     let input_text = (prompt.len() as u64).div_ceil(4).max(1);
-    ImageUsage { input_text, input_image: pictures.iter().copied().map(tiles).sum(), output_image: 0 }
+    let tiles = |size: &Pixels| u64::from(size.width.div_ceil(TILE)) * u64::from(size.height.div_ceil(TILE));
+    let input_image = pictures.iter().map(|size| tiles(size).clamp(1, MOST_TILES)).sum();
+    ImageUsage { input_text, input_image, output_image: 0 }
 }
 
 /// The tokens of one picture and its previews.
@@ -27,10 +20,6 @@ pub(crate) fn output(size: Pixels, quality: Quality, previews: u32) -> u64 {
         Quality::Max => 8_320,
     };
     (standard * size.count()).div_ceil(STANDARD_PIXELS) + u64::from(previews) * PREVIEW
-}
-
-fn tiles(size: Pixels) -> u64 {
-    (u64::from(size.width.div_ceil(TILE)) * u64::from(size.height.div_ceil(TILE))).clamp(1, MOST_TILES)
 }
 
 const TILE: u32 = 32;

@@ -7,25 +7,18 @@ use super::backdrop;
 use crate::colour::Colour;
 use crate::fit::{Source, cover};
 use crate::mask::Window;
-use crate::prompt::contains;
+use crate::prompt::{POSITIONS, Position, contains};
 
-/// The place of a picture on another, −1, 0 or 1 across and down; none: anywhere near the middle.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Spot {
-    across: Option<i8>,
-    down: Option<i8>,
-}
-
-impl Spot {
-    /// Reads the words of a prompt.
-    pub(crate) fn read(words: &[&str]) -> Self {
-        let any = |list: &str| words.iter().any(|word| contains(list, word));
-        let side = |first: &str, last: &str| {
-            let sides = [(first, -1), (last, 1), ("centre, center, middle, centred, centered", 0)];
-            sides.into_iter().find(|(list, _)| any(list)).map(|(_, side)| side)
-        };
-        Self { across: side("left", "right"), down: side("top, upper", "bottom, lower") }
+/// The place of a picture on another that the words of a prompt name.
+pub(super) fn position(words: &[&str]) -> Position {
+    let mut position = Position::default();
+    for ((across, down), list) in POSITIONS {
+        if words.iter().any(|word| contains(list, word)) {
+            position.across = position.across.or(*across);
+            position.down = position.down.or(*down);
+        }
     }
+    position
 }
 
 /// Lays a picture's object on another: without its even backdrop, and half as large as the whole, or as large as a
@@ -35,16 +28,16 @@ pub(crate) fn place(
     object: &RgbaImage,
     size: Pixels,
     window: Window,
-    spot: Spot,
+    position: Position,
     seed: u64,
 ) -> RgbaImage {
-    let room = if window.size == size { halved(size) } else { window.size };
+    let halved = Pixels::new((size.width / 2).max(1), (size.height / 2).max(1));
+    let room = if window.size == size { halved } else { window.size };
     let Some(object) = cut_out(object, room, size) else { return cover(base, size) };
     let mut base = cover(base, size);
-    let free = (window.size.width - object.width(), window.size.height - object.height());
     let chance = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let x = window.x + at(spot.across, free.0, (chance >> 56) as u8);
-    let y = window.y + at(spot.down, free.1, (chance >> 40) as u8);
+    let x = window.x + at(position.across, window.size.width - object.width(), (chance >> 56) as u8);
+    let y = window.y + at(position.down, window.size.height - object.height(), (chance >> 40) as u8);
     imageops::overlay(&mut base, &object, x.into(), y.into());
     base
 }
@@ -69,7 +62,8 @@ pub(crate) fn side_by_side(first: &RgbaImage, second: &RgbaImage, size: Pixels) 
 
 /// Paints a frame, a twentieth of the shorter side wide.
 pub(crate) fn frame(canvas: &mut RgbaImage, colour: Colour) {
-    let ([red, green, blue], (width, height)) = (colour.rgb, canvas.dimensions());
+    let [red, green, blue] = colour.rgb;
+    let (width, height) = canvas.dimensions();
     let thick = (width.min(height) / 20).max(1);
     for (x, y, pixel) in canvas.enumerate_pixels_mut() {
         if x < thick || y < thick || x >= width - thick || y >= height - thick {
@@ -85,13 +79,9 @@ fn cut_out(picture: &RgbaImage, room: Pixels, whole: Pixels) -> Option<RgbaImage
     let wanted = contained(full, most);
     let mut object = cover(picture, if wanted.count() < full.count() { wanted } else { full });
     backdrop::cut(&mut object, None);
-    let (mut left, mut top, mut right, mut bottom) = (u32::MAX, u32::MAX, 0, 0);
-    for (x, y, _) in object.enumerate_pixels().filter(|(_, _, pixel)| pixel[3] > BARELY) {
-        (left, right) = (left.min(x), right.max(x + 1));
-        (top, bottom) = (top.min(y), bottom.max(y + 1));
-    }
-    let size = Pixels::new(right.checked_sub(left)?, bottom.checked_sub(top)?);
-    Some(cover(&*imageops::crop_imm(&object, left, top, size.width, size.height), contained(size, room)))
+    let seen = object.enumerate_pixels().filter(|(_, _, pixel)| pixel[3] > BARELY);
+    let Window { x, y, size } = Window::around(seen.map(|(x, y, _)| (x, y)))?;
+    Some(cover(&*imageops::crop_imm(&object, x, y, size.width, size.height), contained(size, room)))
 }
 
 /// The largest size of the same shape within the room.
@@ -100,10 +90,6 @@ fn contained(size: Pixels, room: Pixels) -> Pixels {
     let scale = across.min(f64::from(room.height) / f64::from(size.height.max(1)));
     let side = |side: u32, most: u32| ((f64::from(side) * scale).round() as u32).clamp(1, most.max(1));
     Pixels::new(side(size.width, room.width), side(size.height, room.height))
-}
-
-fn halved(size: Pixels) -> Pixels {
-    Pixels::new((size.width / 2).max(1), (size.height / 2).max(1))
 }
 
 /// The place on a line with so much free room; without a word near the middle, by chance.

@@ -2,16 +2,16 @@
 
 use super::clause::{Clause, Step, clauses};
 use super::filter::Filter;
-use super::place::Spot;
+use super::place;
 use super::roles::Roles;
-use crate::prompt::Prompt;
+use crate::prompt::{Position, Prompt};
 
 /// The steps of an edit, in order.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Plan {
     pub(crate) roles: Roles,
     /// The place of the second picture on the first.
-    pub(crate) place: Spot,
+    pub(crate) place: Position,
     pub(crate) steps: Vec<Step>,
 }
 
@@ -28,7 +28,7 @@ impl Plan {
             steps.push(unclear(prompt, masked));
         }
         let words: Vec<&str> = clauses.iter().flatten().map(|word| word.text.as_str()).collect();
-        Self { roles: Roles::read(&words), place: Spot::read(&words), steps }
+        Self { roles: Roles::read(&words), place: place::position(&words), steps }
     }
 
     /// Tests whether width and height are swapped in the end.

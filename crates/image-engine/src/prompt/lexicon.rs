@@ -71,7 +71,7 @@ pub(super) const RELATIONS: Table<Relation> = &[
     (Relation::RightOf, "right of"),
 ];
 /// −1, 0 or 1 across and down.
-pub(super) const POSITIONS: Table<(Option<i8>, Option<i8>)> = &[
+pub(crate) const POSITIONS: Table<(Option<i8>, Option<i8>)> = &[
     ((Some(-1), None), "left"),
     ((Some(1), None), "right"),
     ((None, Some(-1)), "top, upper"),
