@@ -93,17 +93,16 @@ impl Clause<'_> {
         if let Some(step) = self.backdrop().or_else(|| self.frame()) {
             return vec![step];
         }
-        let effects = self.filters(EFFECTS);
-        if !effects.is_empty() {
-            return effects;
-        }
+        let mut filters = self.filters(EFFECTS);
         let draws = self.has(ADD) || self.has(REPLACE);
-        let moods = if !draws || self.has(TONE) { self.filters(MOODS) } else { Vec::new() };
-        if !moods.is_empty() {
-            return moods;
+        if filters.is_empty() && (!draws || self.has(TONE)) {
+            filters = self.filters(MOODS);
         }
-        let step = self.erase().or_else(|| self.recolour()).or_else(|| self.become_());
-        step.or_else(|| self.replace()).or_else(|| self.add()).into_iter().collect()
+        if !filters.is_empty() {
+            return filters;
+        }
+        let step = self.erase().or_else(|| self.change()).or_else(|| self.replace());
+        step.or_else(|| self.add()).into_iter().collect()
     }
 
     /// The change of the background.
@@ -151,29 +150,19 @@ impl Clause<'_> {
         first.then(|| Step::Erase { colour: self.colours().first().copied() })
     }
 
-    /// "Make the red car blue".
-    fn recolour(&self) -> Option<Step> {
-        self.changes()?;
+    /// "Make the red car blue", "turn the lawn into a lake". "Paint a boat" adds one, "paint the boat" changes it.
+    fn change(&self) -> Option<Step> {
+        let verb = self.position(MAKE)?;
+        let next = self.words.get(verb + 1);
+        if self.words[verb].text == "paint" && next.is_some_and(|next| contains(ARTICLES, &next.text)) {
+            return None;
+        }
         let colours = self.colours();
-        let to = *colours.last()?;
+        let Some(to) = colours.last().copied() else { return Some(self.scene(self.position("into, to")?)) };
         let from = colours.first().copied().filter(|from| *from != to);
         let is_known =
             |word: &Word| [MAKE, FILLERS, ALL].iter().any(|list| contains(list, &word.text)) || word.colour().is_some();
         Some(Step::Recolour { from, to, thing: !self.words.iter().all(is_known) })
-    }
-
-    /// "Turn the lawn into a lake".
-    fn become_(&self) -> Option<Step> {
-        self.changes()?;
-        Some(self.scene(self.position("into, to")?))
-    }
-
-    /// The verb that changes what is there. "Paint a boat" adds one, "paint the boat" changes it.
-    fn changes(&self) -> Option<usize> {
-        let verb = self.position(MAKE)?;
-        let adds = self.words[verb].text == "paint"
-            && self.words.get(verb + 1).is_some_and(|next| contains(ARTICLES, &next.text));
-        (!adds).then_some(verb)
     }
 
     /// "Replace the car with a boat", "fill the gap with grass".
@@ -195,8 +184,8 @@ impl Clause<'_> {
         }
         let rest = &self.words[start..];
         let end = to_the_receiver(rest).unwrap_or(rest.len());
-        let (first, last) = (rest.first()?, rest[..end].last()?);
-        Some(Step::Add(self.prompt[first.at.start..last.at.end].to_owned()))
+        let last = rest[..end].last()?;
+        Some(Step::Add(self.prompt[rest[0].at.start..last.at.end].to_owned()))
     }
 
     fn scene(&self, before: usize) -> Step {
