@@ -1,6 +1,5 @@
 //! The contents of a prompt: things with their number, colour, size and place, a setting, lettering, a style.
 
-mod count;
 mod lexicon;
 mod reader;
 mod resolve;
@@ -81,11 +80,6 @@ pub(crate) struct Lettering {
 }
 
 impl Prompt {
-    /// Reads a prompt of any content and length.
-    pub(crate) fn read(prompt: &str) -> Self {
-        reader::read(prompt)
-    }
-
     /// Tests for a backdrop that the prompt names: a place, a light, or a plain colour.
     pub(crate) fn has_backdrop(&self) -> bool {
         !self.cut_out && (self.plain.is_some() || !self.places.is_empty() || self.light.is_some())

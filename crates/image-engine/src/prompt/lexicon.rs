@@ -1,5 +1,5 @@
-//! The words of prompts, each table with one kind of meaning, in the singular and lowercase. The nouns of things and
-//! places are in the files of their drawings.
+//! The words of prompts: tables with one kind of meaning each, in the singular and lowercase, and the numbers and
+//! plurals of words. The nouns of things and places are in the files of their drawings.
 
 /// A place on the picture: −1 is left or top, 1 is right or bottom; `None` leaves it open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,6 +53,28 @@ pub(crate) fn contains(list: &str, word: &str) -> bool {
     list.split(", ").any(|found| found == word)
 }
 
+/// The number that a word means.
+pub(super) fn count(word: &str) -> Option<u32> {
+    if word.len() <= 18 && word.bytes().all(|byte| byte.is_ascii_digit()) && !word.is_empty() {
+        return Some(word.parse::<u64>().map_or(u32::MAX, |count| count.min(u64::from(u32::MAX)) as u32));
+    }
+    meaning(COUNTS, word)
+}
+
+/// The first form of a word that a table knows, and whether the word was a plural.
+pub(super) fn singular<T>(word: &str, table: impl Fn(&str) -> Option<T>) -> Option<(T, bool)> {
+    singulars(word).into_iter().find_map(|(form, plural)| Some((table(&form)?, plural)))
+}
+
+/// The singulars that a word can have, and whether it is a plural then.
+fn singulars(word: &str) -> Vec<(String, bool)> {
+    let endings = [("'s", ""), ("ies", "y"), ("ves", "f"), ("es", ""), ("s", "")];
+    let regular =
+        endings.iter().filter_map(|(plural, end)| Some((format!("{}{end}", word.strip_suffix(plural)?), true)));
+    let irregular = meaning(PLURALS, word).map(|singular| (singular.to_owned(), true));
+    std::iter::once((word.to_owned(), false)).chain(regular).chain(irregular).collect()
+}
+
 /// The factors of sizes.
 pub(super) const SCALES: Table<f32> = &[
     (0.36, "tiny, miniature, minuscule"),
@@ -98,7 +120,7 @@ pub(super) const GARMENTS: &str = "shirt, dress, coat, jacket, sweater";
 /// Words that open a noun phrase, so that the words before belong to the noun before.
 pub(super) const DETERMINERS: &str = "a, an, the, its, his, her, their, my, this, that, some, another";
 /// Numbers in words. One that is too large to be drawn is cut by the reader.
-pub(super) const COUNTS: Table<u32> = &[
+const COUNTS: Table<u32> = &[
     (1, "a, an, one, single, lone"),
     (2, "two, pair, couple, twin, both"),
     (3, "three, trio"),
@@ -120,7 +142,7 @@ pub(super) const COUNTS: Table<u32> = &[
     (60, "hundred, hundreds, thousand, thousands, countless"),
 ];
 /// Plurals that follow no rule.
-pub(super) const PLURALS: Table<&str> = &[
+const PLURALS: Table<&str> = &[
     ("person", "people, children, men, folk"),
     ("woman", "women"),
     ("mouse", "mice"),
@@ -128,3 +150,24 @@ pub(super) const PLURALS: Table<&str> = &[
     ("leaf", "leaves"),
     ("knife", "knives"),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read() {
+        for (word, expected) in [("7", Some(7)), ("dozen", Some(12)), ("a", Some(1)), ("cat", None), ("", None)] {
+            assert_eq!(count(word), expected, "{word}");
+        }
+        assert_eq!(count("999999999999999999"), Some(u32::MAX));
+        assert_eq!(count("9999999999999999999999"), None);
+    }
+
+    #[test]
+    fn plurals_lead_to_their_singular() {
+        for (word, singular) in [("cherries", "cherry"), ("boxes", "box"), ("cats", "cat"), ("children", "person")] {
+            assert!(singulars(word).contains(&(singular.to_owned(), true)), "{word}");
+        }
+    }
+}

@@ -2,9 +2,9 @@
 
 mod position;
 
-use super::count::{count, singular};
 use super::lexicon::{
-    DETERMINERS, GARMENTS, PARTS, POSITIONS, Position, RELATIONS, Relation, SCALES, STYLES, contains, meaning,
+    DETERMINERS, GARMENTS, PARTS, POSITIONS, Position, RELATIONS, Relation, SCALES, STYLES, contains, count, meaning,
+    singular,
 };
 use super::resolve::resolve;
 use super::token::{Token, tokens};
@@ -12,25 +12,24 @@ use super::{Lettering, MOST_LETTERINGS, MOST_SUBJECTS, Prompt, SQUARE, Subject, 
 use crate::colour::{self, Colour};
 use crate::drawing::{self, Drawing, Place, Thing};
 
-/// Reads a prompt.
-pub(super) fn read(prompt: &str) -> Prompt {
-    let tokens: Vec<Token> = tokens(prompt).into_iter().map(|(token, _)| token).collect();
-    let mut reader = Reader {
-        tokens: &tokens,
-        at: 0,
-        result: Prompt::default(),
-        pending: Pending::default(),
-        last: Last::Nothing,
-        isolated: false,
-    };
-    reader.result.mood = mood(prompt);
-    while reader.at < tokens.len() {
-        reader.step();
+impl Prompt {
+    /// Reads a prompt of any content and length.
+    pub(crate) fn read(prompt: &str) -> Self {
+        let tokens: Vec<Token> = tokens(prompt).into_iter().map(|(token, _)| token).collect();
+        let mut reader = Reader { tokens: &tokens, ..Reader::default() };
+        reader.result.mood = mood(prompt);
+        while reader.at < tokens.len() {
+            reader.step();
+        }
+        reader.end_phrase();
+        let mut result = reader.result;
+        result.cut_out |= reader.isolated && result.plain.is_none() && result.places.is_empty();
+        resolve(&mut result);
+        result
     }
-    reader.end_phrase();
-    reader.finish()
 }
 
+#[derive(Default)]
 struct Reader<'a> {
     tokens: &'a [Token],
     at: usize,
@@ -60,8 +59,9 @@ struct Pending {
 }
 
 /// The last thing that was named: words after it may belong to it.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default)]
 enum Last {
+    #[default]
     Nothing,
     Subject(usize),
     Lettering(usize),
@@ -74,13 +74,17 @@ impl Reader<'_> {
         match &self.tokens[self.at] {
             Token::Quote(text) => self.letter(text.clone()),
             Token::Pause => self.pause(),
-            Token::Stop => self.stop(),
+            Token::Stop => {
+                self.end_phrase();
+                self.pending = Pending::default();
+            }
             Token::Word(word) => {
                 let pair = self.tokens.get(self.at + 1).and_then(Token::word).map(|next| format!("{word} {next}"));
                 if pair.is_some_and(|pair| self.phrase(&pair)) {
                     self.at += 1;
                 } else if !(self.grammar(word) || self.quality(word) || self.noun(word)) {
-                    self.other(word);
+                    // An unknown word ends the phrase after "of".
+                    self.pending.of &= matches!(word.as_str(), "fresh" | "ripe" | "hot");
                 }
             }
         }
@@ -158,11 +162,7 @@ impl Reader<'_> {
 
     /// Applies a word that sets the style of the whole picture.
     fn style(&mut self, word: &str) -> bool {
-        let set = meaning(STYLES, word);
-        if let Some(set) = set {
-            set(&mut self.result.style);
-        }
-        set.is_some()
+        meaning(STYLES, word).map(|set| set(&mut self.result.style)).is_some()
     }
 
     /// Words for the colours and the format of the picture, and for its backdrop.
@@ -217,13 +217,6 @@ impl Reader<'_> {
         }
     }
 
-    /// An unknown word ends the phrase after "of", and is ignored otherwise.
-    fn other(&mut self, word: &str) {
-        if self.pending.of && !matches!(word, "fresh" | "ripe" | "hot") {
-            self.pending.of = false;
-        }
-    }
-
     /// A colour, unless the word is a noun here: an orange.
     fn colour(&self, word: &str) -> Option<Colour> {
         let alone = self.next_word(1).is_none_or(|next| {
@@ -255,7 +248,8 @@ impl Reader<'_> {
             return;
         }
         let made_up = if plural { 4 } else { 1 };
-        self.last = Last::Subject(self.result.subjects.len());
+        let index = self.result.subjects.len();
+        self.last = Last::Subject(index);
         self.result.subjects.push(Subject {
             thing,
             count: pending.count.filter(|count| !plural || *count > 1).unwrap_or(made_up),
@@ -268,7 +262,10 @@ impl Reader<'_> {
             relation: None,
             contents: None,
         });
-        self.bind_relation(pending.relation);
+        if let Some((relation, from)) = pending.relation {
+            // "A over B" places A.
+            self.result.subjects[from].relation.get_or_insert((relation, index));
+        }
     }
 
     fn place(&mut self, place: Place) {
@@ -310,14 +307,13 @@ impl Reader<'_> {
 
     fn backdrop(&mut self) {
         let pending = std::mem::take(&mut self.pending);
+        let colour = pending.colours.first().copied();
         if pending.not {
             self.result.cut_out = true;
-        } else if let Some(colour) = pending.colours.first() {
-            self.result.plain = Some(*colour);
-            self.last = Last::Backdrop;
-        } else if pending.relation.is_some() {
+        } else if colour.is_none() && pending.relation.is_some() {
             self.deepen(-1);
         } else {
+            self.result.plain = colour.or(self.result.plain);
             self.last = Last::Backdrop;
         }
     }
@@ -347,25 +343,18 @@ impl Reader<'_> {
     }
 
     fn pause(&mut self) {
-        let adjectives =
-            self.next_word(1).is_some_and(|next| colour::shade(next).is_some() || colour::named(next).is_some());
-        if !adjectives && !self.pending.not {
+        let next = self.next_word(1);
+        let adjectives = next.is_some_and(|next| colour::shade(next).is_some() || colour::named(next).is_some());
+        if self.pending.not {
+            self.pending.not = next.is_none_or(|next| !matches!(next, "a" | "an" | "the" | "with"));
+        } else if !adjectives {
             self.close_phrase();
         }
-        if self.pending.not {
-            self.pending.not = self.next_word(1).is_none_or(|next| !matches!(next, "a" | "an" | "the" | "with"));
-        }
-    }
-
-    fn stop(&mut self) {
-        self.end_phrase();
-        self.pending = Pending::default();
     }
 
     /// Ends a noun phrase, and keeps the words that bind it to the next.
     fn close_phrase(&mut self) {
-        let relation = self.pending.relation;
-        let (position, of, on) = (self.pending.position, self.pending.of, self.pending.on);
+        let Pending { relation, position, of, on, .. } = self.pending;
         self.end_phrase();
         self.pending = Pending { relation, position, of, on, ..Pending::default() };
     }
@@ -389,13 +378,6 @@ impl Reader<'_> {
 
     fn next_word(&self, ahead: usize) -> Option<&str> {
         self.tokens.get(self.at + ahead).and_then(Token::word)
-    }
-
-    fn finish(self) -> Prompt {
-        let mut prompt = self.result;
-        prompt.cut_out |= self.isolated && prompt.plain.is_none() && prompt.places.is_empty();
-        resolve(&mut prompt);
-        prompt
     }
 }
 

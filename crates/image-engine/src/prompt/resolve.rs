@@ -48,18 +48,11 @@ fn bound(prompt: &mut Prompt) {
 
 /// Drops subjects, and the relations to them.
 fn drop_subjects(prompt: &mut Prompt, is_dropped: impl Fn(&Subject) -> bool) {
-    let mut kept = 0;
-    let moved: Vec<Option<usize>> = prompt
-        .subjects
-        .iter()
-        .map(|subject| {
-            let stays = !is_dropped(subject);
-            kept += usize::from(stays);
-            stays.then(|| kept - 1)
-        })
-        .collect();
+    let dropped: Vec<bool> = prompt.subjects.iter().map(&is_dropped).collect();
+    let dropped_before = |to: usize| dropped[..to].iter().filter(|dropped| **dropped).count();
     prompt.subjects.retain(|subject| !is_dropped(subject));
     for subject in &mut prompt.subjects {
-        subject.relation = subject.relation.and_then(|(relation, to)| moved[to].map(|to| (relation, to)));
+        let relation = subject.relation.filter(|(_, to)| !dropped[*to]);
+        subject.relation = relation.map(|(relation, to)| (relation, to - dropped_before(to)));
     }
 }

@@ -71,7 +71,7 @@ fn quotation(first: char, before: char, rest: &str) -> Option<(&str, usize)> {
 }
 
 /// The text without characters that cannot be drawn or put into XML, with single blanks, and cut to a length.
-pub(super) fn legible(text: &str) -> String {
+fn legible(text: &str) -> String {
     let clean: String = text.chars().map(|found| if found.is_control() { ' ' } else { found }).collect();
     let one_line = clean.split_whitespace().collect::<Vec<_>>().join(" ");
     one_line.chars().filter(|found| !is_forbidden(*found)).take(LONGEST_LETTERING).collect()

@@ -11,13 +11,6 @@ impl Reader<'_> {
         }
     }
 
-    /// Binds a relation to its first thing: "A over B" places A.
-    pub(super) fn bind_relation(&mut self, relation: Option<(Relation, usize)>) {
-        if let (Some((relation, from)), Last::Subject(to)) = (relation, self.last) {
-            self.result.subjects[from].relation.get_or_insert((relation, to));
-        }
-    }
-
     /// Places the last thing: "on the left" follows its noun, unless a sentence or a part of one begins with it.
     pub(super) fn place_last(&mut self, across: Option<i8>, down: Option<i8>) {
         let position = match self.last {
