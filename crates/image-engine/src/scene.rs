@@ -13,7 +13,7 @@ use engine::ImageTraits;
 
 use crate::colour::Colour;
 use crate::drawing;
-use crate::prompt::{Lettering, Prompt};
+use crate::prompt::Prompt;
 use canvas::Canvas;
 use layout::Figure;
 use sprite::Sprite;
@@ -43,28 +43,31 @@ fn draw(canvas: &mut Canvas, view: &View, figure: &Figure) {
         true => 0.35,
         false => 1.0,
     };
-    canvas.set_tints(view.tint().map(|(tint, part)| (tint, part * exposed)).into_iter().collect());
+    canvas.tints = view.tint().map(|(tint, part)| (tint, part * exposed)).into_iter().collect();
     if view.has_floor() && figure.grounded {
         shadow(canvas, figure);
     }
-    let ((x, y), scale) = (figure.at, figure.height / 100.0);
+    let (x, y) = figure.at;
+    let scale = figure.height / 100.0;
     let transform =
         format!("translate({x:.1} {y:.1}) rotate({:.1}) scale({:.4} {scale:.4})", figure.turn, scale * figure.facing);
     let known = [("main", figure.main), ("accent", figure.accent)];
     let sprite = Sprite::new(figure.thing, &known, figure.contents, figure.seed);
     canvas.group(&transform, 1.0, |canvas| sprite.draw(canvas));
-    canvas.set_tints(Vec::new());
+    canvas.tints.clear();
 }
 
 fn shadow(canvas: &mut Canvas, figure: &Figure) {
     let Some(shadow) = drawing::named("shadow") else { return };
-    let ((x, y), reach) = (figure.at, figure.height * figure.thing.aspect * 0.62);
+    let (x, y) = figure.at;
+    let reach = figure.height * figure.thing.aspect * 0.62;
     let transform =
         format!("translate({x:.1} {y:.1}) scale({:.4} {:.4})", reach / 100.0, (reach * 0.2).min(40.0) / 100.0);
     canvas.group(&transform, 1.0, |canvas| Sprite::new(shadow, &[], None, figure.seed).draw(canvas));
 }
 
-/// Writes the words in the area that the layout has left free for them, or on a sign if there is one.
+/// Writes the words in the area that the layout has left free for them, or on a sign if there is one, in the colour
+/// that the prompt names or one that can be read.
 fn letter(canvas: &mut Canvas, prompt: &Prompt, view: &View, figures: &[Figure]) {
     let sign = figures.iter().find(|figure| figure.thing.name() == "sign");
     for (i, text) in prompt.letterings.iter().enumerate() {
@@ -72,17 +75,13 @@ fn letter(canvas: &mut Canvas, prompt: &Prompt, view: &View, figures: &[Figure])
             Some(sign) if i == 0 => (on_sign(sign), Colour::hex(0xf6_ec_d8)),
             _ => (view.lettering(prompt, i), view.behind_lettering()),
         };
-        lettering::write(canvas, &text.text, area, ink(text, behind));
+        let legible = Colour::hex(if behind.luma() > 0.52 { 0x22_2a_44 } else { 0xff_f8_ea });
+        lettering::write(canvas, &text.text, area, text.colour.unwrap_or(legible));
     }
 }
 
 fn on_sign(sign: &Figure) -> Area {
-    let ((x, y), height) = (sign.at, sign.height);
+    let (x, y) = sign.at;
+    let height = sign.height;
     Area { left: x - height * 0.55, right: x + height * 0.55, top: y - height * 0.93, bottom: y - height * 0.51 }
-}
-
-/// The colour that the prompt names, or one that can be read.
-fn ink(text: &Lettering, behind: Colour) -> Colour {
-    let legible = if behind.luma() > 0.52 { Colour::hex(0x22_2a_44) } else { Colour::hex(0xff_f8_ea) };
-    text.colour.unwrap_or(legible)
 }

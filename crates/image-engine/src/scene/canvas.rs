@@ -35,9 +35,9 @@ pub(super) struct Canvas {
     definitions: String,
     gradients: HashMap<String, usize>,
     style: Style,
-    detail: Quality,
-    /// The colours that are mixed into every colour, each with its share.
-    tints: Vec<(Colour, f32)>,
+    pub(super) detail: Quality,
+    /// The colours that are mixed into every colour that follows, each with its share.
+    pub(super) tints: Vec<(Colour, f32)>,
     opacity: f32,
     /// The size of one unit of the innermost group in units of the canvas.
     scale: f32,
@@ -55,19 +55,6 @@ impl Canvas {
             opacity: 1.0,
             scale: 1.0,
         }
-    }
-
-    pub(super) const fn detail(&self) -> Quality {
-        self.detail
-    }
-
-    pub(super) fn tints(&self) -> Vec<(Colour, f32)> {
-        self.tints.clone()
-    }
-
-    /// Sets the tints of all that follows.
-    pub(super) fn set_tints(&mut self, tints: Vec<(Colour, f32)>) {
-        self.tints = tints;
     }
 
     /// Draws a group with a `transform` and an opacity of its own.
@@ -140,7 +127,8 @@ impl Canvas {
         if self.is_full() {
             return;
         }
-        let (colour, opacity) = (self.hex(colour), self.opacity_of("fill"));
+        let colour = self.hex(colour);
+        let opacity = self.opacity_of("fill");
         let _ = write!(
             self.body,
             "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{size:.1}\" text-anchor=\"middle\" fill=\"{colour}\" stroke=\"{colour}\" stroke-width=\"{weight:.2}\" stroke-linejoin=\"round\"{opacity}>{escaped}</text>"

@@ -47,7 +47,8 @@ pub(super) fn weather(canvas: &mut Canvas, prompt: &Prompt, view: &View) {
 /// The sky with the lights and clouds that belong to the time of day and the weather.
 fn sky(canvas: &mut Canvas, prompt: &Prompt, view: &View) {
     let turn = Random::new(view.seed, "sky").jitter(9.0);
-    let (top, low) = (view.light_colour("top").turned(turn), view.light_colour("low").turned(turn * 0.6));
+    let top = view.light_colour("top").turned(turn);
+    let low = view.light_colour("low").turned(turn * 0.6);
     let (mut top, mut low) = prompt.tint("sky").map_or((top, low), |named| (named, named.lighter(0.62)));
     if view.gloomy {
         let grey = Colour::hex(0x5d_6b_80);
@@ -76,7 +77,7 @@ fn sky(canvas: &mut Canvas, prompt: &Prompt, view: &View) {
 fn land(canvas: &mut Canvas, prompt: &Prompt, view: &View) {
     let ground = view.ground.map_or("", Drawing::name);
     let tint = |place: &str| prompt.tint(place).map(|colour| ("main", colour));
-    canvas.set_tints(view.tint().into_iter().collect());
+    canvas.tints = view.tint().into_iter().collect();
     if prompt.has("mountains") {
         layers(canvas, view, "mountains", tint("mountains").as_slice());
     } else if prompt.has("lake") || (!view.water && ground != "desert") {
@@ -87,9 +88,9 @@ fn land(canvas: &mut Canvas, prompt: &Prompt, view: &View) {
         layers(canvas, view, "city", &[("window", view.light_colour("window"))]);
     }
     if view.water {
-        canvas.set_tints(Vec::new());
+        canvas.tints.clear();
         water(canvas, prompt, view);
-        canvas.set_tints(view.tint().into_iter().collect());
+        canvas.tints = view.tint().into_iter().collect();
     }
     layers(canvas, view, ground, tint(if ground == "bank" { "field" } else { ground }).as_slice());
     if prompt.is_weather("snowfall") && view.ground.is_some() {
@@ -98,7 +99,7 @@ fn land(canvas: &mut Canvas, prompt: &Prompt, view: &View) {
     if prompt.has("forest") {
         layers(canvas, view, "forest", &[]);
     }
-    canvas.set_tints(Vec::new());
+    canvas.tints.clear();
 }
 
 fn water(canvas: &mut Canvas, prompt: &Prompt, view: &View) {
@@ -136,16 +137,15 @@ fn medallion(canvas: &mut Canvas, prompt: &Prompt, view: &View) {
 fn layers(canvas: &mut Canvas, view: &View, name: &str, known: &[(&str, Colour)]) {
     let Some(drawing) = named(name) else { return };
     let mut sprite = Sprite::new(drawing, known, None, view.seed);
-    let usual = canvas.tints();
+    let usual = canvas.tints.clone();
     for (i, node) in drawing.root().children().filter(Node::is_element).enumerate() {
         sprite.random = Random::new(view.seed, &format!("{name} {i}"));
         if let Some(far) = node.attribute("data-far") {
-            let air = (view.light_colour("air"), number(far));
-            canvas.set_tints(usual.iter().copied().chain([air]).collect());
+            canvas.tints.push((view.light_colour("air"), number(far)));
         }
         let area = view.area(node.attribute("data-area").unwrap_or(drawing.fact("data-area")));
         layer(canvas, view, &mut sprite, node, area);
-        canvas.set_tints(usual.clone());
+        canvas.tints.clone_from(&usual);
     }
 }
 
@@ -162,7 +162,8 @@ fn layer(canvas: &mut Canvas, view: &View, sprite: &mut Sprite<'_>, node: Node<'
         let chosen = choices[sprite.random.below(choices.len())];
         layer(canvas, view, sprite, chosen, area);
     } else {
-        let (x, y) = (area.width() / 100.0, area.height() / 100.0);
+        let x = area.width() / 100.0;
+        let y = area.height() / 100.0;
         let place = format!("translate({:.1} {:.1}) scale({x:.4} {y:.4})", area.left, area.top);
         canvas.group(&place, 1.0, |canvas| sprite.element(canvas, node));
     }
@@ -171,13 +172,15 @@ fn layer(canvas: &mut Canvas, view: &View, sprite: &mut Sprite<'_>, node: Node<'
 /// A path from edge to edge, closed along the bottom: a smooth wave.
 fn swell(view: &View, random: &mut Random, node: Node<'_, '_>, area: Area) -> String {
     let value = |name| node.attribute(name).map_or(0.0, number);
-    let (y, rise) = (area.top + area.height() * value("data-y") / 100.0, value("data-rise"));
+    let y = area.top + area.height() * value("data-y") / 100.0;
+    let rise = value("data-rise");
     let count = (value("data-waves") * (view.width / 1000.0).min(8.0)).ceil().max(1.0) as usize;
     let step = view.width / count as f32;
     let mut path = format!("path d=\"M-4 {:.1}", y + random.jitter(rise));
     for i in 0..count {
         let x = step * i as f32;
-        let (middle, end) = (y + random.jitter(rise) * 1.6, y + random.jitter(rise));
+        let middle = y + random.jitter(rise) * 1.6;
+        let end = y + random.jitter(rise);
         let _ = write!(path, " S{:.1} {middle:.1} {:.1} {end:.1}", x + step * 0.5, x + step);
     }
     let _ = write!(path, " L{:.1} {y:.1} V{:.1} H-4Z\"", view.width + 4.0, view.height + 4.0);
@@ -196,7 +199,7 @@ impl Scatter<'_, '_> {
 
     fn draw(&self, canvas: &mut Canvas, view: &View, sprite: &mut Sprite<'_>) {
         let wide = view.width / 1000.0;
-        let [count, times, row] = Self::NUMBERS.map(|name| self.at_detail(name, canvas.detail()));
+        let [count, times, row] = Self::NUMBERS.map(|name| self.at_detail(name, canvas.detail));
         let row = (row * wide.min(6.0)).ceil();
         let total = (count * wide.min(4.0) + times + row) as usize;
         let stray = self.node.attribute("data-stray").map_or(0.35, number);
@@ -228,7 +231,8 @@ impl Scatter<'_, '_> {
         };
         let (left, right) = self.range("data-x").unwrap_or((0.0, 100.0));
         let across = (left + (right - left) * across) / 100.0;
-        let (x, y) = (self.area.left + self.area.width() * across, self.area.top + self.area.height() * down);
+        let x = self.area.left + self.area.width() * across;
+        let y = self.area.top + self.area.height() * down;
         if (wide, high) == (1.0, 1.0) {
             return format!("translate({x:.1} {y:.1})");
         }
@@ -247,9 +251,8 @@ impl Scatter<'_, '_> {
 
     /// One number, or one for each detail from low on; the last is that of all finer ones.
     fn at_detail(&self, name: &str, detail: Quality) -> f32 {
-        let index = [Quality::Medium, Quality::High, Quality::XHigh, Quality::Max].iter().filter(|at| detail >= **at);
         let numbers: Vec<f32> =
             self.node.attribute(name).into_iter().flat_map(|all| all.split(' ').map(number)).collect();
-        numbers.get(index.count()).or(numbers.last()).copied().unwrap_or_default()
+        numbers.get(detail as usize).or(numbers.last()).copied().unwrap_or_default()
     }
 }

@@ -51,14 +51,14 @@ impl<'a> Sprite<'a> {
     pub(super) fn element(&mut self, canvas: &mut Canvas, node: Node<'_, '_>) {
         let left_out = node.attribute("data-chance").is_some_and(|part| !self.random.chance(number(part)));
         let transform = self.transform(node);
-        let too_fine = node.attribute("data-detail").is_some_and(|least| canvas.detail() < quality(least));
+        let too_fine = node.attribute("data-detail").is_some_and(|least| canvas.detail < quality(least));
         if left_out || too_fine || matches!(node.tag_name().name(), "title" | "desc" | "defs") {
             return;
         }
         let opacity = node.attribute("opacity").map_or(1.0, number);
-        let tints = canvas.tints();
+        let tints = canvas.tints.clone();
         if node.has_attribute("data-bright") {
-            canvas.set_tints(Vec::new());
+            canvas.tints.clear();
         }
         canvas.group(&transform, opacity, |canvas| match node.tag_name().name() {
             "g" if has_class(node, "one-of") => self.one_of(canvas, node),
@@ -66,7 +66,7 @@ impl<'a> Sprite<'a> {
             "use" => self.link(canvas, node),
             _ => self.shape(canvas, node),
         });
-        canvas.set_tints(tints);
+        canvas.tints = tints;
     }
 
     /// The `transform` attribute, after the move and turn of `data-jitter`.
