@@ -44,11 +44,11 @@ impl Block {
 
     /// This block with another that has this relation to it. Others stand at the fraction `surface` of its height.
     pub(super) fn join(self, other: Self, relation: Relation, surface: f32) -> Self {
-        let (width, height) = (self.width, self.height);
+        let Self { width, height, .. } = self;
         match relation {
             Relation::LeftOf => Self::row(vec![other, self]),
             Relation::RightOf => Self::row(vec![self, other]),
-            Relation::Above => self.stack(other.lifted(), height * 1.0 + height.min(30.0) * 0.4),
+            Relation::Above => self.stack(other.lifted(), height + height.min(30.0) * 0.4),
             Relation::On => self.stack(other.lifted(), height * surface),
             Relation::Below => {
                 let lift = other.height + height.min(30.0) * 0.3;
@@ -60,15 +60,8 @@ impl Block {
                 let lift = (height - inner.height) / 2.0;
                 self.stack(inner, lift)
             }
-            Relation::Behind => {
-                let moved = other.lifted().moved(width * 0.34, -height * 0.16);
-                moved.under(self)
-            }
-            Relation::Before => {
-                let shift = -width * 0.3;
-                let moved = other.moved(shift, height * 0.08);
-                self.under(moved)
-            }
+            Relation::Behind => other.lifted().moved(width * 0.34, -height * 0.16).under(self),
+            Relation::Before => self.under(other.moved(-width * 0.3, height * 0.08)),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The places and sizes of all things.
 
-use super::block::Block;
+use super::block::{Block, Part};
 use super::random::Random;
 use super::view::{Area, Backdrop, View};
 use crate::colour::Colour;
@@ -8,7 +8,6 @@ use crate::drawing::Thing;
 use crate::prompt::{Position, Prompt, Relation, Subject};
 
 /// A thing in its place.
-#[derive(Clone, Debug)]
 pub(super) struct Figure {
     pub(super) thing: Thing,
     /// The middle of its foot.
@@ -28,7 +27,7 @@ pub(super) struct Figure {
 }
 
 /// The part of the picture that a thing belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 enum Zone {
     /// Anywhere.
     Free,
@@ -62,7 +61,8 @@ fn blocks(prompt: &Prompt, view: &View) -> Vec<Placed> {
     let mut joined: Vec<Vec<(Relation, Block)>> = vec![Vec::new(); prompt.subjects.len()];
     let mut placed = Vec::new();
     for (i, subject) in prompt.subjects.iter().enumerate() {
-        let (zone, position) = (zone(subject.thing, view), subject.position.unwrap_or_default());
+        let zone = zone(subject.thing, view);
+        let position = subject.position.unwrap_or_default();
         let singles = singles(i, subject, view);
         let others = std::mem::take(&mut joined[i]);
         let partner = partner(prompt, subject, view);
@@ -81,22 +81,22 @@ fn blocks(prompt: &Prompt, view: &View) -> Vec<Placed> {
     placed
 }
 
-/// The blocks of a subject's things.
+/// The blocks of a subject's things. In a scene a house is larger than a cat; alone each fills the picture.
 fn singles(i: usize, subject: &Subject, view: &View) -> Vec<Block> {
-    let height = natural_height(subject, view);
+    let height = subject.thing.height;
+    let softened = if view.backdrop == Backdrop::Outdoors { height } else { height.powf(0.6) * 12.0 };
+    let height = softened * subject.scale;
     let width = height * subject.thing.aspect;
     (0..subject.count).map(|ordinal| Block::of(i, ordinal, width, height)).collect()
 }
 
-/// The later subject to whose block this one belongs.
+/// The later subject to whose block this one belongs. Something that flies is above the land anyway.
 fn partner(prompt: &Prompt, subject: &Subject, view: &View) -> Option<(Relation, usize)> {
     let own = zone(subject.thing, view);
-    subject.relation.filter(|(relation, to)| binds(*relation, own, zone(prompt.subjects[*to].thing, view)))
-}
-
-/// Tests whether a relation puts two things into one block: something that flies is above the land anyway.
-fn binds(relation: Relation, zone: Zone, other: Zone) -> bool {
-    zone == other || matches!(relation, Relation::On | Relation::Inside) && zone != Zone::Sky
+    subject.relation.filter(|(relation, to)| {
+        let is_held = matches!(relation, Relation::On | Relation::Inside) && own != Zone::Sky;
+        is_held || own == zone(prompt.subjects[*to].thing, view)
+    })
 }
 
 fn zone(thing: Thing, view: &View) -> Zone {
@@ -116,13 +116,6 @@ fn area(zone: Zone, view: &View) -> Area {
         Zone::Water => view.swimming(),
         Zone::Ground => view.standing(),
     }
-}
-
-/// In a scene a house is larger than a cat; alone each fills the picture.
-fn natural_height(subject: &Subject, view: &View) -> f32 {
-    let height = subject.thing.height;
-    let softened = if matches!(view.backdrop, Backdrop::Outdoors) { height } else { height.powf(0.6) * 12.0 };
-    softened * subject.scale
 }
 
 /// A third of the area, across and down; `None` is all of it.
@@ -197,7 +190,10 @@ impl Placer<'_> {
                 Zone::Sky => strip.top + block.height + spare * self.random.range(0.05, 0.75),
                 Zone::Free => strip.bottom - spare * (0.5 + self.random.jitter(0.16)),
             };
-            self.block(zone, (x, y), &block);
+            for part in &block.parts {
+                let figure = self.figure(part, (x, y), zone);
+                self.figures.push(figure);
+            }
         }
     }
 
@@ -210,16 +206,35 @@ impl Placer<'_> {
         self.random.jitter((gap * 0.34).min(width * 0.1))
     }
 
-    fn block(&mut self, zone: Zone, at: (f32, f32), block: &Block) {
-        let on_paper = matches!(self.view.backdrop, Backdrop::Paper(_));
-        for part in &block.parts {
-            let subject = &self.prompt.subjects[part.subject];
-            let on_floor = zone == Zone::Ground || (on_paper && subject.thing.is("stands"));
-            let mut figure = cast(self.prompt, subject, part.ordinal, &mut self.random);
-            figure.at = (at.0 + part.x, at.1 + part.y);
-            figure.height = part.height;
-            figure.grounded = part.grounded && on_floor;
-            self.figures.push(figure);
+    /// The thing of a part of a block whose foot is at `x` and `y`.
+    fn figure(&mut self, part: &Part, (x, y): (f32, f32), zone: Zone) -> Figure {
+        let Self { prompt, view, random, .. } = self;
+        let subject = &prompt.subjects[part.subject];
+        let thing = subject.thing;
+        let ordinal = part.ordinal as usize;
+        // Another thing is inside of it, whose colour is to stand out.
+        let frames = prompt.subjects.iter().any(|other| other.relation == Some((Relation::Inside, part.subject)));
+        let stands_on_paper = matches!(view.backdrop, Backdrop::Paper(_)) && thing.is("stands");
+        let seed = random.seed();
+        let start = random.range(0.0, 360.0);
+        let main = match subject.colours.as_slice() {
+            [] if frames => prompt.colours().next().unwrap_or(thing.main).lighter(0.74),
+            [] if subject.varied => Colour::hsl(VARIED[ordinal % VARIED.len()], 0.74, 0.55),
+            [] => thing.main.turned(random.jitter(if thing.is("any-colour") { start / 2.0 } else { 7.0 })),
+            named => named[ordinal % named.len()],
+        };
+        Figure {
+            thing,
+            at: (x + part.x, y + part.y),
+            height: part.height,
+            facing: if thing.is("mirrors") && random.chance(0.4) { -1.0 } else { 1.0 },
+            turn: if thing.is("sways") { random.jitter(5.0) } else { 0.0 },
+            main,
+            accent: subject.accent.unwrap_or(thing.accent),
+            coloured: !subject.colours.is_empty(),
+            contents: subject.contents,
+            grounded: part.grounded && (zone == Zone::Ground || stands_on_paper),
+            seed,
         }
     }
 }
@@ -267,40 +282,6 @@ fn strip(zone: Zone, area: Area, row: usize, rows: usize) -> Area {
     let each = area.height() / rows as f32;
     let top = area.top + each * row as f32;
     Area { top, bottom: top + each, ..area }
-}
-
-/// One thing of a subject, not yet in its place.
-fn cast(prompt: &Prompt, subject: &Subject, ordinal: u32, random: &mut Random) -> Figure {
-    let seed = random.seed();
-    let start = random.range(0.0, 360.0);
-    let main = match subject.colours.as_slice() {
-        [] if frames(prompt, subject) => prompt.colours().next().unwrap_or(subject.thing.main).lighter(0.74),
-        [] if subject.varied => Colour::hsl(VARIED[ordinal as usize % VARIED.len()], 0.74, 0.55),
-        [] => subject.thing.main.turned(random.jitter(if subject.thing.is("any-colour") { start / 2.0 } else { 7.0 })),
-        named => named[ordinal as usize % named.len()],
-    };
-    let accent = subject.accent.unwrap_or(subject.thing.accent);
-    Figure {
-        thing: subject.thing,
-        at: (0.0, 0.0),
-        height: 0.0,
-        facing: if subject.thing.is("mirrors") && random.chance(0.4) { -1.0 } else { 1.0 },
-        turn: if subject.thing.is("sways") { random.jitter(5.0) } else { 0.0 },
-        main,
-        accent,
-        coloured: !subject.colours.is_empty(),
-        contents: subject.contents,
-        grounded: false,
-        seed,
-    }
-}
-
-/// Tests whether another thing is inside of it, whose colour is to stand out.
-fn frames(prompt: &Prompt, subject: &Subject) -> bool {
-    let holds = |(relation, to): (Relation, usize)| {
-        relation == Relation::Inside && std::ptr::eq(&raw const prompt.subjects[to], subject)
-    };
-    prompt.subjects.iter().filter_map(|other| other.relation).any(holds)
 }
 
 /// Hues that are easily distinguished.

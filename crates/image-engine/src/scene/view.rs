@@ -80,7 +80,8 @@ impl View {
         let height = height * unit;
         let mut random = Random::new(seed, "stage");
         let backdrop = backdrop(prompt, traits.background, &mut random);
-        let water = has_water(prompt);
+        let swims = !prompt.has_horizon() && prompt.subjects.iter().any(|subject| subject.thing.is("swims"));
+        let water = swims || prompt.places.iter().any(|(place, _)| place.is("water"));
         let ground = ground(prompt, water);
         let horizon = height * (if water { 0.5 } else { 0.6 } + random.jitter(0.03));
         let horizon = if prompt.from_above { -OUT_OF_SIGHT } else { horizon };
@@ -171,7 +172,8 @@ impl View {
         let each = (bottom - top) / prompt.letterings.len().max(1) as f32;
         let across = prompt.letterings[i].position.and_then(|position| position.across).map_or(0.0, f32::from);
         let half = if across == 0.0 { 0.42 } else { 0.21 } * self.width;
-        let (x, y) = (self.width * (0.5 + 0.24 * across), top + each * (i as f32 + 0.5));
+        let x = self.width * (0.5 + 0.24 * across);
+        let y = top + each * (i as f32 + 0.5);
         Area { left: x - half, right: x + half, top: y - each * 0.46, bottom: y + each * 0.46 }
     }
 
@@ -219,13 +221,8 @@ fn backdrop(prompt: &Prompt, background: Background, random: &mut Random) -> Bac
         Some(place) => Backdrop::Place(place),
         None if open => Backdrop::Outdoors,
         None if prompt.style.logo || prompt.style.outline => Backdrop::Plain(Colour::WHITE),
-        None if prompt.has("sky") => {
-            if stands(prompt) {
-                Backdrop::Outdoors
-            } else {
-                Backdrop::Air
-            }
-        }
+        None if prompt.has("sky") && stands(prompt) => Backdrop::Outdoors,
+        None if prompt.has("sky") => Backdrop::Air,
         None if prompt.subjects.is_empty() && !lit && prompt.letterings.is_empty() => Backdrop::Abstract,
         None => implied(prompt, lit, random),
     }
@@ -242,22 +239,16 @@ fn implied(prompt: &Prompt, lit: bool, random: &mut Random) -> Backdrop {
     match () {
         () if outdoors => Backdrop::Outdoors,
         () if any("air") || lit => Backdrop::Air,
-        () => paper(prompt, random),
+        () => {
+            let opposite = prompt.colours().next().map(|colour| colour.to_hsl().0 + 180.0);
+            let hue = opposite.unwrap_or_else(|| random.range(0.0, 360.0));
+            Backdrop::Paper(Colour::hsl(hue + random.jitter(25.0), 0.42, 0.92))
+        }
     }
-}
-
-fn paper(prompt: &Prompt, random: &mut Random) -> Backdrop {
-    let hue = prompt.colours().next().map_or_else(|| random.range(0.0, 360.0), |colour| colour.to_hsl().0 + 180.0);
-    Backdrop::Paper(Colour::hsl(hue + random.jitter(25.0), 0.42, 0.92))
 }
 
 fn stands(prompt: &Prompt) -> bool {
     prompt.subjects.iter().any(|subject| !subject.thing.is("flies"))
-}
-
-fn has_water(prompt: &Prompt) -> bool {
-    let named = prompt.places.iter().any(|(place, _)| place.is("water"));
-    named || (!prompt.has_horizon() && prompt.subjects.iter().any(|subject| subject.thing.is("swims")))
 }
 
 /// The near ground: the first of the grounds that the prompt names, or the one that suits its subjects.
