@@ -8,7 +8,6 @@ use image::Rgba;
 /// An opaque sRGB colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Colour {
-    /// Red, green, blue.
     pub(crate) rgb: [u8; 3],
 }
 

@@ -3,7 +3,6 @@
 //! `assets/README.md` lists the attributes with which a drawing states its facts.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::LazyLock;
 
 use resvg::usvg::roxmltree::{Document, Node};
@@ -17,7 +16,7 @@ pub(crate) type Place = &'static Drawing;
 
 /// An SVG file with the facts that its root element states.
 pub(crate) struct Drawing {
-    name: &'static str,
+    pub(crate) name: &'static str,
     document: Document<'static>,
     /// The width divided by the height.
     pub(crate) aspect: f32,
@@ -51,15 +50,10 @@ impl Drawing {
         })
     }
 
-    pub(crate) fn name(&self) -> &'static str {
-        self.name
-    }
-
     pub(crate) fn root(&self) -> Node<'_, 'static> {
         self.document.root_element()
     }
 
-    /// The element with that `id`.
     pub(crate) fn element(&self, id: &str) -> Option<Node<'_, 'static>> {
         self.document.descendants().find(|node| node.attribute("id") == Some(id))
     }
@@ -102,21 +96,15 @@ impl PartialEq for Drawing {
     }
 }
 
-impl fmt::Debug for Drawing {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name)
-    }
-}
-
 /// The thing that a noun in the singular means; two words may be one noun.
 pub(crate) fn thing(noun: &str) -> Option<Thing> {
-    static NOUNS: LazyLock<Index> = LazyLock::new(|| index(&THINGS, "title"));
+    static NOUNS: LazyLock<Index> = LazyLock::new(|| index(&THINGS));
     NOUNS.get(noun).copied()
 }
 
 /// The place, the time of day or the weather that a word means; nouns are in the singular.
 pub(crate) fn scenery(word: &str) -> Option<Place> {
-    static WORDS: LazyLock<Index> = LazyLock::new(|| index(&SCENERY, "title"));
+    static WORDS: LazyLock<Index> = LazyLock::new(|| index(&SCENERY));
     WORDS.get(word).copied()
 }
 
@@ -125,15 +113,14 @@ pub(crate) fn implied_place(adjective: &str) -> Option<Place> {
     SCENERY.iter().find(|place| place.words("desc").any(|word| word == adjective))
 }
 
-/// The drawing of that name.
 pub(crate) fn named(name: &str) -> Option<&'static Drawing> {
     SCENERY.iter().chain(THINGS.iter()).find(|drawing| drawing.name == name)
 }
 
 type Index = HashMap<&'static str, &'static Drawing>;
 
-fn index(drawings: &'static [Drawing], element: &str) -> Index {
-    drawings.iter().flat_map(|drawing| drawing.words(element).map(move |word| (word, drawing))).collect()
+fn index(drawings: &'static [Drawing]) -> Index {
+    drawings.iter().flat_map(|drawing| drawing.words("title").map(move |word| (word, drawing))).collect()
 }
 
 static THINGS: LazyLock<Vec<Drawing>> = LazyLock::new(|| parse(THING_FILES));
@@ -186,11 +173,11 @@ mod tests {
     #[test]
     fn no_two_drawings_have_a_noun_in_common() {
         for drawing in THINGS.iter() {
-            assert!(drawing.words("title").count() > 0, "{drawing:?}");
-            assert!(drawing.words("title").all(|noun| thing(noun) == Some(drawing)), "{drawing:?}");
+            assert!(drawing.words("title").count() > 0, "{}", drawing.name);
+            assert!(drawing.words("title").all(|noun| thing(noun) == Some(drawing)), "{}", drawing.name);
         }
         for drawing in SCENERY.iter() {
-            assert!(drawing.words("title").all(|word| scenery(word) == Some(drawing)), "{drawing:?}");
+            assert!(drawing.words("title").all(|word| scenery(word) == Some(drawing)), "{}", drawing.name);
         }
     }
 

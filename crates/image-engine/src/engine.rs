@@ -71,7 +71,7 @@ impl ImageEngine for EmbeddedImageEngine {
             let open = move || Job::open(request).map(|job| (job, permits));
             let (job, permits) = on_thread(&self.threads, open).await??;
             let (events, receiver) = mpsc::channel(1);
-            let traits = job.traits();
+            let traits = job.traits;
             let left = job.steps();
             tokio::spawn(draw(job, Arc::clone(&self.threads), events, permits));
             Ok(ImageGeneration { traits, events: Box::pin(Events { receiver, left }) })

@@ -113,13 +113,10 @@ fn taps(from: u32, to: u32, scale: f64) -> Vec<Tap> {
 
 /// The cubic kernel through its points (Catmull and Rom 1974), as wide as two pixels on either side.
 fn catmull_rom(x: f64) -> f64 {
-    let x = x.abs();
-    if x < 1.0 {
-        (1.5 * x - 2.5) * x * x + 1.0
-    } else if x < 2.0 {
-        ((-0.5 * x + 2.5) * x - 4.0) * x + 2.0
-    } else {
-        0.0
+    match x.abs() {
+        x if x < 1.0 => (1.5 * x - 2.5) * x * x + 1.0,
+        x if x < 2.0 => ((-0.5 * x + 2.5) * x - 4.0) * x + 2.0,
+        _ => 0.0,
     }
 }
 

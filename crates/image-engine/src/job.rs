@@ -18,7 +18,7 @@ use crate::{render, usage};
 /// An accepted request with everything that its pictures are made of.
 pub(crate) struct Job {
     work: Work,
-    traits: ImageTraits,
+    pub(crate) traits: ImageTraits,
     compression: Option<u8>,
     count: u32,
     previews: u32,
@@ -40,30 +40,29 @@ impl Job {
         };
         let (work, size, clear, sizes) = match request.edit.take() {
             Some(edit) => Self::open_edit(&request, Files::read(edit)?)?,
-            None => Self::open_painting(&request)?,
+            None => {
+                let prompt = Prompt::read(&request.prompt);
+                let size = output_size(request.size, prompt.auto_size())?;
+                let clear = prompt.cut_out;
+                (Work::Paint(prompt), size, clear, Vec::new())
+            }
         };
-        let traits = ImageTraits {
-            size,
-            quality: request.quality.unwrap_or(Quality::Medium),
-            background: background(request.background, clear, request.format),
-            format: request.format,
+        let implied = if clear { Background::Transparent } else { Background::Opaque };
+        let background = match request.format {
+            // It has no alpha.
+            ImageFormat::Jpeg => Background::Opaque,
+            ImageFormat::Png | ImageFormat::Webp => request.background.unwrap_or(implied),
         };
+        let quality = request.quality.unwrap_or(Quality::Medium);
         Ok(Self {
             work,
-            traits,
+            traits: ImageTraits { size, quality, background, format: request.format },
             compression: request.compression,
             count: request.count.max(1),
             previews: request.previews.min(MOST_PREVIEWS),
             seed,
             input: usage::input(&request.prompt, &sizes),
         })
-    }
-
-    fn open_painting(request: &ImageRequest) -> Result<(Work, Pixels, bool, Vec<Pixels>), EngineError> {
-        let prompt = Prompt::read(&request.prompt);
-        let size = output_size(request.size, prompt.auto_size())?;
-        let clear = prompt.cut_out;
-        Ok((Work::Paint(prompt), size, clear, Vec::new()))
     }
 
     fn open_edit(request: &ImageRequest, files: Files) -> Result<(Work, Pixels, bool, Vec<Pixels>), EngineError> {
@@ -80,10 +79,6 @@ impl Job {
         }
         let clear = plan.clears() || !opaque && (masked || !plan.backs());
         Ok((Work::Edit(Box::new(Edit { plan, inputs })), size, clear, sizes))
-    }
-
-    pub(crate) fn traits(&self) -> ImageTraits {
-        self.traits
     }
 
     /// The number of events: each picture and its previews.
@@ -119,12 +114,6 @@ impl Job {
         }
         Ok(canvas)
     }
-}
-
-/// The background: as requested, or else as the prompt implies. JPEG has no alpha.
-fn background(asked: Option<Background>, clear: bool, format: ImageFormat) -> Background {
-    let implied = if clear { Background::Transparent } else { Background::Opaque };
-    if format == ImageFormat::Jpeg { Background::Opaque } else { asked.unwrap_or(implied) }
 }
 
 /// The size at which preview `index` of `count` is made: each twice as wide as the one before, the last half as wide

@@ -24,7 +24,7 @@ const TALL: Pixels = Pixels::new(1024, 1536);
 const SQUARE: Pixels = Pixels::new(1024, 1024);
 
 /// A prompt, as far as it is understood. Every text is read; none makes a large structure.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Default)]
 pub(crate) struct Prompt {
     pub(crate) subjects: Vec<Subject>,
     /// The places, each with its colour if the prompt names one.
@@ -51,7 +51,6 @@ pub(crate) struct Prompt {
 }
 
 /// Some things of one kind.
-#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Subject {
     pub(crate) thing: Thing,
     pub(crate) count: u32,
@@ -72,7 +71,6 @@ pub(crate) struct Subject {
 }
 
 /// Words to be read in the picture.
-#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Lettering {
     pub(crate) text: String,
     pub(crate) colour: Option<Colour>,
@@ -112,7 +110,7 @@ impl Prompt {
 
     /// The place of that name, if the prompt names it.
     pub(crate) fn place(&self, name: &str) -> Option<Place> {
-        self.places.iter().map(|(place, _)| *place).find(|place| place.name() == name)
+        self.places.iter().map(|(place, _)| *place).find(|place| place.name == name)
     }
 
     pub(crate) fn has(&self, place: &str) -> bool {
@@ -126,16 +124,16 @@ impl Prompt {
 
     /// Tests for weather of that name.
     pub(crate) fn is_weather(&self, name: &str) -> bool {
-        self.weather.iter().any(|found| found.name() == name)
+        self.weather.iter().any(|found| found.name == name)
     }
 
     pub(crate) fn shows(&self, thing: &str) -> bool {
-        self.subjects.iter().any(|subject| subject.thing.name() == thing)
+        self.subjects.iter().any(|subject| subject.thing.name == thing)
     }
 
     /// The colour that the prompt gives to a place.
     pub(crate) fn tint(&self, place: &str) -> Option<Colour> {
-        self.places.iter().find(|(found, _)| found.name() == place).and_then(|(_, colour)| *colour)
+        self.places.iter().find(|(found, _)| found.name == place).and_then(|(_, colour)| *colour)
     }
 }
 
@@ -146,7 +144,7 @@ mod tests {
     use super::*;
 
     fn things(prompt: &str) -> Vec<(&'static str, u32)> {
-        Prompt::read(prompt).subjects.iter().map(|subject| (subject.thing.name(), subject.count)).collect()
+        Prompt::read(prompt).subjects.iter().map(|subject| (subject.thing.name, subject.count)).collect()
     }
 
     fn colour(name: &str) -> Colour {
@@ -240,7 +238,7 @@ mod tests {
     #[test]
     fn what_is_not_wanted_is_left_out() {
         let prompt = Prompt::read("a blue sky with no clouds or birds and a red boat");
-        assert_eq!(prompt.absent.iter().map(|thing| thing.name()).collect::<Vec<_>>(), ["cloud", "bird"]);
+        assert_eq!(prompt.absent.iter().map(|thing| thing.name).collect::<Vec<_>>(), ["cloud", "bird"]);
         assert_eq!(prompt.subjects.len(), 1);
         assert_eq!(things("a street without people"), [("", 0); 0]);
     }
@@ -279,8 +277,8 @@ mod tests {
         assert!(prompt.has("sea") && prompt.has("mountains"));
         assert_eq!((prompt.light.unwrap().name(), things("A house by the sea")), ("sunset", vec![("house", 1)]));
         let night = Prompt::read("A night sky with a moon and stars over a forest");
-        assert_eq!(night.subjects.iter().map(|subject| subject.thing.name()).collect::<Vec<_>>(), ["moon"]);
-        assert_eq!(night.weather.iter().map(|weather| weather.name()).collect::<Vec<_>>(), ["starry"]);
+        assert_eq!(night.subjects.iter().map(|subject| subject.thing.name).collect::<Vec<_>>(), ["moon"]);
+        assert_eq!(night.weather.iter().map(|weather| weather.name).collect::<Vec<_>>(), ["starry"]);
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub(crate) fn compose(prompt: &Prompt, traits: ImageTraits, seed: u64) -> String
     let mut canvas = Canvas::new(prompt.style, traits.quality);
     let (mut far, near): (Vec<&Figure>, Vec<&Figure>) =
         figures.iter().partition(|figure| view.is_under_sky() && figure.thing.is("far"));
-    far.sort_by_key(|figure| figure.thing.name() == "cloud");
+    far.sort_by_key(|figure| figure.thing.name == "cloud");
     scenery::draw(&mut canvas, prompt, &view, |canvas| far.iter().for_each(|figure| draw(canvas, &view, figure)));
     near.into_iter().for_each(|figure| draw(&mut canvas, &view, figure));
     scenery::weather(&mut canvas, prompt, &view);
@@ -69,7 +69,7 @@ fn shadow(canvas: &mut Canvas, figure: &Figure) {
 /// Writes the words in the area that the layout has left free for them, or on a sign if there is one, in the colour
 /// that the prompt names or one that can be read.
 fn letter(canvas: &mut Canvas, prompt: &Prompt, view: &View, figures: &[Figure]) {
-    let sign = figures.iter().find(|figure| figure.thing.name() == "sign");
+    let sign = figures.iter().find(|figure| figure.thing.name == "sign");
     for (i, text) in prompt.letterings.iter().enumerate() {
         let (area, behind) = match sign {
             Some(sign) if i == 0 => (on_sign(sign), Colour::hex(0xf6_ec_d8)),

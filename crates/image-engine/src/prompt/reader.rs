@@ -231,7 +231,7 @@ impl Reader<'_> {
     fn subject(&mut self, thing: Thing, plural: bool) {
         let pending = std::mem::take(&mut self.pending);
         let last = self.last_subject().map(|subject| subject.thing);
-        if thing.name() == "ring" && last.is_some_and(|last| last.name() == "planet") {
+        if thing.name == "ring" && last.is_some_and(|last| last.name == "planet") {
             // The rings of a planet are part of it.
             return;
         }
@@ -269,7 +269,7 @@ impl Reader<'_> {
     }
 
     fn place(&mut self, place: Place) {
-        if self.pending.not || self.result.has(place.name()) || self.result.places.len() == 8 {
+        if self.pending.not || self.result.has(place.name) || self.result.places.len() == 8 {
             return;
         }
         self.last = Last::Place(self.result.places.len());

@@ -10,8 +10,8 @@ pub(super) fn resolve(prompt: &mut Prompt) {
     if night && prompt.light.is_none() {
         prompt.light = drawing::named("night");
     }
-    let starry = prompt.light.is_some_and(|light| light.name() == "night") || prompt.has("sky");
-    let is_field = |subject: &Subject| subject.thing.name() == "star" && !subject.counted && subject.count > 1;
+    let starry = prompt.light.is_some_and(|light| light.name == "night") || prompt.has("sky");
+    let is_field = |subject: &Subject| subject.thing.name == "star" && !subject.counted && subject.count > 1;
     if starry && prompt.subjects.iter().any(is_field) {
         drop_subjects(prompt, is_field);
         prompt.weather.extend(drawing::named("starry"));
@@ -26,7 +26,7 @@ pub(super) fn resolve(prompt: &mut Prompt) {
 }
 
 fn is_table(subject: &Subject) -> bool {
-    subject.thing.name() == "table"
+    subject.thing.name == "table"
 }
 
 /// Tests whether something is on a table: then the table is the place.

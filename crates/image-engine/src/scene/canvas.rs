@@ -12,7 +12,6 @@ use crate::prompt::Style;
 const LONGEST_SVG: usize = 400_000;
 
 /// The paint of a shape.
-#[derive(Clone, Debug)]
 pub(super) enum Fill {
     Flat(Colour),
     /// Lit from the upper left.

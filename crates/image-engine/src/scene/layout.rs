@@ -264,7 +264,7 @@ fn largest(view: &View, zone: Zone, things: usize) -> f32 {
     match zone {
         Zone::Free if view.backdrop == Backdrop::Clear => 8.0,
         Zone::Free => 4.6,
-        Zone::Ground if matches!(view.backdrop, Backdrop::Place(place) if place.name() == "tabletop") => 2.4,
+        Zone::Ground if matches!(view.backdrop, Backdrop::Place(place) if place.name == "tabletop") => 2.4,
         Zone::Ground if view.backdrop != Backdrop::Outdoors => 1.8,
         _ => match things {
             1 => 1.5,

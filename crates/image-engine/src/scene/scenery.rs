@@ -10,7 +10,7 @@ use super::random::Random;
 use super::sprite::{Sprite, number};
 use super::view::{Area, Backdrop, View};
 use crate::colour::Colour;
-use crate::drawing::{Drawing, named};
+use crate::drawing::named;
 use crate::prompt::Prompt;
 
 /// Draws all that is behind the subjects. `far` draws those subjects that are in the sky behind the land.
@@ -23,16 +23,14 @@ pub(super) fn draw(canvas: &mut Canvas, prompt: &Prompt, view: &View, far: impl 
         Backdrop::Clear => {}
         Backdrop::Plain(colour) => layers(canvas, view, "plain", &[("main", colour)]),
         Backdrop::Paper(colour) => layers(canvas, view, "paper", &[("main", colour)]),
-        Backdrop::Air => {
+        Backdrop::Air | Backdrop::Outdoors => {
             sky(canvas, prompt, view);
             far(canvas);
+            if view.backdrop == Backdrop::Outdoors {
+                land(canvas, prompt, view);
+            }
         }
-        Backdrop::Outdoors => {
-            sky(canvas, prompt, view);
-            far(canvas);
-            land(canvas, prompt, view);
-        }
-        Backdrop::Place(place) => layers(canvas, view, place.name(), main(prompt.tint(place.name())).as_slice()),
+        Backdrop::Place(place) => layers(canvas, view, place.name, main(prompt.tint(place.name)).as_slice()),
         Backdrop::Abstract => abstraction(canvas, prompt, view),
     }
 }
@@ -40,7 +38,7 @@ pub(super) fn draw(canvas: &mut Canvas, prompt: &Prompt, view: &View, far: impl 
 /// Draws rain, snow, fog and lightning, over everything but the words.
 pub(super) fn weather(canvas: &mut Canvas, prompt: &Prompt, view: &View) {
     for weather in prompt.weather.iter().filter(|weather| weather.is("over") && view.is_under_sky()) {
-        layers(canvas, view, weather.name(), &[]);
+        layers(canvas, view, weather.name, &[]);
     }
 }
 
@@ -59,7 +57,7 @@ fn sky(canvas: &mut Canvas, prompt: &Prompt, view: &View) {
     }
     let known = [("top", top), ("low", low), ("cloud", view.light_colour("cloud"))];
     layers(canvas, view, "sky", &known);
-    let lacks = |thing: &str| prompt.shows(thing) || prompt.absent.iter().any(|absent| absent.name() == thing);
+    let lacks = |thing: &str| prompt.shows(thing) || prompt.absent.iter().any(|absent| absent.name == thing);
     let night = view.is_light("night");
     if night {
         layers(canvas, view, if prompt.is_weather("starry") { "starry" } else { "stars" }, &known);
@@ -75,7 +73,7 @@ fn sky(canvas: &mut Canvas, prompt: &Prompt, view: &View) {
 
 /// Everything below the sky, the farthest first.
 fn land(canvas: &mut Canvas, prompt: &Prompt, view: &View) {
-    let ground = view.ground.map_or("", Drawing::name);
+    let ground = view.ground.map_or("", |ground| ground.name);
     let tint = |place: &str| prompt.tint(place).map(|colour| ("main", colour));
     canvas.tints = view.tint().into_iter().collect();
     if prompt.has("mountains") {

@@ -1,5 +1,6 @@
 //! Draws one drawing: its elements in the colours, and with the variations, that one occurrence of it has.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use engine::Quality;
@@ -22,7 +23,7 @@ pub(super) struct Sprite<'a> {
 impl<'a> Sprite<'a> {
     /// An occurrence with the colours that are known; all others follow from the drawing.
     pub(super) fn new(drawing: &'a Drawing, known: &[(&str, Colour)], contents: Option<Thing>, seed: u64) -> Self {
-        let mut random = Random::new(seed, drawing.name());
+        let mut random = Random::new(seed, drawing.name);
         let mut colours = Palette(known.iter().map(|(name, colour)| ((*name).to_owned(), *colour)).collect());
         for attribute in drawing.root().attributes() {
             if let Some(name) = attribute.name().strip_prefix("data-choose-") {
@@ -84,7 +85,10 @@ impl<'a> Sprite<'a> {
         match node.attribute("transform") {
             Some(own) if transform.is_empty() => own.to_owned(),
             // The place comes first, so that things sway where they are.
-            Some(own) => place_first(own, &transform),
+            Some(own) => match own.split_once(')') {
+                Some((place, rest)) if own.starts_with("translate(") => format!("{place}) {transform}{rest}"),
+                _ => format!("{transform} {own}"),
+            },
             None => transform,
         }
     }
@@ -157,19 +161,15 @@ impl<'a> Sprite<'a> {
 }
 
 /// The named colours of one occurrence.
-struct Palette(Vec<(String, Colour)>);
+struct Palette(HashMap<String, Colour>);
 
 impl Palette {
     /// Adds a colour, unless it is known already.
     fn declare(&mut self, name: &str, value: &str) {
-        if self.find(name).is_none() {
+        if !self.0.contains_key(name) {
             let colour = self.read(value);
-            self.0.push((name.to_owned(), colour));
+            self.0.insert(name.to_owned(), colour);
         }
-    }
-
-    fn find(&self, name: &str) -> Option<Colour> {
-        self.0.iter().find(|(found, _)| found == name).map(|(_, colour)| *colour)
     }
 
     /// Evaluates the CSS colours that drawings use.
@@ -179,7 +179,7 @@ impl Palette {
 
     fn evaluate(&self, css: &str) -> Option<Colour> {
         if let Some(name) = inside(css, "var(--") {
-            return self.find(name);
+            return self.0.get(name).copied();
         }
         if let Some(mix) = inside(css, "color-mix(in srgb, ") {
             let (one, other) = mix.split_once(", ")?;
@@ -203,15 +203,6 @@ fn has_class(node: Node<'_, '_>, class: &str) -> bool {
     node.attribute("class") == Some(class)
 }
 
-/// Inserts a transform behind the leading `translate`, or before everything else.
-fn place_first(own: &str, then: &str) -> String {
-    match own.split_once(')') {
-        Some((place, rest)) if own.starts_with("translate(") => format!("{place}) {then}{rest}"),
-        _ => format!("{then} {own}"),
-    }
-}
-
-/// Reads a number of an attribute.
 pub(super) fn number(text: &str) -> f32 {
     text.parse().unwrap_or_default()
 }

@@ -8,7 +8,7 @@ use crate::drawing::{Drawing, Place, Thing, named};
 use crate::prompt::Prompt;
 
 /// The kind of surroundings behind the subjects.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, PartialEq)]
 pub(super) enum Backdrop {
     /// Nothing.
     Clear,
@@ -27,7 +27,7 @@ pub(super) enum Backdrop {
 }
 
 /// A rectangle of the picture.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy)]
 pub(super) struct Area {
     pub(super) left: f32,
     pub(super) top: f32,
@@ -111,7 +111,7 @@ impl View {
     }
 
     pub(super) fn is_light(&self, name: &str) -> bool {
-        self.light.is_some_and(|light| light.name() == name)
+        self.light.is_some_and(|light| light.name == name)
     }
 
     /// A colour of the time of day.
@@ -217,7 +217,7 @@ fn backdrop(prompt: &Prompt, background: Background, random: &mut Random) -> Bac
     let open = prompt.has_horizon();
     let filling = ["space", "underwater", "tabletop", "room"].into_iter().find_map(|name| prompt.place(name));
     let lit = prompt.light.is_some() || !prompt.weather.is_empty();
-    match filling.filter(|place| !(open && place.name() == "space")) {
+    match filling.filter(|place| !(open && place.name == "space")) {
         Some(place) => Backdrop::Place(place),
         None if open => Backdrop::Outdoors,
         None if prompt.style.logo || prompt.style.outline => Backdrop::Plain(Colour::WHITE),
