@@ -16,7 +16,9 @@ pub(super) fn resolve(prompt: &mut Prompt) {
         drop_subjects(prompt, is_field);
         prompt.weather.extend(drawing::named("starry"));
     }
-    if is_laid(prompt) {
+    // Something is on a table: then the table is the place.
+    let on_table = |(relation, to): (Relation, usize)| relation == Relation::On && is_table(&prompt.subjects[to]);
+    if prompt.subjects.iter().any(|subject| subject.relation.is_some_and(on_table)) {
         let table = prompt.subjects.iter().find(|subject| is_table(subject));
         let colour = table.and_then(|table| table.colours.first().copied());
         prompt.places.extend(drawing::named("tabletop").map(|place| (place, colour)));
@@ -27,12 +29,6 @@ pub(super) fn resolve(prompt: &mut Prompt) {
 
 fn is_table(subject: &Subject) -> bool {
     subject.thing.name == "table"
-}
-
-/// Tests whether something is on a table: then the table is the place.
-fn is_laid(prompt: &Prompt) -> bool {
-    let on_table = |(relation, to): (Relation, usize)| relation == Relation::On && is_table(&prompt.subjects[to]);
-    prompt.subjects.iter().any(|subject| subject.relation.is_some_and(on_table))
 }
 
 fn bound(prompt: &mut Prompt) {

@@ -2,7 +2,7 @@
 
 use super::block::{Block, Part};
 use super::random::Random;
-use super::view::{Area, Backdrop, View};
+use super::view::{Area, Backdrop, View, Zone};
 use crate::colour::Colour;
 use crate::drawing::Thing;
 use crate::prompt::{Position, Prompt, Relation, Subject};
@@ -26,16 +26,6 @@ pub(super) struct Figure {
     pub(super) seed: u64,
 }
 
-/// The part of the picture that a thing belongs to.
-#[derive(Clone, Copy, PartialEq)]
-enum Zone {
-    /// Anywhere.
-    Free,
-    Sky,
-    Water,
-    Ground,
-}
-
 /// Places all subjects, the far ones first.
 pub(super) fn place(prompt: &Prompt, view: &View) -> Vec<Figure> {
     let mut blocks = blocks(prompt, view);
@@ -43,7 +33,7 @@ pub(super) fn place(prompt: &Prompt, view: &View) -> Vec<Figure> {
     for zone in [Zone::Sky, Zone::Water, Zone::Ground, Zone::Free] {
         let (here, rest): (Vec<_>, Vec<_>) = blocks.into_iter().partition(|placed| placed.zone == zone);
         blocks = rest;
-        for (area, group) in regions(area(zone, view), zone, here) {
+        for (area, group) in regions(view.zone_area(zone), zone, here) {
             placer.spread(zone, area, group);
         }
     }
@@ -61,7 +51,7 @@ fn blocks(prompt: &Prompt, view: &View) -> Vec<Placed> {
     let mut joined: Vec<Vec<(Relation, Block)>> = vec![Vec::new(); prompt.subjects.len()];
     let mut placed = Vec::new();
     for (i, subject) in prompt.subjects.iter().enumerate() {
-        let zone = zone(subject.thing, view);
+        let zone = view.zone(subject.thing);
         let position = subject.position.unwrap_or_default();
         let singles = singles(i, subject, view);
         let others = std::mem::take(&mut joined[i]);
@@ -92,30 +82,11 @@ fn singles(i: usize, subject: &Subject, view: &View) -> Vec<Block> {
 
 /// The later subject to whose block this one belongs. Something that flies is above the land anyway.
 fn partner(prompt: &Prompt, subject: &Subject, view: &View) -> Option<(Relation, usize)> {
-    let own = zone(subject.thing, view);
+    let own = view.zone(subject.thing);
     subject.relation.filter(|(relation, to)| {
         let is_held = matches!(relation, Relation::On | Relation::Inside) && own != Zone::Sky;
-        is_held || own == zone(prompt.subjects[*to].thing, view)
+        is_held || own == view.zone(prompt.subjects[*to].thing)
     })
-}
-
-fn zone(thing: Thing, view: &View) -> Zone {
-    match view.backdrop {
-        Backdrop::Outdoors if thing.is("swims") && view.water => Zone::Water,
-        Backdrop::Outdoors if thing.is("flies") => Zone::Sky,
-        Backdrop::Outdoors => Zone::Ground,
-        _ if view.is_indoors() => Zone::Ground,
-        _ => Zone::Free,
-    }
-}
-
-fn area(zone: Zone, view: &View) -> Area {
-    match zone {
-        Zone::Free => view.whole,
-        Zone::Sky => view.flying(),
-        Zone::Water => view.swimming(),
-        Zone::Ground => view.standing(),
-    }
 }
 
 /// A third of the area, across and down; `None` is all of it.

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use engine::Quality;
 use resvg::usvg::roxmltree::Node;
 
 use super::canvas::Canvas;
@@ -197,7 +196,12 @@ impl Scatter<'_, '_> {
 
     fn draw(&self, canvas: &mut Canvas, view: &View, sprite: &mut Sprite<'_>) {
         let wide = view.width / 1000.0;
-        let [count, times, row] = Self::NUMBERS.map(|name| self.at_detail(name, canvas.detail));
+        let [count, times, row] = Self::NUMBERS.map(|name| {
+            // One number, or one for each detail from low on; the last is that of all finer ones.
+            let numbers: Vec<f32> =
+                self.node.attribute(name).into_iter().flat_map(|all| all.split(' ').map(number)).collect();
+            numbers.get(canvas.detail as usize).or(numbers.last()).copied().unwrap_or_default()
+        });
         let row = (row * wide.min(6.0)).ceil();
         let total = (count * wide.min(4.0) + times + row) as usize;
         let stray = self.node.attribute("data-stray").map_or(0.35, number);
@@ -245,12 +249,5 @@ impl Scatter<'_, '_> {
     fn range(&self, name: &str) -> Option<(f32, f32)> {
         let (least, most) = self.node.attribute(name)?.split_once(' ')?;
         Some((number(least), number(most)))
-    }
-
-    /// One number, or one for each detail from low on; the last is that of all finer ones.
-    fn at_detail(&self, name: &str, detail: Quality) -> f32 {
-        let numbers: Vec<f32> =
-            self.node.attribute(name).into_iter().flat_map(|all| all.split(' ').map(number)).collect();
-        numbers.get(detail as usize).or(numbers.last()).copied().unwrap_or_default()
     }
 }

@@ -26,6 +26,16 @@ pub(super) enum Backdrop {
     Abstract,
 }
 
+/// The part of the picture that a thing belongs to.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Zone {
+    /// Anywhere.
+    Free,
+    Sky,
+    Water,
+    Ground,
+}
+
 /// A rectangle of the picture.
 #[derive(Clone, Copy)]
 pub(super) struct Area {
@@ -141,29 +151,36 @@ impl View {
         }
     }
 
-    /// The area of subjects that fly.
-    pub(super) fn flying(&self) -> Area {
+    pub(super) fn zone(&self, thing: Thing) -> Zone {
+        match self.backdrop {
+            Backdrop::Outdoors if thing.is("swims") && self.water => Zone::Water,
+            Backdrop::Outdoors if thing.is("flies") => Zone::Sky,
+            Backdrop::Outdoors => Zone::Ground,
+            _ if self.is_indoors() => Zone::Ground,
+            _ => Zone::Free,
+        }
+    }
+
+    /// The area of the subjects in a zone. Those on the ground have their feet in its lower part.
+    pub(super) fn zone_area(&self, zone: Zone) -> Area {
         let whole = self.whole;
-        let bottom = (self.horizon - self.height * 0.03).max(whole.top + self.height * 0.2);
-        Area { bottom, ..whole }
-    }
-
-    /// The area of subjects that swim.
-    pub(super) fn swimming(&self) -> Area {
-        let bottom = if self.ground.is_some() { self.ground_top } else { self.height * 0.9 };
-        Area { top: self.horizon * 0.7, bottom: bottom - self.height * 0.05, ..self.whole }
-    }
-
-    /// The area of subjects that stand: their feet are in its lower part.
-    pub(super) fn standing(&self) -> Area {
-        let depth = self.height - self.ground_top;
-        let feet = match self.ground.and_then(|ground| ground.fact("data-feet").parse::<f32>().ok()) {
-            _ if self.is_indoors() => self.height * 0.86,
-            Some(feet) => self.ground_top + depth * feet,
-            None if self.water => self.ground_top + depth * 0.5,
-            None => self.ground_top + depth * 0.56,
-        };
-        Area { bottom: feet, ..self.whole }
+        match zone {
+            Zone::Free => whole,
+            Zone::Sky => {
+                let bottom = (self.horizon - self.height * 0.03).max(whole.top + self.height * 0.2);
+                Area { bottom, ..whole }
+            }
+            Zone::Water => {
+                let bottom = if self.ground.is_some() { self.ground_top } else { self.height * 0.9 };
+                Area { top: self.horizon * 0.7, bottom: bottom - self.height * 0.05, ..whole }
+            }
+            Zone::Ground if self.is_indoors() => Area { bottom: self.height * 0.86, ..whole },
+            Zone::Ground => {
+                let named = self.ground.and_then(|ground| ground.fact("data-feet").parse::<f32>().ok());
+                let feet = named.unwrap_or(if self.water { 0.5 } else { 0.56 });
+                Area { bottom: self.ground_top + (self.height - self.ground_top) * feet, ..whole }
+            }
+        }
     }
 
     /// The area of the words number `i`.
