@@ -7,7 +7,6 @@ mod filter;
 mod place;
 mod plan;
 mod recolour;
-mod roles;
 
 use engine::{Background, EngineError, ImageTraits, Pixels};
 use image::{RgbaImage, imageops};
@@ -20,9 +19,8 @@ use crate::render;
 pub(crate) use backdrop::lay_on;
 use clause::Step;
 pub(crate) use plan::Plan;
-use roles::Roles;
+use plan::Roles;
 
-/// An edit with its pictures.
 pub(crate) struct Edit {
     pub(crate) plan: Plan,
     pub(crate) inputs: Inputs,

@@ -20,7 +20,6 @@ pub(crate) fn cut(canvas: &mut RgbaImage, window: Option<Window>) {
     }
 }
 
-/// Clears a window.
 pub(crate) fn clear(canvas: &mut RgbaImage, window: Window) {
     for y in window.y..window.y + window.size.height {
         for x in window.x..window.x + window.size.width {

@@ -34,12 +34,11 @@ pub(crate) enum Step {
     Keep,
 }
 
-/// A word of a prompt.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct Word {
     /// In lowercase; [`QUOTE`] for anything in quotes, which is text to be seen, never an instruction.
     pub(super) text: String,
-    /// Its place in the prompt.
+    /// The place in the prompt.
     at: Range<usize>,
 }
 
@@ -77,7 +76,6 @@ pub(super) fn find(words: &[&str], phrase: &str) -> Option<Vec<usize>> {
     (0..words.len()).find_map(follow)
 }
 
-/// One clause of a prompt.
 pub(super) struct Clause<'a> {
     pub(super) prompt: &'a str,
     pub(super) words: &'a [Word],
@@ -105,7 +103,6 @@ impl Clause<'_> {
         step.or_else(|| self.add()).into_iter().collect()
     }
 
-    /// The change of the background.
     fn backdrop(&self) -> Option<Step> {
         let at = self.position("background, backdrop")?;
         if self.has(REMOVE) || self.has("transparent, without") {

@@ -5,7 +5,6 @@ use image::{Pixel, Rgba, RgbaImage, imageops};
 
 use crate::colour::{Colour, byte};
 
-/// One change of a whole picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Filter {
     Grey,

@@ -123,7 +123,6 @@ fn part(area: Area, across: Option<i8>, down: Option<i8>) -> Area {
     Area { left, top, right, bottom }
 }
 
-/// The placing of all blocks.
 struct Placer<'a> {
     prompt: &'a Prompt,
     view: &'a View,

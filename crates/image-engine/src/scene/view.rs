@@ -10,7 +10,6 @@ use crate::prompt::Prompt;
 /// The kind of surroundings behind the subjects.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Backdrop {
-    /// Nothing.
     Clear,
     /// One colour.
     Plain(Colour),
