@@ -9,24 +9,20 @@ use engine::Pixels;
 use image::{GenericImageView, Pixel, RgbaImage};
 
 /// A picture whose rows are read as straight RGBA; one of grey alone is opaque.
-pub(crate) trait Source {
-    fn size(&self) -> Pixels;
-
-    /// Writes row `y`, four bytes a pixel.
-    fn row(&self, y: u32, into: &mut [u8]);
-}
-
-impl<I: GenericImageView<Pixel: Pixel<Subpixel = u8>>> Source for I {
+pub(crate) trait Source: GenericImageView<Pixel: Pixel<Subpixel = u8>> {
     fn size(&self) -> Pixels {
         Pixels::new(self.width(), self.height())
     }
 
+    /// Writes row `y`, four bytes a pixel.
     fn row(&self, y: u32, into: &mut [u8]) {
         for (x, pixel) in into.chunks_exact_mut(4).enumerate() {
             pixel.copy_from_slice(&self.get_pixel(x as u32, y).to_rgba().0);
         }
     }
 }
+
+impl<I: GenericImageView<Pixel: Pixel<Subpixel = u8>>> Source for I {}
 
 /// The picture at another size.
 pub(crate) fn cover(source: &impl Source, size: Pixels) -> RgbaImage {
@@ -55,11 +51,13 @@ impl<'a, S: Source> Rows<'a, S> {
     pub(crate) fn new(source: &'a S, size: Pixels) -> Self {
         let from = source.size();
         let taps = (from != size).then(|| {
-            let (wide, high) = (f64::from(size.width), f64::from(size.height));
-            let scale = (wide / f64::from(from.width)).max(high / f64::from(from.height));
+            let wide = f64::from(size.width) / f64::from(from.width);
+            let high = f64::from(size.height) / f64::from(from.height);
+            let scale = wide.max(high);
             (taps(from.width, size.width, scale), taps(from.height, size.height, scale))
         });
-        let (raw, sum) = (vec![0; from.width as usize * 4], vec![[0.0; 4]; size.width as usize]);
+        let raw = vec![0; from.width as usize * 4];
+        let sum = vec![[0.0; 4]; size.width as usize];
         Self { source, taps, ready: VecDeque::new(), first: 0, raw, sum, next: 0 }
     }
 

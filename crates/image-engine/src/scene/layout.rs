@@ -89,26 +89,24 @@ fn partner(prompt: &Prompt, subject: &Subject, view: &View) -> Option<(Relation,
     })
 }
 
-/// A third of the area, across and down; `None` is all of it.
-type Side = (Option<i8>, Option<i8>);
-
 /// Divides an area among the blocks that have a side of it.
 fn regions(area: Area, zone: Zone, all: Vec<Placed>) -> Vec<(Area, Vec<Placed>)> {
-    let mut regions: Vec<(Side, Vec<Placed>)> = Vec::new();
+    let mut regions: Vec<(Area, Vec<Placed>)> = Vec::new();
     let sides = all.iter().any(|placed| placed.position.across.is_some());
     let levels = zone != Zone::Ground && all.iter().any(|placed| placed.position.down.is_some());
     for placed in all {
         let across = sides.then_some(placed.position.across.unwrap_or(0));
-        let key = (across, levels.then_some(placed.position.down.unwrap_or(0)));
-        match regions.iter_mut().find(|(found, _)| *found == key) {
+        let down = levels.then_some(placed.position.down.unwrap_or(0));
+        let part = part(area, across, down);
+        match regions.iter_mut().find(|(found, _)| *found == part) {
             Some((_, group)) => group.push(placed),
-            None => regions.push((key, vec![placed])),
+            None => regions.push((part, vec![placed])),
         }
     }
-    regions.into_iter().map(|((across, down), group)| (part(area, across, down), group)).collect()
+    regions
 }
 
-/// A third of an area, or all of it.
+/// A third of an area across and down; `None` is all of it.
 fn part(area: Area, across: Option<i8>, down: Option<i8>) -> Area {
     let third = |low: f32, high: f32, side: Option<i8>| match side {
         None => (low, high),
@@ -151,7 +149,13 @@ impl Placer<'_> {
         let gap = (slack / (blocks.len() as f32 + 1.0)).min(strip.width() * widest);
         let mut left = strip.left + (slack - gap * (blocks.len() as f32 - 1.0)) / 2.0;
         for block in blocks {
-            let shift = self.shift(zone, gap, strip.width());
+            let shift = if zone == Zone::Sky {
+                // It keeps clear of things in the middle of the land.
+                let side = if self.random.chance(0.5) { gap } else { -gap };
+                side * self.random.range(0.3, 0.62)
+            } else {
+                self.random.jitter((gap * 0.34).min(strip.width() * 0.1))
+            };
             let x = left + block.width / 2.0 + shift;
             left += block.width + gap;
             let spare = (strip.height() - block.height).max(0.0);
@@ -165,15 +169,6 @@ impl Placer<'_> {
                 self.figures.push(figure);
             }
         }
-    }
-
-    /// The distance of a block from its even place. In the sky it keeps clear of things in the middle of the land.
-    fn shift(&mut self, zone: Zone, gap: f32, width: f32) -> f32 {
-        if zone == Zone::Sky {
-            let side = if self.random.chance(0.5) { gap } else { -gap };
-            return side * self.random.range(0.3, 0.62);
-        }
-        self.random.jitter((gap * 0.34).min(width * 0.1))
     }
 
     /// The thing of a part of a block whose foot is at `x` and `y`.
@@ -212,14 +207,15 @@ impl Placer<'_> {
 /// The number of rows with which things are largest, and their scale.
 fn rows(group: &[Placed], zone: Zone, area: Area, largest: f32) -> (usize, f32) {
     let mut best = (1, 0.0);
-    let most = if matches!(zone, Zone::Ground | Zone::Water) { group.len().div_ceil(4) } else { group.len() };
+    let (most, spacing) = match zone {
+        Zone::Ground | Zone::Water => (group.len().div_ceil(4), 0.22),
+        Zone::Sky | Zone::Free => (group.len(), 1.14),
+    };
+    let tallest = group.iter().map(|placed| placed.block.height).fold(1.0, f32::max);
     for rows in 1..=most.clamp(1, 12) {
         let strips: Vec<_> = group.chunks(group.len().div_ceil(rows).max(1)).collect();
         let width = |row: &[Placed]| row.iter().map(|placed| placed.block.width * 1.12).sum::<f32>();
-        let height = |row: &[Placed]| row.iter().map(|placed| placed.block.height).fold(0.0, f32::max);
         let widest = strips.iter().map(|row| width(row)).fold(1.0, f32::max);
-        let tallest = strips.iter().map(|row| height(row)).fold(1.0, f32::max);
-        let spacing = if matches!(zone, Zone::Ground | Zone::Water) { 0.22 } else { 1.14 };
         let high = tallest * (1.0 + spacing * (strips.len() as f32 - 1.0));
         let scale = (area.width() / widest).min(area.height() / high).min(largest);
         if scale > best.1 * 1.3 {

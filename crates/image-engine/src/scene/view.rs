@@ -36,7 +36,7 @@ pub(super) enum Zone {
 }
 
 /// A rectangle of the picture.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub(super) struct Area {
     pub(super) left: f32,
     pub(super) top: f32,
