@@ -43,7 +43,7 @@ impl Drawing {
             name,
             aspect: width / height,
             height: number("height").unwrap_or(height),
-            surface: number("data-surface").unwrap_or(USUAL_SURFACE),
+            surface: number("data-surface").unwrap_or(0.97),
             main: colour("main"),
             accent: colour("accent"),
             document,
@@ -137,7 +137,6 @@ macro_rules! files {
     };
 }
 
-const USUAL_SURFACE: f32 = 0.97;
 #[rustfmt::skip]
 const THING_FILES: &[(&str, &str)] = files!("things":
     "air-balloon" "apple" "arrow" "ball" "balloon" "banana" "bee" "bicycle" "bird" "boat" "book" "bowl" "bridge" "bus"

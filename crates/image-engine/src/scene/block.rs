@@ -93,9 +93,7 @@ impl Block {
     /// This block with the foot of another so high above its own.
     fn stack(self, other: Self, lift: f32) -> Self {
         let height = self.height.max(lift + other.height);
-        let mut stacked = self.under(other.moved(0.0, -lift));
-        stacked.height = height;
-        stacked
+        Self { height, ..self.under(other.moved(0.0, -lift)) }
     }
 
     /// Both in one, the other drawn later.

@@ -11,8 +11,8 @@ const LEADING: f32 = 1.14;
 /// Writes text as large as the area lets it be.
 pub(super) fn write(canvas: &mut Canvas, text: &str, area: Area, colour: Colour) {
     let (lines, size) = fit(text, (area.width(), area.height()));
-    let (x, y) = area.middle();
-    let top = y - size * LEADING * (lines.len() as f32 - 1.0) / 2.0;
+    let x = f32::midpoint(area.left, area.right);
+    let top = f32::midpoint(area.top, area.bottom) - size * LEADING * (lines.len() as f32 - 1.0) / 2.0;
     for (i, line) in lines.iter().enumerate() {
         let baseline = top + size * (LEADING * i as f32 + 0.34);
         canvas.text(&escape(line), (x, baseline), size, colour, size * 0.055);

@@ -84,11 +84,8 @@ impl<'a> Sprite<'a> {
         }
         match node.attribute("transform") {
             Some(own) if transform.is_empty() => own.to_owned(),
-            // The place comes first, so that things sway where they are.
-            Some(own) => match own.split_once(')') {
-                Some((place, rest)) if own.starts_with("translate(") => format!("{place}) {transform}{rest}"),
-                _ => format!("{transform} {own}"),
-            },
+            // The place, with which the attribute begins, comes first, so that things sway where they are.
+            Some(own) => own.replacen(')', &format!(") {transform}"), 1),
             None => transform,
         }
     }
@@ -217,5 +214,4 @@ fn quality(name: &str) -> Quality {
 }
 
 /// The attributes of a shape that are handed on as they are.
-const GEOMETRY: [&str; 12] =
-    ["d", "points", "x", "y", "width", "height", "rx", "ry", "cx", "cy", "r", "stroke-dasharray"];
+const GEOMETRY: [&str; 11] = ["d", "points", "x", "y", "width", "height", "rx", "ry", "cx", "cy", "r"];

@@ -52,10 +52,6 @@ impl Area {
     pub(super) const fn height(&self) -> f32 {
         self.bottom - self.top
     }
-
-    pub(super) const fn middle(&self) -> (f32, f32) {
-        (f32::midpoint(self.left, self.right), f32::midpoint(self.top, self.bottom))
-    }
 }
 
 /// Everything about a picture that is decided before something is drawn.
@@ -76,7 +72,7 @@ pub(super) struct View {
     /// The distance of the near ground from the top.
     ground_top: f32,
     /// The area of the subjects: everything but the margins, and the area of words.
-    pub(super) whole: Area,
+    whole: Area,
     /// The area of words, from top to bottom.
     words: (f32, f32),
 }
