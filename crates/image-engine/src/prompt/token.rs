@@ -7,7 +7,6 @@ use super::LONGEST_LETTERING;
 /// The most tokens that are read; the rest of a prompt is ignored.
 const MOST_TOKENS: usize = 2_000;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Token {
     /// Lowercase, letters and digits, with inner apostrophes and a leading `#` kept.
     Word(String),
@@ -21,10 +20,7 @@ pub(crate) enum Token {
 
 impl Token {
     pub(super) fn word(&self) -> Option<&str> {
-        match self {
-            Self::Word(word) => Some(word),
-            _ => None,
-        }
+        if let Self::Word(word) = self { Some(word) } else { None }
     }
 }
 
@@ -51,12 +47,11 @@ pub(crate) fn tokens(prompt: &str) -> Vec<(Token, Range<usize>)> {
 /// A straight single mark opens only where no word can go on, and closes only where one ends.
 fn quotation(first: char, before: char, rest: &str) -> Option<(&str, usize)> {
     let close = match first {
-        '"' => '"',
+        '"' | '`' => first,
+        '\'' if !before.is_alphanumeric() => first,
         '“' | '„' | '”' => '”',
         '«' => '»',
         '‘' if !before.is_alphanumeric() => '’',
-        '\'' if !before.is_alphanumeric() => '\'',
-        '`' => '`',
         _ => return None,
     };
     let inside = &rest[first.len_utf8()..];
@@ -83,16 +78,13 @@ const fn is_forbidden(found: char) -> bool {
 }
 
 fn word_length(rest: &str) -> usize {
-    let mut chars = rest.char_indices().peekable();
-    while let Some((at, found)) = chars.next() {
-        let inner =
-            matches!(found, '\'' | '’') && at > 0 && chars.peek().is_some_and(|(_, next)| next.is_alphanumeric());
-        let sign = found == '#' && at == 0;
-        if !(found.is_alphanumeric() || inner || sign) {
-            return at;
-        }
-    }
-    rest.len()
+    let ends = |(at, found): &(usize, char)| {
+        let after = rest[at + found.len_utf8()..].chars().next();
+        let inner = matches!(found, '\'' | '’') && *at > 0 && after.is_some_and(char::is_alphanumeric);
+        let sign = *found == '#' && *at == 0;
+        !(found.is_alphanumeric() || inner || sign)
+    };
+    rest.char_indices().find(ends).map_or(rest.len(), |(at, _)| at)
 }
 
 const fn mark(found: char) -> Option<Token> {

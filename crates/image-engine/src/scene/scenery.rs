@@ -15,10 +15,9 @@ use crate::prompt::Prompt;
 /// Draws all that is behind the subjects. `far` draws those subjects that are in the sky behind the land.
 pub(super) fn draw(canvas: &mut Canvas, prompt: &Prompt, view: &View, far: impl FnOnce(&mut Canvas)) {
     let main = |colour: Option<Colour>| colour.map(|colour| ("main", colour));
+    let bare = prompt.subjects.is_empty() && prompt.letterings.is_empty();
     match view.backdrop {
-        Backdrop::Clear if prompt.subjects.is_empty() && prompt.letterings.is_empty() => {
-            medallion(canvas, prompt, view);
-        }
+        Backdrop::Clear if bare => medallion(canvas, prompt, view),
         Backdrop::Clear => {}
         Backdrop::Plain(colour) => layers(canvas, view, "plain", &[("main", colour)]),
         Backdrop::Paper(colour) => layers(canvas, view, "paper", &[("main", colour)]),

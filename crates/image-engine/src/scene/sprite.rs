@@ -100,17 +100,13 @@ impl<'a> Sprite<'a> {
     /// Draws what a `use` element refers to: the contents, another drawing, or an element of this one.
     fn link(&mut self, canvas: &mut Canvas, node: Node<'_, '_>) {
         let target = node.attribute("href").unwrap_or_default();
-        if target == "#contents" {
-            if let Some(thing) = self.contents {
-                let main = thing.main.turned(self.random.jitter(8.0));
-                let known = [("main", main), ("accent", thing.accent)];
-                Sprite::new(thing, &known, None, self.random.seed()).draw(canvas);
-            }
-        } else if let Some(name) = target.strip_suffix(".svg") {
-            if let Some(other) = drawing::named(name) {
-                let main = node.attribute("fill").map(|fill| ("main", self.colours.read(fill)));
-                Sprite::new(other, main.as_slice(), None, self.random.seed()).draw(canvas);
-            }
+        if let Some(thing) = self.contents.filter(|_| target == "#contents") {
+            let main = thing.main.turned(self.random.jitter(8.0));
+            let known = [("main", main), ("accent", thing.accent)];
+            Sprite::new(thing, &known, None, self.random.seed()).draw(canvas);
+        } else if let Some(other) = target.strip_suffix(".svg").and_then(drawing::named) {
+            let main = node.attribute("fill").map(|fill| ("main", self.colours.read(fill)));
+            Sprite::new(other, main.as_slice(), None, self.random.seed()).draw(canvas);
         } else if let Some(element) = target.strip_prefix('#').and_then(|id| self.drawing.element(id)) {
             self.element(canvas, element);
         }
