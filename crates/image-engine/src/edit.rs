@@ -98,7 +98,7 @@ impl Session<'_> {
             }
             Step::BackdropColour(colour) => {
                 backdrop::cut(&mut canvas, self.window);
-                backdrop::lay_on(&mut canvas, *colour);
+                lay_on(&mut canvas, *colour);
             }
             Step::Frame(colour) => place::frame(&mut canvas, *colour),
             Step::Add(scene) => self.lay(&Prompt::read(scene), Background::Transparent, &mut canvas)?,

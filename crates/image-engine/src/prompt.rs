@@ -275,7 +275,7 @@ mod tests {
     fn scenes_have_place_light_and_weather() {
         let prompt = Prompt::read("A house by the sea at sunset with mountains");
         assert!(prompt.has("sea") && prompt.has("mountains"));
-        assert_eq!((prompt.light.unwrap().name(), things("A house by the sea")), ("sunset", vec![("house", 1)]));
+        assert_eq!((prompt.light.unwrap().name, things("A house by the sea")), ("sunset", vec![("house", 1)]));
         let night = Prompt::read("A night sky with a moon and stars over a forest");
         assert_eq!(night.subjects.iter().map(|subject| subject.thing.name).collect::<Vec<_>>(), ["moon"]);
         assert_eq!(night.weather.iter().map(|weather| weather.name).collect::<Vec<_>>(), ["starry"]);
