@@ -221,7 +221,7 @@ impl Kind {
     /// Draws one of the simulator's finite scenarios, with random parameters.
     fn scenario(dice: &mut Dice) -> Scenario {
         loop {
-            let name = dice.one(scenario::all()).template();
+            let name = dice.one(scenario::all()).template;
             if !ENDLESS.contains(&name) {
                 let numbered = name.replace('N', &dice.among(0..600).to_string());
                 return scenario::named(&numbered).unwrap_or_else(|| panic!("no scenario {numbered}"));
@@ -255,14 +255,14 @@ impl Kind {
     pub(crate) fn keeps_words(&self) -> bool {
         match self {
             Self::Changed(..) | Self::Hollow(_) => false,
-            Self::Scenario(scenario) => !ODD.contains(&scenario.template()),
+            Self::Scenario(scenario) => !ODD.contains(&scenario.template),
             _ => true,
         }
     }
 
     /// Returns true if the upstream reports the tokens of everything it sends.
     pub(crate) fn counts_tokens(&self) -> bool {
-        !matches!(self, Self::Scenario(scenario) if scenario.template() == "usage-missing")
+        !matches!(self, Self::Scenario(scenario) if scenario.template == "usage-missing")
     }
 
     /// Returns true if any byte of the response may be changed.
@@ -274,7 +274,7 @@ impl Kind {
     pub(crate) fn stalls(&self) -> bool {
         match self {
             Self::Cut(_, cut) | Self::HeadCut(_, cut) => *cut == Cut::Hold,
-            Self::Scenario(scenario) => scenario.template().starts_with("stall-"),
+            Self::Scenario(scenario) => scenario.template.starts_with("stall-"),
             _ => false,
         }
     }
@@ -282,7 +282,7 @@ impl Kind {
     /// Returns true if a reply that the upstream completed has to reach the client.
     pub(crate) fn lets_through(&self) -> bool {
         match self {
-            Self::Scenario(scenario) => !STRAYS.contains(&scenario.template()),
+            Self::Scenario(scenario) => !STRAYS.contains(&scenario.template),
             Self::Nothing | Self::Cut(..) | Self::Drain(_) => true,
             _ => false,
         }
@@ -292,7 +292,7 @@ impl Kind {
     pub(crate) fn is_harmless(&self) -> bool {
         match self {
             Self::Nothing | Self::Drain(_) => true,
-            Self::Scenario(scenario) => HARMLESS.contains(&scenario.template()),
+            Self::Scenario(scenario) => HARMLESS.contains(&scenario.template),
             _ => false,
         }
     }

@@ -46,7 +46,7 @@ fn main() -> io::Result<()> {
 /// Prints a line for each scenario: its template, the rows of the fault list that it covers, and its description.
 fn list(out: &mut impl Write) -> io::Result<()> {
     for scenario in scenario::all() {
-        writeln!(out, "{:28} {:9} {}", scenario.template(), scenario.rows().join(" "), scenario.about())?;
+        writeln!(out, "{:28} {:9} {}", scenario.template, scenario.rows.join(" "), scenario.about)?;
     }
     Ok(())
 }
@@ -59,7 +59,7 @@ fn list_faults(first: u64, count: u64, out: &mut impl Write) -> io::Result<()> {
     for seed in (0..count).map(|number| first.wrapping_add(number)) {
         let [stream, plain] = [true, false].map(|stream| {
             let fault = scenario::fault(seed, stream);
-            format!("{:22} {:5}", fault.template(), if fault.loses() { "loses" } else { "keeps" })
+            format!("{:22} {:5}", fault.template, if fault.loses { "loses" } else { "keeps" })
         });
         writeln!(out, "{seed:6} {stream} {}", plain.trim_end())?;
     }

@@ -4,69 +4,48 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::events::{change, edit, first_delta};
-use super::size;
+use super::events::{change_delta, first_delta};
+use super::{Scenario, pair, size};
 use crate::honest::{self, Event, Reply};
 use crate::play::Play;
 use crate::request::{Protocol, Request};
 
-pub(super) fn byte_by_byte(request: &Request, _: [u64; 2]) -> Play {
-    honest::answer(request).chunked_by(&[1])
-}
-
-pub(super) fn chunked(request: &Request, [bytes, _]: [u64; 2]) -> Play {
-    honest::answer(request).chunked_by(&[size(bytes)])
-}
-
-pub(super) fn at_once(request: &Request, _: [u64; 2]) -> Play {
-    honest::answer(request).chunked_by(&[])
-}
-
-pub(super) fn drip(request: &Request, [milliseconds, _]: [u64; 2]) -> Play {
-    honest::answer(request).paced(Duration::from_millis(milliseconds))
-}
-
-pub(super) fn crlf(request: &Request, _: [u64; 2]) -> Play {
-    rewritten(request, |_, text| text.replace('\n', "\r\n"))
-}
-
-pub(super) fn cr(request: &Request, _: [u64; 2]) -> Play {
-    rewritten(request, |_, text| text.replace('\n', "\r"))
-}
-
-pub(super) fn bom(request: &Request, _: [u64; 2]) -> Play {
-    rewritten(request, |place, text| if place == 0 { format!("\u{FEFF}{text}") } else { text })
-}
-
-pub(super) fn comments(request: &Request, _: [u64; 2]) -> Play {
-    rewritten(request, |_, text| format!(": keep-alive\n\n{text}"))
-}
-
-pub(super) fn fields(request: &Request, _: [u64; 2]) -> Play {
-    rewritten(request, |place, text| format!("id: {place}\nretry: 3000\nretry: soon\nx-unknown: 1\nlonely\n{text}"))
-}
-
-pub(super) fn no_space(request: &Request, _: [u64; 2]) -> Play {
-    rewritten(request, |_, text| text.replacen("event: ", "event:", 1).replacen("data: {", "data:{", 1))
+scenarios! {
+    "byte-by-byte" [S1] "a body in chunks of one byte" => |request, _| honest::answer(request).chunked_by(&[1]);
+    "chunked-N" (7) [S1] "a body in pieces of N bytes" =>
+        |request, [bytes, _]| honest::answer(request).chunked_by(&[size(bytes)]);
+    "at-once" [S1] "a body in one piece" => |request, _| honest::answer(request).chunked_by(&[]);
+    "drip-N" (50) [U21] "N milliseconds before each event" =>
+        |request, [pause, _]| honest::answer(request).paced(Duration::from_millis(pause));
+    "sse-crlf" [S2] "lines that end in CRLF" => |request, _| rewritten(request, |_, text| text.replace('\n', "\r\n"));
+    "sse-cr" [S2] "lines that end in CR" => |request, _| rewritten(request, |_, text| text.replace('\n', "\r"));
+    "sse-bom" [S2] "a byte order mark before the first event" =>
+        |request, _| rewritten(request, |place, text| if place == 0 { format!("\u{FEFF}{text}") } else { text });
+    "sse-comments" [S2] "comments between the events" =>
+        |request, _| rewritten(request, |_, text| format!(": keep-alive\n\n{text}"));
+    "sse-fields" [S2] "id, retry and unknown fields in every event" => |request, _| {
+        rewritten(request, |place, text| format!("id: {place}\nretry: 3000\nretry: soon\nx-unknown: 1\nlonely\n{text}"))
+    };
+    "sse-no-space" [S2] "no space after the colons" => |request, _| {
+        rewritten(request, |_, text| text.replacen("event: ", "event:", 1).replacen("data: {", "data:{", 1))
+    };
+    "sse-multi-line" [S2] "data over several lines" => multi_line;
+    "huge-event-N" (2_048) [S4] "an event with an unknown member of N KiB" => |request, [kibibytes, _]| {
+        let length = size(kibibytes).min(MAX_KIBIBYTES) << 10;
+        change_delta(request, |data| data["padding"] = "x".repeat(length).into())
+    };
+    "invalid-utf8" [S11] "invalid UTF-8 in a delta" => invalid_utf8;
 }
 
 /// Splits the data before the last brace, where JSON allows a line break.
-pub(super) fn multi_line(request: &Request, _: [u64; 2]) -> Play {
+fn multi_line(request: &Request, _: [u64; 2]) -> Play {
     rewritten(request, |_, text| match text.strip_suffix("}\n\n") {
         Some(start) => format!("{start}\ndata: }}\n\n"),
         None => text,
     })
 }
 
-pub(super) fn huge_event(request: &Request, [kibibytes, _]: [u64; 2]) -> Play {
-    let length = size(kibibytes).min(MAX_KIBIBYTES) << 10;
-    edit(request, |events| {
-        let place = first_delta(events);
-        change(&mut events[place], |data| data["padding"] = "x".repeat(length).into());
-    })
-}
-
-pub(super) fn invalid_utf8(request: &Request, _: [u64; 2]) -> Play {
+fn invalid_utf8(request: &Request, _: [u64; 2]) -> Play {
     let play = honest::answer(request);
     let Reply::Events(events) = honest::reply(request) else { return play };
     let member = match request.protocol() {

@@ -2,44 +2,49 @@
 
 use serde_json::{Value, json};
 
+use super::{Scenario, pair};
 use crate::honest::{self, Event, Failure, Reply};
 use crate::play::Play;
 use crate::request::{Protocol, Request};
 
-pub(super) fn malformed(request: &Request, _: [u64; 2]) -> Play {
-    with_delta(request, |event| event.data.truncate(event.data.len() / 2))
+scenarios! {
+    "malformed-event" [S5] "a delta with truncated JSON" =>
+        |request, _| with_delta(request, |event| event.data.truncate(event.data.len() / 2));
+    "not-an-object" [S5] "a delta that is a JSON string" =>
+        |request, _| with_delta(request, |event| event.data = "\"a string\"".into());
+    "wrong-type" [S5] "a delta that is a number" => wrong_type;
+    "missing-delta" [S5] "a delta event without its delta" => missing_delta;
+    "unknown-event" [S6] "an event of an unknown type" => unknown;
+    "event-name-lies" [S13] "event: lines that do not match the data" => wrong_name;
+    "huge-index-N" (2_147_483_648) [S15] "a delta of index N" => huge_index;
+    "usage-missing" [S8] "a terminal event without usage" => usage_missing;
+    "usage-twice" [S8] "Chat: the usage twice" => usage_twice;
+    "failed-first" [U14] "a failure before the first delta" => |request, _| fail(request, 500, |_| 0);
+    "failed-middle" [U14] "a failure in the middle" => |request, _| fail(request, 500, |events| events.len() / 2);
+    "failed-last" [U14] "a failure instead of the end" =>
+        |request, _| fail(request, 500, |events| end_of_answer(request, events));
+    "limited-first" [U14] "a rate limit error in the stream, before the first delta" =>
+        |request, _| fail(request, 429, |_| 0);
 }
 
-pub(super) fn not_an_object(request: &Request, _: [u64; 2]) -> Play {
-    with_delta(request, |event| event.data = "\"a string\"".into())
-}
-
-pub(super) fn wrong_type(request: &Request, _: [u64; 2]) -> Play {
-    let (list, member) = match request.protocol() {
-        Some(Protocol::Images) => (None, "b64_json"),
-        Some(Protocol::Chat) => (Some("choices"), "delta"),
-        _ => (None, "delta"),
-    };
-    with_delta(request, |event| {
-        change(event, |data| match list {
-            Some(list) => data[list][0][member] = 7.into(),
-            None => data[member] = 7.into(),
-        });
+fn wrong_type(request: &Request, _: [u64; 2]) -> Play {
+    change_delta(request, |data| match request.protocol() {
+        Some(Protocol::Images) => data["b64_json"] = 7.into(),
+        Some(Protocol::Chat) => data["choices"][0]["delta"] = 7.into(),
+        _ => data["delta"] = 7.into(),
     })
 }
 
-pub(super) fn missing_delta(request: &Request, _: [u64; 2]) -> Play {
-    with_delta(request, |event| {
-        change(event, |data| {
-            let holder = if data["choices"].is_array() { &mut data["choices"][0] } else { data };
-            for member in ["delta", "b64_json"] {
-                holder.as_object_mut().and_then(|holder| holder.shift_remove(member));
-            }
-        });
+fn missing_delta(request: &Request, _: [u64; 2]) -> Play {
+    change_delta(request, |data| {
+        let holder = if data["choices"].is_array() { &mut data["choices"][0] } else { data };
+        for member in ["delta", "b64_json"] {
+            holder.as_object_mut().and_then(|holder| holder.shift_remove(member));
+        }
     })
 }
 
-pub(super) fn unknown(request: &Request, _: [u64; 2]) -> Play {
+fn unknown(request: &Request, _: [u64; 2]) -> Play {
     edit(request, |events| {
         let place = first_delta(events);
         let unknown = match request.protocol() {
@@ -58,7 +63,7 @@ pub(super) fn unknown(request: &Request, _: [u64; 2]) -> Play {
     })
 }
 
-pub(super) fn wrong_name(request: &Request, _: [u64; 2]) -> Play {
+fn wrong_name(request: &Request, _: [u64; 2]) -> Play {
     let name = match request.protocol() {
         Some(Protocol::Responses) => "response.completed",
         Some(Protocol::Messages) => "message_stop",
@@ -68,22 +73,20 @@ pub(super) fn wrong_name(request: &Request, _: [u64; 2]) -> Play {
     edit(request, |events| events.iter_mut().for_each(|event| event.name = Some(name.to_owned())))
 }
 
-pub(super) fn huge_index(request: &Request, [index, _]: [u64; 2]) -> Play {
-    with_delta(request, |event| {
-        change(event, |data| {
-            for member in ["index", "output_index", "partial_image_index"] {
-                if data[member].is_number() {
-                    data[member] = index.into();
-                }
+fn huge_index(request: &Request, [index, _]: [u64; 2]) -> Play {
+    change_delta(request, |data| {
+        for member in ["index", "output_index", "partial_image_index"] {
+            if data[member].is_number() {
+                data[member] = index.into();
             }
-            if data["choices"].is_array() {
-                data["choices"][0]["index"] = index.into();
-            }
-        });
+        }
+        if data["choices"].is_array() {
+            data["choices"][0]["index"] = index.into();
+        }
     })
 }
 
-pub(super) fn usage_missing(request: &Request, _: [u64; 2]) -> Play {
+fn usage_missing(request: &Request, _: [u64; 2]) -> Play {
     edit(request, |events| {
         events.retain(|event| !is_usage_chunk(event));
         for event in events.iter_mut().filter(|event| event.data.contains("\"usage\"")) {
@@ -98,28 +101,12 @@ pub(super) fn usage_missing(request: &Request, _: [u64; 2]) -> Play {
     })
 }
 
-pub(super) fn usage_twice(request: &Request, _: [u64; 2]) -> Play {
+fn usage_twice(request: &Request, _: [u64; 2]) -> Play {
     edit(request, |events| {
         if let Some(place) = events.iter().position(is_usage_chunk) {
             events.insert(place, events[place].clone());
         }
     })
-}
-
-pub(super) fn failed_first(request: &Request, _: [u64; 2]) -> Play {
-    fail(request, |_| 0, &failure(500))
-}
-
-pub(super) fn failed_middle(request: &Request, _: [u64; 2]) -> Play {
-    fail(request, |events| events.len() / 2, &failure(500))
-}
-
-pub(super) fn failed_last(request: &Request, _: [u64; 2]) -> Play {
-    fail(request, |events| end_of_answer(request, events), &failure(500))
-}
-
-pub(super) fn limited_first(request: &Request, _: [u64; 2]) -> Play {
-    fail(request, |_| 0, &failure(429))
 }
 
 /// A conforming stream with edited events. Plain replies are not changed.
@@ -129,6 +116,11 @@ pub(super) fn edit(request: &Request, edit: impl FnOnce(&mut Vec<Event>)) -> Pla
         edit(events);
     }
     reply.play(request)
+}
+
+/// A conforming stream with changed data of its first delta.
+pub(super) fn change_delta(request: &Request, change_data: impl FnOnce(&mut Value)) -> Play {
+    with_delta(request, |event| change(event, change_data))
 }
 
 /// Changes the data of an event.
@@ -175,13 +167,19 @@ fn with_delta(request: &Request, edit_delta: impl FnOnce(&mut Event)) -> Play {
     })
 }
 
-/// Replaces the event at `place` and all later ones with a failure. In Responses the first event is always kept.
-fn fail(request: &Request, place: impl FnOnce(&[Event]) -> usize, failure: &Failure) -> Play {
+/// Replaces the event at `place` and all later ones with a failure of this status. In Responses the first event is
+/// always kept.
+fn fail(request: &Request, status: u16, place: impl FnOnce(&[Event]) -> usize) -> Play {
+    let message = match status {
+        429 => "Rate limit reached for org-simulator-secret. Please try again in 1.5s.",
+        _ => "The server had an error while processing your request (internal-host-7).",
+    };
+    let failure = Failure::of_status(status, message);
     edit(request, |events| {
         let is_responses = request.protocol() == Some(Protocol::Responses);
         let place = place(events).max(usize::from(is_responses));
         let event = match request.protocol() {
-            Some(Protocol::Responses) => failed_response(&events[0], failure),
+            Some(Protocol::Responses) => failed_response(&events[0], &failure),
             Some(Protocol::Chat) => Event::unnamed(&json!({"error": failure.openai_error()})),
             Some(Protocol::Messages) => Event::named(&failure.messages_error()),
             _ => Event::named(&json!({"type": "error", "error": failure.openai_error()})),
@@ -202,14 +200,6 @@ fn failed_response(first: &Event, failure: &Failure) -> Event {
     });
     event.name = Some("response.failed".into());
     event
-}
-
-fn failure(status: u16) -> Failure {
-    let message = match status {
-        429 => "Rate limit reached for org-simulator-secret. Please try again in 1.5s.",
-        _ => "The server had an error while processing your request (internal-host-7).",
-    };
-    Failure::of_status(status, message)
 }
 
 fn is_usage_chunk(event: &Event) -> bool {

@@ -5,51 +5,73 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::json;
 
+use super::{Scenario, pair};
 use crate::honest::{self, Failure};
 use crate::play::{EVENT_STREAM, Framing, Play, Step};
 use crate::request::{Protocol, Request};
 
-pub(super) fn close_before_head(_: &Request, _: [u64; 2]) -> Play {
-    Play::new().close()
+scenarios! {
+    // Before the head, and the head.
+    "close-before-head" [U6] "FIN without a byte" => |_, _| Play::new().close();
+    "reset-before-head" [U6] "RST without a byte" => |_, _| Play::new().reset();
+    "close-on-reuse" [U6] "FIN without a byte, on a connection that was used before" =>
+        |request, _| if request.nth_on_connection > 0 { Play::new().close() } else { honest::answer(request) };
+    "reset-on-reuse" [U6] "RST without a byte, on a connection that was used before" =>
+        |request, _| if request.nth_on_connection > 0 { Play::new().reset() } else { honest::answer(request) };
+    "stall-head" [U5] "reads the request and sends nothing" => |_, _| Play::new().hold();
+    "stall-in-head" [U5] "half a head, then nothing" => |_, _| Play::new().bytes("HTTP/1.1 200 OK\r\ncontent-ty").hold();
+    "delay-N" (250) [U5] "a conforming reply after N milliseconds" =>
+        |request, [pause, _]| Play::new().pause(Duration::from_millis(pause)).then(honest::answer(request));
+    "garbage-head" [U18] "a head that is not HTTP" =>
+        |_, _| Play::new().bytes("220 mail.host.example ESMTP\r\n\r\n").close();
+    "huge-head" [U18] "a header of 100 KiB" =>
+        |request, _| with_headers(request, [("x-padding".to_owned(), "a".repeat(100 << 10))]);
+    "many-headers" [U18] "10,000 headers" =>
+        |request, _| with_headers(request, (0..10_000).map(|number| (format!("x-{number}"), "a".to_owned())));
+    "private-headers" [U18] "Set-Cookie, Server and other headers that must not be forwarded" => private_headers;
+    "early-hints" [] "103 before the reply" => |request, _| {
+        Play::new().bytes("HTTP/1.1 103 Early Hints\r\nlink: </style.css>\r\n\r\n").then(honest::answer(request))
+    };
+    "http-10" [] "HTTP/1.0: no framing, the body ends with the connection" => http_10;
+    // Complete replies that are wrong.
+    "status-N" (500) [U16 U17] "status N with an error in the protocol's format; a 401 repeats the key" =>
+        |request, [status, _]| refuse(request, status, None);
+    "status-N-retry-N" (429, 7) [U15] "the same with Retry-After: N" =>
+        |request, [status, seconds]| refuse(request, status, Some(&seconds.to_string()));
+    "status-429-retry-date" [U15] "429 with a date in Retry-After" =>
+        |request, _| refuse(request, 429, Some("Fri, 31 Dec 2100 23:59:59 GMT"));
+    "status-429-retry-negative" [U15] "429 with Retry-After: -5" => |request, _| refuse(request, 429, Some("-5"));
+    "status-429-retry-garbage" [U15] "429 with Retry-After: soon" => |request, _| refuse(request, 429, Some("soon"));
+    "flaky-N" (503) [U17] "status N for requests 0, 2, 4 …, conforming replies for the others" => |request, [status, _]| {
+        if request.number.is_multiple_of(2) { refuse(request, status, None) } else { honest::answer(request) }
+    };
+    "error-200" [U12] "200 with an error object" =>
+        |request, _| Play::json(200, &failure(request, 500).body(request));
+    "error-for-stream" [U12] "200 with an error object under text/event-stream" =>
+        |request, _| Play::answer(200, EVENT_STREAM, failure(request, 500).body(request).to_string());
+    "html-200" [U13] "200 with an HTML page of a middlebox" =>
+        |_, _| Play::answer(200, HTML, "<html><body><h1>Welcome to the network</h1></body></html>\n");
+    "html-502" [U13] "502 with an HTML page of a middlebox" => |_, _| {
+        Play::answer(502, HTML, "<html><head><title>502 Bad Gateway</title></head><body><hr>nginx</body></html>\n")
+    };
+    "empty-200" [U13] "200 with an empty body" => |_, _| Play::answer(200, &[], Bytes::new());
+    "empty-204" [U13] "204" => |_, _| Play::new().head(204, &[], Framing::Bare);
+    "redirect" [U13] "307 to /redirected on the same server" => redirect;
+    "content-length-short" [U10] "a length that is 10 less than the body's" =>
+        |request, _| with_length(request, |length| length.saturating_sub(10));
+    "content-length-long" [U10] "a length that is 10 more than the body's, then FIN" =>
+        |request, _| with_length(request, |length| length + 10).close();
+    "two-answers" [U10 U22] "a second, unrequested reply" =>
+        |request, _| honest::answer(request).then(Play::json(200, &json!({"unasked": true})));
+    "json-as-event-stream" [U11 U12] "a plain reply under text/event-stream" =>
+        |request, _| Play::answer(200, EVENT_STREAM, honest::plain(request).play(request).body_bytes());
+    "json-for-stream" [U12] "a plain reply to a request for a stream" =>
+        |request, _| honest::plain(request).play(request);
+    "stream-as-text" [U13] "a stream under text/plain" => stream_as_text;
+    "gzip" [S14] "a body with Content-Encoding: gzip, though the request does not accept it" => gzip;
 }
 
-pub(super) fn reset_before_head(_: &Request, _: [u64; 2]) -> Play {
-    Play::new().reset()
-}
-
-pub(super) fn close_on_reuse(request: &Request, numbers: [u64; 2]) -> Play {
-    if request.nth_on_connection > 0 { close_before_head(request, numbers) } else { honest::answer(request) }
-}
-
-pub(super) fn reset_on_reuse(request: &Request, numbers: [u64; 2]) -> Play {
-    if request.nth_on_connection > 0 { reset_before_head(request, numbers) } else { honest::answer(request) }
-}
-
-pub(super) fn stall_head(_: &Request, _: [u64; 2]) -> Play {
-    Play::new().hold()
-}
-
-pub(super) fn stall_in_head(_: &Request, _: [u64; 2]) -> Play {
-    Play::new().bytes("HTTP/1.1 200 OK\r\ncontent-ty").hold()
-}
-
-pub(super) fn delay(request: &Request, [milliseconds, _]: [u64; 2]) -> Play {
-    Play::new().pause(Duration::from_millis(milliseconds)).then(honest::answer(request))
-}
-
-pub(super) fn garbage_head(_: &Request, _: [u64; 2]) -> Play {
-    Play::new().bytes("220 mail.host.example ESMTP\r\n\r\n").close()
-}
-
-pub(super) fn huge_head(request: &Request, _: [u64; 2]) -> Play {
-    with_headers(request, [("x-padding".to_owned(), "a".repeat(100 << 10))])
-}
-
-pub(super) fn many_headers(request: &Request, _: [u64; 2]) -> Play {
-    with_headers(request, (0..10_000).map(|number| (format!("x-{number}"), "a".to_owned())))
-}
-
-pub(super) fn private_headers(request: &Request, _: [u64; 2]) -> Play {
+fn private_headers(request: &Request, _: [u64; 2]) -> Play {
     let headers = [
         ("set-cookie", "session=simulator-secret; HttpOnly"),
         ("server", "simulator/1.0 (internal-host-7)"),
@@ -60,97 +82,24 @@ pub(super) fn private_headers(request: &Request, _: [u64; 2]) -> Play {
     with_headers(request, headers.map(|(name, value)| (name.to_owned(), value.to_owned())))
 }
 
-pub(super) fn early_hints(request: &Request, _: [u64; 2]) -> Play {
-    Play::new().bytes("HTTP/1.1 103 Early Hints\r\nlink: </style.css>\r\n\r\n").then(honest::answer(request))
-}
-
-pub(super) fn http_10(request: &Request, _: [u64; 2]) -> Play {
+fn http_10(request: &Request, _: [u64; 2]) -> Play {
     let body = honest::answer(request);
     let head = Play::new().bytes(format!("HTTP/1.0 200 OK\r\ncontent-type: {}\r\n\r\n", media_type(request)));
     body.pieces().cloned().fold(head, Play::body).close()
 }
 
-pub(super) fn status(request: &Request, [status, _]: [u64; 2]) -> Play {
-    refuse(request, status, &[])
-}
-
-pub(super) fn status_retry(request: &Request, [status, seconds]: [u64; 2]) -> Play {
-    refuse(request, status, &[("retry-after", &seconds.to_string())])
-}
-
-pub(super) fn retry_date(request: &Request, _: [u64; 2]) -> Play {
-    refuse(request, 429, &[("retry-after", "Fri, 31 Dec 2100 23:59:59 GMT")])
-}
-
-pub(super) fn retry_negative(request: &Request, _: [u64; 2]) -> Play {
-    refuse(request, 429, &[("retry-after", "-5")])
-}
-
-pub(super) fn retry_garbage(request: &Request, _: [u64; 2]) -> Play {
-    refuse(request, 429, &[("retry-after", "soon")])
-}
-
-pub(super) fn flaky(request: &Request, [status, _]: [u64; 2]) -> Play {
-    if request.number.is_multiple_of(2) { refuse(request, status, &[]) } else { honest::answer(request) }
-}
-
-pub(super) fn error_200(request: &Request, _: [u64; 2]) -> Play {
-    Play::json(200, &failure(request, 500).body(request))
-}
-
-pub(super) fn error_for_stream(request: &Request, _: [u64; 2]) -> Play {
-    Play::answer(200, EVENT_STREAM, failure(request, 500).body(request).to_string())
-}
-
-pub(super) fn html_200(_: &Request, _: [u64; 2]) -> Play {
-    Play::answer(200, HTML, "<html><body><h1>Welcome to the network</h1></body></html>\n")
-}
-
-pub(super) fn html_502(_: &Request, _: [u64; 2]) -> Play {
-    Play::answer(502, HTML, "<html><head><title>502 Bad Gateway</title></head><body><hr>nginx</body></html>\n")
-}
-
-pub(super) fn empty_200(_: &Request, _: [u64; 2]) -> Play {
-    Play::answer(200, &[], Bytes::new())
-}
-
-pub(super) fn empty_204(_: &Request, _: [u64; 2]) -> Play {
-    Play::new().head(204, &[], Framing::Bare)
-}
-
-pub(super) fn redirect(request: &Request, _: [u64; 2]) -> Play {
+fn redirect(request: &Request, _: [u64; 2]) -> Play {
     let to = format!("http://{}/redirected{}", request.header("host").unwrap_or("127.0.0.1"), request.path);
     Play::answer(307, &[("location", &to)], Bytes::new())
 }
 
-pub(super) fn length_short(request: &Request, _: [u64; 2]) -> Play {
-    with_length(request, |length| length.saturating_sub(10))
-}
-
-pub(super) fn length_long(request: &Request, _: [u64; 2]) -> Play {
-    with_length(request, |length| length + 10).close()
-}
-
-pub(super) fn two_answers(request: &Request, _: [u64; 2]) -> Play {
-    honest::answer(request).then(Play::json(200, &json!({"unasked": true})))
-}
-
-pub(super) fn json_as_event_stream(request: &Request, _: [u64; 2]) -> Play {
-    let body = honest::plain(request).play(request).body_bytes();
-    Play::answer(200, EVENT_STREAM, body)
-}
-
-pub(super) fn json_for_stream(request: &Request, _: [u64; 2]) -> Play {
-    honest::plain(request).play(request)
-}
-
-pub(super) fn stream_as_text(request: &Request, _: [u64; 2]) -> Play {
+fn stream_as_text(request: &Request, _: [u64; 2]) -> Play {
     let body = honest::answer(request);
     let head = Play::new().head(200, &[("content-type", "text/plain")], Framing::Chunked);
     body.pieces().cloned().fold(head, Play::body).step(Step::End)
 }
 
-pub(super) fn gzip(request: &Request, _: [u64; 2]) -> Play {
+fn gzip(request: &Request, _: [u64; 2]) -> Play {
     let body = gzipped(&honest::answer(request).body_bytes());
     Play::answer(200, &[("content-type", media_type(request)), ("content-encoding", "gzip")], body)
 }
@@ -175,9 +124,11 @@ fn with_length(request: &Request, length: impl FnOnce(usize) -> usize) -> Play {
     head.body(body)
 }
 
-fn refuse(request: &Request, status: u64, headers: &[(&str, &str)]) -> Play {
+/// An error of this status, with a `retry-after` header if there is a value for it.
+fn refuse(request: &Request, status: u64, retry_after: Option<&str>) -> Play {
     let status = u16::try_from(status).ok().filter(|status| (200..1_000).contains(status)).unwrap_or(500);
-    let headers: Vec<_> = headers.iter().copied().chain([("content-type", "application/json")]).collect();
+    let retry_after = retry_after.map(|value| ("retry-after", value));
+    let headers: Vec<_> = retry_after.into_iter().chain([("content-type", "application/json")]).collect();
     Play::answer(status, &headers, failure(request, status).body(request).to_string())
 }
 

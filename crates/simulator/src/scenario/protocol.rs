@@ -3,29 +3,31 @@
 use serde_json::{Value, json};
 
 use super::events::{change, edit};
+use super::{Scenario, pair};
 use crate::honest::{self, Event, Reply};
 use crate::play::Play;
 use crate::request::{Protocol, Request};
 
-pub(super) fn error_event(request: &Request, _: [u64; 2]) -> Play {
-    let error = json!({"type": "server_error", "code": "server_error", "message": "The server failed.", "param": null});
-    failing(request, &json!({"type": "error", "sequence_number": 2, "error": error}))
-}
-
-pub(super) fn error_event_flat(request: &Request, _: [u64; 2]) -> Play {
-    let error = json!({
-        "type": "error", "sequence_number": 2, "code": "server_error", "message": "The server failed.", "param": null,
-    });
-    failing(request, &error)
+scenarios! {
+    "responses-error-event" [U14] "Responses: an error event with a nested error, instead of response.failed" =>
+        |request, _| failing(request, &json!({"type": "error", "sequence_number": 2, "error": {
+            "type": "server_error", "code": "server_error", "message": "The server failed.", "param": null,
+        }}));
+    "responses-error-event-flat" [U14] "Responses: an error event with flat fields" =>
+        |request, _| failing(request, &json!({
+            "type": "error", "sequence_number": 2,
+            "code": "server_error", "message": "The server failed.", "param": null,
+        }));
+    "vllm" [S6 U9] "Chat in the form of common open-source servers" => |request, _| if_chat(request, vllm);
+    "filtered" [S6] "Chat: filter results, and a first chunk with those of the prompt only" =>
+        |request, _| if_chat(request, filtered);
+    "think-tags" [] "Chat: reasoning in the text, between tags" => |request, _| if_chat(request, think_tags);
 }
 
 /// Chat in the form of common open-source servers: reasoning in another field, the role in every chunk, calls without
 /// an index but with their id in every delta and the finish reason `stop`, the usage in the last chunk, no `[DONE]`. In
 /// plain replies, arguments are objects.
-pub(super) fn vllm(request: &Request, _: [u64; 2]) -> Play {
-    if request.protocol() != Some(Protocol::Chat) {
-        return honest::answer(request);
-    }
+fn vllm(request: &Request) -> Play {
     match honest::reply(request) {
         Reply::Json(status, mut body) => {
             deviate_plain(&mut body);
@@ -33,19 +35,15 @@ pub(super) fn vllm(request: &Request, _: [u64; 2]) -> Play {
         }
         Reply::Events(mut events) => {
             deviate(&mut events);
-            let play = Reply::Events(Vec::new()).play(request);
             let events = events.iter().map(Event::to_bytes);
-            play.with_pieces([": connected\n\n".into()].into_iter().chain(events))
+            honest::answer(request).with_pieces([": connected\n\n".into()].into_iter().chain(events))
         }
     }
 }
 
 /// Chat in the form of a cloud with content filters: the first chunk has only the results of the prompt, and every
 /// choice has filter results.
-pub(super) fn filtered(request: &Request, _: [u64; 2]) -> Play {
-    if request.protocol() != Some(Protocol::Chat) {
-        return honest::answer(request);
-    }
+fn filtered(request: &Request) -> Play {
     let results =
         json!({"hate": {"filtered": false, "severity": "safe"}, "violence": {"filtered": false, "severity": "safe"}});
     let about_prompt = json!([{"prompt_index": 0, "content_filter_results": results}]);
@@ -72,10 +70,7 @@ pub(super) fn filtered(request: &Request, _: [u64; 2]) -> Play {
 }
 
 /// Chat with the reasoning in the text.
-pub(super) fn think_tags(request: &Request, _: [u64; 2]) -> Play {
-    if request.protocol() != Some(Protocol::Chat) {
-        return honest::answer(request);
-    }
+fn think_tags(request: &Request) -> Play {
     if let Reply::Json(status, mut body) = honest::reply(request) {
         let text = &mut body["choices"][0]["message"]["content"];
         if let Some(content) = text.as_str() {
@@ -97,13 +92,17 @@ pub(super) fn think_tags(request: &Request, _: [u64; 2]) -> Play {
 
 /// A stream of Responses that ends with this event after the first two.
 fn failing(request: &Request, error: &Value) -> Play {
-    if request.protocol() != Some(Protocol::Responses) {
-        return honest::answer(request);
-    }
     edit(request, |events| {
-        events.truncate(2);
-        events.push(Event::named(error));
+        if request.protocol() == Some(Protocol::Responses) {
+            events.truncate(2);
+            events.push(Event::named(error));
+        }
     })
+}
+
+/// Plays a scenario of Chat; the other protocols get a conforming reply.
+fn if_chat(request: &Request, play: fn(&Request) -> Play) -> Play {
+    if request.protocol() == Some(Protocol::Chat) { play(request) } else { honest::answer(request) }
 }
 
 fn deviate_plain(body: &mut Value) {

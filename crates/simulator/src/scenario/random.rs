@@ -3,16 +3,24 @@
 use bytes::Bytes;
 
 use super::events::end_of_answer;
-use super::{named, size};
+use super::{Scenario, named, pair, size};
 use crate::honest::{self, Reply};
 use crate::play::Play;
 use crate::request::{Protocol, Request};
 
+scenarios! {
+    "fault-N" (0) [] "one of the faults above at any position of the reply, both chosen by the seed N" =>
+        |request, [seed, _]| fault(seed, request.streams()).play(request);
+}
+
 /// The fault of a seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    template: &'static str,
-    loses: bool,
+    /// The template of the scenario that is played.
+    pub template: &'static str,
+    /// True if part of the reply is lost, so that a gateway must not report a success. Otherwise the reply is complete,
+    /// and the fault is in addition to it.
+    pub loses: bool,
     /// The position of the fault in the reply, as a fraction of `u32::MAX`.
     depth: u32,
 }
@@ -20,51 +28,28 @@ pub struct Fault {
 /// Returns the fault of the scenario `fault-SEED`, for requests with or without a stream.
 #[must_use]
 pub fn fault(seed: u64, stream: bool) -> Fault {
-    let mut random = SplitMix64(seed);
     // Half of all faults are truncations, because they have the most positions.
-    let faults = match (random.below(2), stream) {
+    let faults = match (random(seed, 1) % 2, stream) {
         (0, _) => TRUNCATIONS,
         (_, true) => STREAM_FAULTS,
         (_, false) => REPLY_FAULTS,
     };
-    let (template, loses) = faults[size(random.below(faults.len() as u64))];
-    Fault { template, loses, depth: random.next() as u32 }
-}
-
-pub(super) fn play(request: &Request, [seed, _]: [u64; 2]) -> Play {
-    fault(seed, request.streams()).play(request)
+    let (template, loses) = faults[size(random(seed, 2) % faults.len() as u64)];
+    Fault { template, loses, depth: random(seed, 3) as u32 }
 }
 
 impl Fault {
-    /// The template of the scenario that is played.
-    #[must_use]
-    pub fn template(&self) -> &'static str {
-        self.template
-    }
-
-    /// Returns true if part of the reply is lost, so that a gateway must not report a success. Otherwise the reply is
-    /// complete, and the fault is in addition to it.
-    #[must_use]
-    pub fn loses(&self) -> bool {
-        self.loses
-    }
-
     fn play(self, request: &Request) -> Play {
         let name = match self.template.strip_suffix('N') {
             Some(start) => {
                 let required = required(request);
                 let is_of_bytes = start.ends_with("-at-");
-                let bound = if is_of_bytes { required.iter().map(Bytes::len).sum() } else { required.len() };
-                format!("{start}{}", self.position(bound))
+                let bound: usize = if is_of_bytes { required.iter().map(Bytes::len).sum() } else { required.len() };
+                format!("{start}{}", (u64::from(self.depth) * bound as u64) >> u32::BITS)
             }
             None => self.template.to_owned(),
         };
         named(&name).map_or_else(|| honest::answer(request), |scenario| scenario.play(request))
-    }
-
-    /// The position of the fault among this many.
-    fn position(self, bound: usize) -> u64 {
-        (u64::from(self.depth) * bound as u64) >> u32::BITS
     }
 }
 
@@ -79,95 +64,42 @@ fn required(request: &Request) -> Vec<Bytes> {
     pieces
 }
 
-/// The [SplitMix64](https://doi.org/10.1145/2714064.2660195) generator, whose values differ widely even for consecutive
-/// seeds.
-struct SplitMix64(u64);
-
-impl SplitMix64 {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
+/// The value at this position, from 1, in the sequence of the [SplitMix64](https://doi.org/10.1145/2714064.2660195)
+/// generator. Its values differ widely even for consecutive seeds.
+fn random(seed: u64, position: u64) -> u64 {
+    let state = seed.wrapping_add(position.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    let mixed = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ (mixed >> 31)
 }
 
-/// The templates of scenarios that truncate a reply at any position. The flag, here and below, is [`Fault::loses`].
-const TRUNCATIONS: &[(&str, bool)] =
-    &[("reset-at-N", true), ("close-at-N", true), ("eof-at-N", true), ("stall-at-N", true)];
+/// Lists templates of scenarios, each with the value of `Fault::loses`.
+macro_rules! faults {
+    ($($loses:literal: $($template:literal)*;)*) => { &[$($(($template, $loses)),*),*] };
+}
 
-const STREAM_FAULTS: &[(&str, bool)] = &[
-    ("reset-after-N", true),
-    ("stall-after-N", true),
-    ("eof-without-end", true),
-    ("empty-stream", true),
-    ("endless-line", true),
-    ("endless-comments-10", true),
-    ("endless-empty-data-10", true),
-    ("malformed-event", true),
-    ("not-an-object", true),
-    ("wrong-type", true),
-    ("invalid-utf8", true),
-    ("failed-first", true),
-    ("failed-middle", true),
-    ("failed-last", true),
-    ("limited-first", true),
-    ("error-for-stream", true),
-    ("stream-as-text", false),
-    ("close-before-head", true),
-    ("reset-before-head", true),
-    ("stall-head", true),
-    ("stall-in-head", true),
-    ("garbage-head", true),
-    ("huge-head", false),
-    ("status-400", true),
-    ("status-401", true),
-    ("status-429", true),
-    ("status-503", true),
-    ("error-200", true),
-    ("html-200", true),
-    ("empty-200", true),
-    ("gzip", true),
-    ("reset-after-end", false),
-    ("hold-after-end", false),
-    ("json-for-stream", false),
-    ("json-as-event-stream", false),
-    ("after-end", false),
-    ("two-ends", false),
-    ("done-after-end", false),
-    ("two-answers", false),
-];
+/// The scenarios that truncate a reply at any position.
+const TRUNCATIONS: &[(&str, bool)] = faults! {
+    true: "reset-at-N" "close-at-N" "eof-at-N" "stall-at-N";
+};
 
-const REPLY_FAULTS: &[(&str, bool)] = &[
-    ("close-before-head", true),
-    ("reset-before-head", true),
-    ("stall-head", true),
-    ("stall-in-head", true),
-    ("garbage-head", true),
-    ("huge-head", false),
-    ("many-headers", false),
-    ("status-400", true),
-    ("status-401", true),
-    ("status-404", true),
-    ("status-422", true),
-    ("status-429", true),
-    ("status-500", true),
-    ("status-503", true),
-    ("status-529", true),
-    ("error-200", true),
-    ("html-200", true),
-    ("html-502", true),
-    ("empty-200", true),
-    ("empty-204", true),
-    ("redirect", true),
-    ("content-length-short", true),
-    ("content-length-long", true),
-    ("gzip", true),
-    ("json-as-event-stream", false),
-    ("reset-after-end", false),
-    ("two-answers", false),
-];
+const STREAM_FAULTS: &[(&str, bool)] = faults! {
+    true: "reset-after-N" "stall-after-N" "eof-without-end" "empty-stream" "endless-line" "endless-comments-10"
+        "endless-empty-data-10" "malformed-event" "not-an-object" "wrong-type" "invalid-utf8" "failed-first"
+        "failed-middle" "failed-last" "limited-first" "error-for-stream";
+    false: "stream-as-text";
+    true: "close-before-head" "reset-before-head" "stall-head" "stall-in-head" "garbage-head";
+    false: "huge-head";
+    true: "status-400" "status-401" "status-429" "status-503" "error-200" "html-200" "empty-200" "gzip";
+    false: "reset-after-end" "hold-after-end" "json-for-stream" "json-as-event-stream" "after-end" "two-ends"
+        "done-after-end" "two-answers";
+};
+
+const REPLY_FAULTS: &[(&str, bool)] = faults! {
+    true: "close-before-head" "reset-before-head" "stall-head" "stall-in-head" "garbage-head";
+    false: "huge-head" "many-headers";
+    true: "status-400" "status-401" "status-404" "status-422" "status-429" "status-500" "status-503" "status-529"
+        "error-200" "html-200" "html-502" "empty-200" "empty-204" "redirect" "content-length-short"
+        "content-length-long" "gzip";
+    false: "json-as-event-stream" "reset-after-end" "two-answers";
+};

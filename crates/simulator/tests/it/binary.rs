@@ -17,7 +17,7 @@ fn the_scenarios_are_listed() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(text.lines().count(), scenario::all().len());
     for (line, scenario) in text.lines().zip(scenario::all()) {
-        assert!(line.starts_with(scenario.template()) && line.ends_with(scenario.about()), "{line}");
+        assert!(line.starts_with(scenario.template) && line.ends_with(scenario.about), "{line}");
     }
 }
 
@@ -48,7 +48,7 @@ fn assert_faults_are_listed(arguments: &[&str], seeds: impl IntoIterator<Item = 
 fn line(seed: u64) -> Vec<String> {
     let words = [true, false].map(|stream| {
         let fault = scenario::fault(seed, stream);
-        [fault.template(), if fault.loses() { "loses" } else { "keeps" }]
+        [fault.template, if fault.loses { "loses" } else { "keeps" }]
     });
     [seed.to_string()].into_iter().chain(words.concat().into_iter().map(str::to_owned)).collect()
 }

@@ -94,11 +94,11 @@ fn plain(scenario: &str, protocol: Protocol) -> Exchange {
 fn every_scenario_has_a_name_of_its_own_by_which_it_is_found() {
     let mut names = HashSet::new();
     for scenario in scenario::all() {
-        assert!(names.insert(scenario.template()), "{scenario:?}");
+        assert!(names.insert(scenario.template), "{scenario:?}");
         assert_eq!(scenario::named(&scenario.name()).unwrap().name(), scenario.name());
-        assert!(!scenario.about().is_empty());
+        assert!(!scenario.about.is_empty());
         let is_row = |row: &&str| row.starts_with(['S', 'U']) && row[1..].parse::<u8>().is_ok();
-        assert!(scenario.rows().iter().all(is_row), "{scenario:?}");
+        assert!(scenario.rows.iter().all(is_row), "{scenario:?}");
     }
 }
 
@@ -126,7 +126,7 @@ fn every_scenario_has_a_test() {
         include_str!("scenarios/protocol.rs"),
     ];
     for scenario in scenario::all() {
-        let name = scenario.template().split("-N").next().unwrap();
+        let name = scenario.template.split("-N").next().unwrap();
         assert!(tests.iter().any(|test| test.contains(&format!("\"{name}"))), "{scenario:?}");
     }
 }
@@ -134,7 +134,7 @@ fn every_scenario_has_a_test() {
 /// Rows about the behaviour of a complete server, or about the network between servers, are not covered by scenarios.
 #[test]
 fn every_fault_that_a_server_can_have_is_shown() {
-    let shown: HashSet<_> = scenario::all().iter().flat_map(scenario::Scenario::rows).copied().collect();
+    let shown: HashSet<_> = scenario::all().iter().flat_map(|scenario| scenario.rows).copied().collect();
     let streams = (1..=15).filter(|row| *row != 12).map(|row| format!("S{row}"));
     let upstreams = (5..=22).map(|row| format!("U{row}"));
     let missing: Vec<_> = streams.chain(upstreams).filter(|row| !shown.contains(row.as_str())).collect();

@@ -22,7 +22,7 @@ fn a_stream_that_loses_a_part_is_no_valid_answer() {
         for seed in 0..SEEDS {
             let fault = scenario::fault(seed, true);
             // The event decoder replaces invalid UTF-8.
-            if fault.loses() && fault.template() != "invalid-utf8" {
+            if fault.loses && fault.template != "invalid-utf8" {
                 let folded = fold(protocol, &body(&request, seed));
                 assert!(folded.is_err(), "{protocol:?}, seed {seed}, {fault:?}");
             }
@@ -37,7 +37,7 @@ fn truncated_replies_are_shorter() {
         let honest = exchange.honest_body();
         let mut lengths = BTreeSet::new();
         for seed in 0..SEEDS {
-            if scenario::fault(seed, false).template().contains("-at-") {
+            if scenario::fault(seed, false).template.contains("-at-") {
                 let body = body(&exchange.request, seed);
                 assert!(honest.starts_with(&body) && body.len() < honest.len(), "{protocol:?}, seed {seed}");
                 lengths.insert(body.len());
@@ -54,7 +54,7 @@ fn kept_replies_are_complete() {
         let (honest, mut seen) = (exchange.honest_body(), 0);
         for seed in 0..SEEDS {
             let fault = scenario::fault(seed, true);
-            if !fault.loses() && !fault.template().starts_with("json") {
+            if !fault.loses && !fault.template.starts_with("json") {
                 assert!(body(&exchange.request, seed).starts_with(&honest), "{protocol:?}, seed {seed}, {fault:?}");
                 seen += 1;
             }
@@ -68,8 +68,8 @@ fn a_seed_draws_the_same_in_every_run_and_all_faults_are_drawn() {
     for is_stream in [true, false] {
         let faults: Vec<_> = (0..SEEDS).map(|seed| scenario::fault(seed, is_stream)).collect();
         assert_eq!(faults, (0..SEEDS).map(|seed| scenario::fault(seed, is_stream)).collect::<Vec<_>>());
-        let templates: BTreeSet<_> = faults.iter().map(scenario::Fault::template).collect();
-        let known: BTreeSet<_> = scenario::all().iter().map(scenario::Scenario::template).collect();
+        let templates: BTreeSet<_> = faults.iter().map(|fault| fault.template).collect();
+        let known: BTreeSet<_> = scenario::all().iter().map(|scenario| scenario.template).collect();
         assert!(templates.len() > 25, "{templates:?}");
         for template in templates {
             let is_named = known.contains(template) || scenario::named(template).is_some();
