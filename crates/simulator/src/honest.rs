@@ -36,7 +36,6 @@ use crate::play::{EVENT_STREAM, Framing, Play, Step};
 use crate::request::{Protocol, Request};
 
 /// Returns the conforming reply to a request as a play.
-#[must_use]
 pub fn answer(request: &Request) -> Play {
     reply(request).play(request)
 }
@@ -73,7 +72,6 @@ pub enum Reply {
 
 impl Reply {
     /// Returns the play that sends the reply.
-    #[must_use]
     pub fn play(&self, request: &Request) -> Play {
         let id = format!("req_{}", nonce(request));
         let id_header = if request.protocol() == Some(Protocol::Messages) { "request-id" } else { "x-request-id" };

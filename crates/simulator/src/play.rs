@@ -8,6 +8,7 @@ use serde_json::Value;
 /// A scripted reply to a request: a sequence of steps. After the last one the connection continues with the next
 /// request, unless a step has ended it.
 #[derive(Clone, Debug, Default)]
+#[must_use]
 pub struct Play {
     steps: Vec<Step>,
     /// Steps that are repeated endlessly after the others.
@@ -64,19 +65,16 @@ pub enum Cut {
 
 impl Play {
     /// A play without steps: the connection continues without a reply.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// A complete JSON reply.
-    #[must_use]
     pub fn json(status: u16, body: &Value) -> Self {
         Self::answer(status, &[("content-type", "application/json")], body.to_string())
     }
 
     /// A complete reply with `content-length`.
-    #[must_use]
     pub fn answer(status: u16, headers: &[(&str, &str)], body: impl Into<Bytes>) -> Self {
         let body = body.into();
         Self::new().head(status, headers, Framing::Length(body.len())).body(body)
@@ -84,38 +82,32 @@ impl Play {
 
     /// A complete stream: 200, `text/event-stream`, one chunk for each event. The events are in wire format, with their
     /// empty line.
-    #[must_use]
     pub fn events<E: Into<Bytes>>(events: impl IntoIterator<Item = E>) -> Self {
         events.into_iter().fold(Self::stream(), Self::body).step(Step::End)
     }
 
     /// Only the head of a stream; chunks of the body and [`Step::End`] can be added.
-    #[must_use]
     pub fn stream() -> Self {
         Self::new().head(200, EVENT_STREAM, Framing::Chunked)
     }
 
     /// A complete stream in one chunk.
-    #[must_use]
     pub fn sse(stream: impl Into<Bytes>) -> Self {
         Self::events([stream.into()])
     }
 
     /// Adds a step after the others.
-    #[must_use]
     pub fn step(mut self, step: Step) -> Self {
         self.steps.push(step);
         self
     }
 
     /// Adds bytes that are written without any framing.
-    #[must_use]
     pub fn bytes(self, bytes: impl Into<Bytes>) -> Self {
         self.step(Step::Bytes(bytes.into()))
     }
 
     /// Adds a status line with the usual reason phrase, and headers. The header of the framing follows them.
-    #[must_use]
     pub fn head(self, status: u16, headers: &[(&str, &str)], framing: Framing) -> Self {
         let mut head = format!("HTTP/1.1 {status} {}\r\n", reason(status));
         for (name, value) in headers {
@@ -125,43 +117,36 @@ impl Play {
     }
 
     /// Adds a chunk of the body, framed as the head declares.
-    #[must_use]
     pub fn body(self, bytes: impl Into<Bytes>) -> Self {
         self.step(Step::Body(bytes.into()))
     }
 
     /// Adds a pause, measured by the clock of the runtime.
-    #[must_use]
     pub fn pause(self, duration: Duration) -> Self {
         self.step(Step::Pause(duration))
     }
 
     /// Adds a wait for [`Simulator::release`](crate::Simulator::release).
-    #[must_use]
     pub fn gate(self) -> Self {
         self.step(Step::Gate)
     }
 
     /// Adds a wait for the peer to close. Steps after it are never played.
-    #[must_use]
     pub fn hold(self) -> Self {
         self.step(Step::Hold)
     }
 
     /// Adds a FIN, which ends the connection after all bytes before it have arrived.
-    #[must_use]
     pub fn close(self) -> Self {
         self.step(Step::Close)
     }
 
     /// Adds a RST, which ends the connection and may discard bytes before it.
-    #[must_use]
     pub fn reset(self) -> Self {
         self.step(Step::Reset)
     }
 
     /// Adds another play, whose steps come after these.
-    #[must_use]
     pub fn then(mut self, other: Self) -> Self {
         self.steps.extend(other.steps);
         self.forever.extend(other.forever);
@@ -169,7 +154,6 @@ impl Play {
     }
 
     /// Adds the steps of another play, repeated until the peer disconnects. Nothing can follow.
-    #[must_use]
     pub fn forever(mut self, other: Self) -> Self {
         self.forever = other.steps;
         self
@@ -191,7 +175,6 @@ impl Play {
 
     /// Sends only the first `length` bytes of the body, then `cut`. If the body is shorter, `cut` happens at its end,
     /// before the last chunk.
-    #[must_use]
     pub fn cut_at(self, length: usize, cut: Cut) -> Self {
         let mut left = length;
         self.cut(cut, |piece| {
@@ -202,7 +185,6 @@ impl Play {
     }
 
     /// Sends only the first `count` chunks of the body, then `cut`.
-    #[must_use]
     pub fn cut_after(self, count: usize, cut: Cut) -> Self {
         let mut left = count;
         self.cut(cut, |piece| {
@@ -213,13 +195,11 @@ impl Play {
     }
 
     /// Sends the complete body without the last chunk, and waits until the peer closes.
-    #[must_use]
     pub fn then_hold(self) -> Self {
         self.cut_after(usize::MAX, Cut::Hold)
     }
 
     /// Sends the same body in chunks of these sizes, which are repeated. Without sizes it is one chunk.
-    #[must_use]
     pub fn chunked_by(self, sizes: &[usize]) -> Self {
         let mut body = Bytes::from(self.body_bytes());
         let mut pieces = Vec::new();
@@ -232,7 +212,6 @@ impl Play {
     }
 
     /// Adds a pause before each chunk of the body.
-    #[must_use]
     pub fn paced(mut self, pause: Duration) -> Self {
         let with_pause = |step| match step {
             Step::Body(_) => vec![Step::Pause(pause), step],
@@ -243,7 +222,6 @@ impl Play {
     }
 
     /// Replaces the body. A length in the head is adjusted.
-    #[must_use]
     pub fn with_pieces<B: Into<Bytes>>(mut self, pieces: impl IntoIterator<Item = B>) -> Self {
         let pieces: Vec<Bytes> = pieces.into_iter().map(Into::into).collect();
         let at =
