@@ -343,7 +343,7 @@ fn indiscreet(request: &Asked) -> Play {
         "please-deny" => error(401),
         "please-fail" => error(500),
         "please-babble" => Play::answer(200, &[("content-type", "application/json"), ("x-secret", &all)], all.clone()),
-        "please-garble" => Play::sse(format!("data: {all}\n\nevent: {PROMPT}\ndata: {{\"{all}\n\n")),
+        "please-garble" => Play::events([format!("data: {all}\n\nevent: {PROMPT}\ndata: {{\"{all}\n\n")]),
         "please-break" => {
             let whole = honest::answer(request);
             let length = whole.body_bytes().len();
@@ -357,7 +357,7 @@ fn indiscreet(request: &Asked) -> Play {
             let events: Vec<_> = whole.pieces().map(|event| String::from_utf8_lossy(event)).collect();
             let failure = json!({"type": "error", "message": all, "code": "invalid_request_error",
                 "error": {"message": all, "type": "invalid_request_error", "code": "x"}});
-            Play::sse(format!("{}event: error\ndata: {failure}\n\n", events[..events.len() / 2].concat()))
+            Play::events([format!("{}event: error\ndata: {failure}\n\n", events[..events.len() / 2].concat())])
         }
         _ => honest::answer(request),
     }

@@ -61,7 +61,7 @@ data: {"type":"message_stop"}
 /// <https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking>.
 fn thinks(request: &Request) -> Play {
     if request.streams() {
-        Play::sse(STREAM)
+        Play::events([STREAM])
     } else {
         Play::answer(200, &[("content-type", "application/json")], REPLY)
     }

@@ -6,12 +6,13 @@ use std::time::Instant;
 use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf, split};
 use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::clock;
 use crate::inbound;
+use crate::log::Log;
 use crate::play::{Framing, Play, Step};
-use crate::shared::Shared;
+use crate::request::Request;
 
 /// A connection that can be served.
 pub trait Socket: AsyncRead + AsyncWrite + Send + Unpin {
@@ -38,11 +39,13 @@ impl Socket for TcpStream {
     }
 }
 
-/// Serves a connection until it ends, and records the time.
-pub(crate) async fn serve<S: Socket>(mut socket: S, connection: usize, shared: &Shared) {
-    let end = serve_requests(&mut socket, connection, shared).await;
-    let at = end_connection(socket, end).await;
-    shared.log.disconnected(connection, at);
+/// A model server without a listener or a thread: the caller passes connections to it. Its pauses use the clock of the
+/// runtime that it is awaited on, which tests can pause.
+pub struct Detached {
+    behave: Box<dyn Fn(&Request) -> Play + Send + Sync>,
+    pub(crate) log: Log,
+    /// One permit for each gate that may be passed.
+    pub(crate) gates: Semaphore,
 }
 
 /// The way in which a connection ends.
@@ -55,25 +58,46 @@ enum End {
     Reset,
 }
 
-/// Replies to requests until the connection ends.
-async fn serve_requests<S: Socket>(socket: &mut S, connection: usize, shared: &Shared) -> End {
-    if socket.disable_nagle().is_err() {
-        return End::Gone;
+impl Detached {
+    /// Creates a server that replies to every request with the result of `behave`.
+    pub fn new(behave: impl Fn(&Request) -> Play + Send + Sync + 'static) -> Self {
+        Self { behave: Box::new(behave), log: Log::default(), gates: Semaphore::new(0) }
     }
-    let mut input = BytesMut::new();
-    for nth in 0.. {
-        let message = match inbound::read(socket, &mut input).await {
-            Ok(Some(message)) => message,
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => return refuse(socket).await,
-            Ok(None) | Err(_) => return End::Gone,
-        };
-        let request = shared.log.record(connection, nth, message);
-        let play = (shared.behave)(&request);
-        if let Some(end) = perform(&play, socket, &mut input, &shared.gates).await {
-            return end;
+
+    /// Serves a connection until it ends.
+    pub async fn serve<S: Socket>(&self, mut socket: S) {
+        let connection = self.log.connected();
+        let end = self.serve_requests(&mut socket, connection).await;
+        let at = end_connection(socket, end).await;
+        self.log.disconnected(connection, at);
+    }
+
+    /// The requests so far, like [`Simulator::requests`](crate::Simulator::requests).
+    #[must_use]
+    pub fn requests(&self) -> Vec<Request> {
+        self.log.requests()
+    }
+
+    /// Replies to requests until the connection ends.
+    async fn serve_requests(&self, socket: &mut impl Socket, connection: usize) -> End {
+        if socket.disable_nagle().is_err() {
+            return End::Gone;
         }
+        let mut input = BytesMut::new();
+        for nth in 0.. {
+            let request = match inbound::read(socket, &mut input).await {
+                Ok(Some(request)) => request,
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => return refuse(socket).await,
+                Ok(None) | Err(_) => return End::Gone,
+            };
+            let request = self.log.record(connection, nth, request);
+            let play = (self.behave)(&request);
+            if let Err(end) = perform(&play, socket, &mut input, &self.gates).await {
+                return end;
+            }
+        }
+        End::Close
     }
-    End::Close
 }
 
 /// Replies to an invalid request with 400.
@@ -82,14 +106,14 @@ async fn refuse(socket: &mut impl Socket) -> End {
     if written.is_ok() { End::Close } else { End::Gone }
 }
 
-/// Plays the reply to a request and watches for a disconnect of the peer. Returns `None` if the connection continues.
-async fn perform(play: &Play, socket: &mut impl Socket, input: &mut BytesMut, gates: &Semaphore) -> Option<End> {
+/// Plays the reply to a request and watches for a disconnect of the peer. The error is the end of the connection.
+async fn perform(play: &Play, socket: &mut impl Socket, input: &mut BytesMut, gates: &Semaphore) -> Result<(), End> {
     let (reader, writer) = split(socket);
     let mut player = Player { writer, gates, framing: Framing::Bare, out: Vec::new(), joins: false };
     tokio::select! {
         biased;
-        end = player.play(play) => end,
-        () = gone(reader, input) => Some(End::Gone),
+        played = player.play(play) => played,
+        () = gone(reader, input) => Err(End::Gone),
     }
 }
 
@@ -114,20 +138,16 @@ async fn end_connection(mut socket: impl Socket, end: End) -> Instant {
             return at;
         }
         End::Close => {
+            let mut input = BytesMut::new();
             if socket.shutdown().await.is_ok() {
-                drain(&mut socket).await;
+                // Closing a socket with unread bytes would send a RST, which discards data in flight.
+                while let Ok(true) = inbound::read_more(&mut socket, &mut input).await {
+                    input.clear();
+                }
             }
         }
     }
     clock::now()
-}
-
-/// Reads until the peer closes. Closing a socket with unread bytes would send a RST, which discards data in flight.
-async fn drain(socket: &mut (impl AsyncRead + Unpin)) {
-    let mut input = BytesMut::new();
-    while let Ok(true) = inbound::read_more(socket, &mut input).await {
-        input.clear();
-    }
 }
 
 /// Plays the steps of a play on a socket.
@@ -143,21 +163,17 @@ struct Player<'a, S> {
 }
 
 impl<S: Socket> Player<'_, S> {
-    /// Plays all steps. Returns `None` if the connection continues.
-    async fn play(&mut self, play: &Play) -> Option<End> {
-        let mut steps = play.in_order().peekable();
+    /// Plays all steps. The error is the end of the connection.
+    async fn play(&mut self, play: &Play) -> Result<(), End> {
+        let mut steps = play.steps.iter().chain(play.forever.iter().cycle()).peekable();
         while let Some(step) = steps.next() {
             self.joins = matches!(steps.peek(), Some(Step::Head(..)));
-            match self.step(step).await {
-                Ok(None) => {}
-                Ok(Some(end)) => return Some(end),
-                Err(_) => return Some(End::Gone),
-            }
+            self.step(step).await?;
         }
-        self.flush().await.err().map(|_| End::Gone)
+        self.flush().await
     }
 
-    async fn step(&mut self, step: &Step) -> io::Result<Option<End>> {
+    async fn step(&mut self, step: &Step) -> Result<(), End> {
         // A head goes out in one write with the body that follows it immediately, as in real servers.
         if !matches!(step, Step::Bytes(_) | Step::Body(_) | Step::End | Step::Head(..)) {
             self.flush().await?;
@@ -175,12 +191,13 @@ impl<S: Socket> Player<'_, S> {
             }
             Step::End => self.flush_unless_joined().await?,
             Step::Pause(duration) => tokio::time::sleep(*duration).await,
-            Step::Gate => self.gate().await,
+            // An error means that all gates are open.
+            Step::Gate => _ = self.gates.acquire().await.map(SemaphorePermit::forget),
             Step::Hold => std::future::pending().await,
-            Step::Close => return Ok(Some(End::Close)),
-            Step::Reset => return Ok(Some(End::Reset)),
+            Step::Close => return Err(End::Close),
+            Step::Reset => return Err(End::Reset),
         }
-        Ok(None)
+        Ok(())
     }
 
     fn head(&mut self, head: &[u8], framing: Framing) {
@@ -194,7 +211,7 @@ impl<S: Socket> Player<'_, S> {
         self.out.extend_from_slice(b"\r\n");
     }
 
-    async fn body(&mut self, bytes: &[u8]) -> io::Result<()> {
+    async fn body(&mut self, bytes: &[u8]) -> Result<(), End> {
         if self.framing != Framing::Chunked {
             self.out.extend_from_slice(bytes);
         } else if !bytes.is_empty() {
@@ -205,22 +222,15 @@ impl<S: Socket> Player<'_, S> {
         self.flush_unless_joined().await
     }
 
-    async fn gate(&mut self) {
-        // An error means that all gates are open.
-        if let Ok(permit) = self.gates.acquire().await {
-            permit.forget();
-        }
-    }
-
     /// Flushes the buffered bytes, unless they go out together with the next reply.
-    async fn flush_unless_joined(&mut self) -> io::Result<()> {
+    async fn flush_unless_joined(&mut self) -> Result<(), End> {
         if self.joins { Ok(()) } else { self.flush().await }
     }
 
-    async fn flush(&mut self) -> io::Result<()> {
+    async fn flush(&mut self) -> Result<(), End> {
         let written = self.writer.write_all(&self.out).await;
         self.out.clear();
-        written
+        written.map_err(|_| End::Gone)
     }
 }
 

@@ -10,9 +10,8 @@ mod play;
 mod request;
 pub mod scenario;
 mod server;
-mod shared;
 
-pub use connection::Socket;
+pub use connection::{Detached, Socket};
 pub use play::{Cut, Framing, Play, Step};
 pub use request::{Protocol, Request};
-pub use server::{Detached, Simulator};
+pub use server::Simulator;

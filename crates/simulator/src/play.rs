@@ -10,9 +10,9 @@ use serde_json::Value;
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct Play {
-    steps: Vec<Step>,
+    pub(crate) steps: Vec<Step>,
     /// Steps that are repeated endlessly after the others.
-    forever: Vec<Step>,
+    pub(crate) forever: Vec<Step>,
 }
 
 /// One action of the server.
@@ -89,11 +89,6 @@ impl Play {
     /// Only the head of a stream; chunks of the body and [`Step::End`] can be added.
     pub fn stream() -> Self {
         Self::new().head(200, EVENT_STREAM, Framing::Chunked)
-    }
-
-    /// A complete stream in one chunk.
-    pub fn sse(stream: impl Into<Bytes>) -> Self {
-        Self::events([stream.into()])
     }
 
     /// Adds a step after the others.
@@ -194,11 +189,6 @@ impl Play {
         })
     }
 
-    /// Sends the complete body without the last chunk, and waits until the peer closes.
-    pub fn then_hold(self) -> Self {
-        self.cut_after(usize::MAX, Cut::Hold)
-    }
-
     /// Sends the same body in chunks of these sizes, which are repeated. Without sizes it is one chunk.
     pub fn chunked_by(self, sizes: &[usize]) -> Self {
         let mut body = Bytes::from(self.body_bytes());
@@ -232,27 +222,19 @@ impl Play {
         self
     }
 
-    /// All steps in order; endless if some are repeated.
-    pub(crate) fn in_order(&self) -> impl Iterator<Item = &Step> {
-        self.steps.iter().chain(self.forever.iter().cycle())
-    }
-
     /// Replaces each chunk of the body by the result of `keep`, up to the first `None`, and ends there with `cut`.
     fn cut(mut self, cut: Cut, mut keep: impl FnMut(&Bytes) -> Option<Bytes>) -> Self {
         let mut is_kept = true;
-        self.steps = std::mem::take(&mut self.steps)
-            .into_iter()
-            .filter_map(|step| match step {
-                Step::Body(piece) => {
-                    let kept = if is_kept { keep(&piece) } else { None };
-                    is_kept = kept.is_some();
-                    kept.map(Step::Body)
-                }
-                Step::End => None,
-                other => is_kept.then_some(other),
-            })
-            .collect();
-        self.forever.clear();
+        let steps = self.steps.into_iter().filter_map(|step| match step {
+            Step::Body(piece) => {
+                let kept = if is_kept { keep(&piece) } else { None };
+                is_kept = kept.is_some();
+                kept.map(Step::Body)
+            }
+            Step::End => None,
+            other => is_kept.then_some(other),
+        });
+        self = Self { steps: steps.collect(), forever: Vec::new() };
         match cut {
             Cut::Reset => self.reset(),
             Cut::Close => self.close(),

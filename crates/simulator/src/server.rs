@@ -10,27 +10,20 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
-use crate::connection::{self, Socket};
+use crate::connection::Detached;
 use crate::honest;
 use crate::play::Play;
 use crate::request::Request;
-use crate::shared::Shared;
 
 /// A model server on 127.0.0.1, on a port chosen by the system. Dropping it stops it and closes its connections.
 ///
 /// The handle is synchronous: the server runs on a separate thread.
 pub struct Simulator {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    server: Arc<Detached>,
     /// Stops the thread when it is dropped.
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
-}
-
-/// A model server without a listener or a thread: the caller passes connections to it. Its pauses use the clock of the
-/// runtime that it is awaited on, which tests can pause.
-pub struct Detached {
-    shared: Shared,
 }
 
 impl Simulator {
@@ -59,19 +52,14 @@ impl Simulator {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let listener = listener(address, &runtime)?;
         let address = listener.local_addr()?;
-        let shared = Arc::new(Shared::new(behave));
+        let server = Arc::new(Detached::new(behave));
         let (stop, stopped) = oneshot::channel();
-        let accepting = accept(listener, Arc::clone(&shared));
+        runtime.spawn(accept(listener, Arc::clone(&server)));
         let thread = thread::Builder::new().name("simulator".into()).spawn(move || {
-            runtime.block_on(async {
-                tokio::select! {
-                    () = accepting => {}
-                    _ = stopped => {}
-                }
-            });
+            let _ = runtime.block_on(stopped);
             // Dropping the runtime drops the connections.
         })?;
-        Ok(Self { address, shared, stop: Some(stop), thread: Some(thread) })
+        Ok(Self { address, server, stop: Some(stop), thread: Some(thread) })
     }
 
     /// The address that it listens on.
@@ -90,77 +78,55 @@ impl Simulator {
     /// total.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
-        self.shared.log.requests()
+        self.server.log.requests()
     }
 
     /// Waits until this many requests have arrived in total. Returns false on timeout.
     #[must_use]
     pub fn wait_for_requests(&self, count: usize, within: Duration) -> bool {
-        self.shared.log.wait_for_requests(count, within)
+        self.server.log.wait_for_requests(count, within)
     }
 
     /// Waits until the connection of a request, counted from 0, has ended: the peer or the play has closed or reset it.
     /// Returns the time at which that was noticed, or `None` on timeout.
     #[must_use]
     pub fn wait_for_close(&self, request: usize, within: Duration) -> Option<Instant> {
-        self.shared.log.wait_for_close(request, within)
+        self.server.log.wait_for_close(request, within)
     }
 
     /// The number of accepted connections so far.
     #[must_use]
     pub fn connections(&self) -> usize {
-        self.shared.log.connections()
+        self.server.log.connections()
     }
 
     /// The number of open connections.
     #[must_use]
     pub fn open_connections(&self) -> usize {
-        self.shared.log.open_connections()
+        self.server.log.open_connections()
     }
 
     /// Lets one play pass one [`Gate`](crate::Step::Gate): a waiting one, or else the next that reaches a gate.
     pub fn release(&self) {
-        self.shared.gates.add_permits(1);
+        self.server.gates.add_permits(1);
     }
 
     /// Opens all gates permanently.
     pub fn release_all(&self) {
-        self.shared.gates.close();
+        self.server.gates.close();
     }
 
     /// Waits for the thread of the server, which only ends if it panics.
     pub fn join(mut self) {
-        if let Some(thread) = self.thread.take() {
-            // The panic was already printed by the thread.
-            let _ = thread.join();
-        }
-    }
-}
-
-impl Detached {
-    /// Creates a server that replies to every request with the result of `behave`.
-    pub fn new(behave: impl Fn(&Request) -> Play + Send + Sync + 'static) -> Self {
-        Self { shared: Shared::new(behave) }
-    }
-
-    /// Serves a connection until it ends.
-    pub async fn serve<S: Socket>(&self, socket: S) {
-        connection::serve(socket, self.shared.log.connected(), &self.shared).await;
-    }
-
-    /// The requests so far, like [`Simulator::requests`].
-    #[must_use]
-    pub fn requests(&self) -> Vec<Request> {
-        self.shared.log.requests()
+        // The panic was already printed by the thread.
+        let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 
 impl Drop for Simulator {
     fn drop(&mut self) {
         self.stop.take();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 
@@ -172,16 +138,15 @@ fn listener(address: SocketAddr, runtime: &Runtime) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+async fn accept(listener: TcpListener, server: Arc<Detached>) {
     loop {
         let Ok((socket, _)) = listener.accept().await else {
             // Out of file descriptors: retry until some are free.
             tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
             continue;
         };
-        let connection = shared.log.connected();
-        let shared = Arc::clone(&shared);
-        tokio::spawn(async move { connection::serve(socket, connection, &shared).await });
+        let server = Arc::clone(&server);
+        tokio::spawn(async move { server.serve(socket).await });
     }
 }
 

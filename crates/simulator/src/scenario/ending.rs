@@ -29,9 +29,7 @@ scenarios! {
         |request, _| edit(request, |events| drop(events.pop()));
     "empty-stream" [S9] "a stream without events" => |request, _| edit(request, Vec::clear);
     "missing-blank-line" [S3] "a stream whose last event has no empty line" => missing_blank_line;
-    "hold-after-end" [U20] "a stream that stays open after its terminal event" => |request, _| {
-        if request.streams() { honest::answer(request).then_hold() } else { honest::answer(request) }
-    };
+    "hold-after-end" [U20] "a stream that stays open after its terminal event" => hold_after_end;
     "after-end" [S7] "a delta after the terminal event" => |request, _| with_repeated(request, first_delta);
     "two-ends" [S7] "the terminal event twice" =>
         |request, _| with_repeated(request, |events| events.len().saturating_sub(1));
@@ -54,6 +52,11 @@ fn missing_blank_line(request: &Request, _: [u64; 2]) -> Play {
     }
     let length = play.body_bytes().len();
     play.cut_at(length.saturating_sub(1), Cut::Clean)
+}
+
+fn hold_after_end(request: &Request, _: [u64; 2]) -> Play {
+    let play = honest::answer(request);
+    if request.streams() { play.cut_after(usize::MAX, Cut::Hold) } else { play }
 }
 
 fn done_after_end(request: &Request, _: [u64; 2]) -> Play {

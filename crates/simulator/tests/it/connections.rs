@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
-use sluicegate_simulator::{Play, Protocol, Simulator};
+use sluicegate_simulator::{Cut, Play, Protocol, Simulator};
 use testkit::{Connection, End, GUARD};
 
 use crate::samples::{path, sample};
@@ -13,6 +13,11 @@ const GET: &str = "GET / HTTP/1.1\r\nHost: a\r\nX-Twice: 1\r\nx-twice: 2\r\n\r\n
 
 fn abc() -> Play {
     Play::events(["data: a\n\n", "data: b\n\n", "data: c\n\n"])
+}
+
+/// The same stream, without its end.
+fn unended() -> Play {
+    abc().cut_after(usize::MAX, Cut::Hold)
 }
 
 #[test]
@@ -108,7 +113,7 @@ fn a_client_that_leaves_is_seen_in_every_phase() {
     let phases: [(&str, Play); 6] = [
         ("before the head", Play::new().hold()),
         ("in a pause", Play::new().pause(pause).then(abc())),
-        ("in the body", abc().then_hold()),
+        ("in the body", unended()),
         ("at a gate", Play::stream().body("data: a\n\n").gate().body("data: b\n\n")),
         ("while it is written", Play::stream().forever(Play::new().body(vec![b'a'; 1 << 20]))),
         ("after the end", abc()),
@@ -177,7 +182,7 @@ fn a_gate_waits_for_its_release() {
 
 #[test]
 fn dropping_the_server_closes_its_connections() {
-    let simulator = Simulator::start(|_| abc().then_hold()).unwrap();
+    let simulator = Simulator::start(|_| unended()).unwrap();
     let mut client = Connection::open(simulator.address());
     client.send(GET);
     client.head().unwrap();
@@ -189,7 +194,7 @@ fn dropping_the_server_closes_its_connections() {
 
 #[test]
 fn hundreds_of_streams_are_open_at_once() {
-    let simulator = Simulator::start(|_| abc().then_hold()).unwrap();
+    let simulator = Simulator::start(|_| unended()).unwrap();
     let mut clients: Vec<Connection> = (0..400).map(|_| Connection::open(simulator.address())).collect();
     clients.iter_mut().for_each(|client| client.send(GET));
     for client in &mut clients {

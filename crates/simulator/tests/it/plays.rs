@@ -28,7 +28,7 @@ fn whole_answers_are_framed() {
     let answer = received(abc());
     assert_eq!(answer.end, End::Complete);
     assert_eq!(answer.chunks(), [b"data: a\n\n", b"data: b\n\n", b"data: c\n\n"]);
-    assert_eq!(received(Play::sse("data: a\n\ndata: b\n\n")).chunks(), [b"data: a\n\ndata: b\n\n"]);
+    assert_eq!(received(Play::events(["data: a\n\ndata: b\n\n"])).chunks(), [b"data: a\n\ndata: b\n\n"]);
 }
 
 #[test]
