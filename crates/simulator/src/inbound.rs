@@ -6,28 +6,23 @@ use bytes::{Buf, Bytes, BytesMut};
 use httparse::Status;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// The parts of an HTTP request.
-#[derive(Debug, Default)]
-pub(crate) struct Message {
-    pub(crate) method: String,
-    pub(crate) path: String,
-    pub(crate) headers: Vec<(String, String)>,
-    pub(crate) body: Bytes,
-}
+use crate::clock;
+use crate::request::Request;
 
-/// Reads the next request. Returns `None` if the peer closes the connection before its first byte.
+/// Reads the next request, still without its numbers. Returns `None` if the peer closes the connection before its first
+/// byte.
 ///
 /// `input` holds bytes that were read but not parsed yet.
 ///
 /// # Errors
 /// If the peer disconnects within a request, or sends an invalid one ([`io::ErrorKind::InvalidData`]).
-pub(crate) async fn read<S>(socket: &mut S, input: &mut BytesMut) -> io::Result<Option<Message>>
+pub(crate) async fn read<S>(socket: &mut S, input: &mut BytesMut) -> io::Result<Option<Request>>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let mut message = loop {
-        if let Some(message) = head(input)? {
-            break message;
+    let mut request = loop {
+        if let Some(request) = head(input)? {
+            break request;
         }
         if input.len() > MAX_HEAD {
             return Err(invalid("request head too long"));
@@ -36,11 +31,12 @@ where
             return if input.is_empty() { Ok(None) } else { Err(io::ErrorKind::UnexpectedEof.into()) };
         }
     };
-    if header(&message, "expect").is_some_and(|expect| expect.eq_ignore_ascii_case("100-continue")) {
+    if request.header("expect").is_some_and(|expect| expect.eq_ignore_ascii_case("100-continue")) {
         socket.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await?;
     }
-    message.body = body(&message, socket, input).await?;
-    Ok(Some(message))
+    request.body = body(&request, socket, input).await?;
+    request.at = clock::now();
+    Ok(Some(request))
 }
 
 /// Reads more bytes. Returns false at the end of the stream.
@@ -50,27 +46,31 @@ pub(crate) async fn read_more(socket: &mut (impl AsyncRead + Unpin), input: &mut
 }
 
 /// Parses and removes a head from the input, once it is complete.
-fn head(input: &mut BytesMut) -> io::Result<Option<Message>> {
+fn head(input: &mut BytesMut) -> io::Result<Option<Request>> {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut head = httparse::Request::new(&mut headers);
     let Status::Complete(length) = head.parse(input).map_err(invalid)? else { return Ok(None) };
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
     let headers = head.headers.iter().map(|header| (header.name.to_ascii_lowercase(), text(header.value)));
-    let message = Message {
+    let request = Request {
+        number: 0,
+        connection: 0,
+        nth_on_connection: 0,
         method: head.method.unwrap_or_default().to_owned(),
         path: head.path.unwrap_or_default().to_owned(),
         headers: headers.collect(),
         body: Bytes::new(),
+        at: clock::now(),
     };
     input.advance(length);
-    Ok(Some(message))
+    Ok(Some(request))
 }
 
-async fn body(message: &Message, socket: &mut (impl AsyncRead + Unpin), input: &mut BytesMut) -> io::Result<Bytes> {
-    if header(message, "transfer-encoding").is_some() {
+async fn body(request: &Request, socket: &mut (impl AsyncRead + Unpin), input: &mut BytesMut) -> io::Result<Bytes> {
+    if request.header("transfer-encoding").is_some() {
         return chunks(socket, input).await;
     }
-    let length = header(message, "content-length").map_or(Ok(0), str::parse).map_err(invalid)?;
+    let length = request.header("content-length").map_or(Ok(0), str::parse).map_err(invalid)?;
     exactly(length, socket, input).await
 }
 
@@ -122,10 +122,6 @@ async fn line(socket: &mut (impl AsyncRead + Unpin), input: &mut BytesMut) -> io
             return Err(invalid("unterminated line"));
         }
     }
-}
-
-fn header<'a>(message: &'a Message, name: &str) -> Option<&'a str> {
-    message.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
 }
 
 fn invalid(why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {

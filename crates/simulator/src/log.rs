@@ -4,8 +4,6 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::clock;
-use crate::inbound::Message;
 use crate::request::Request;
 
 /// The requests and connections so far. Connections add to it from any thread.
@@ -25,7 +23,6 @@ struct State {
     kept_bytes: usize,
     /// The time at which each connection ended.
     connections: Vec<Option<Instant>>,
-    open: usize,
 }
 
 impl Log {
@@ -33,26 +30,19 @@ impl Log {
     pub(crate) fn connected(&self) -> usize {
         self.change(|state| {
             state.connections.push(None);
-            state.open += 1;
             state.connections.len() - 1
         })
     }
 
     /// Records the end of a connection, noticed at `at`.
     pub(crate) fn disconnected(&self, connection: usize, at: Instant) {
-        self.change(|state| {
-            state.connections[connection] = Some(at);
-            state.open -= 1;
-        });
+        self.change(|state| state.connections[connection] = Some(at));
     }
 
-    /// Records a request and assigns its number.
-    pub(crate) fn record(&self, connection: usize, nth_on_connection: usize, message: Message) -> Request {
-        let Message { method, path, headers, body } = message;
-        let at = clock::now();
+    /// Records a request and assigns its numbers.
+    pub(crate) fn record(&self, connection: usize, nth_on_connection: usize, request: Request) -> Request {
         self.change(|state| {
-            let number = state.count;
-            let request = Request { number, connection, nth_on_connection, method, path, headers, body, at };
+            let request = Request { number: state.count, connection, nth_on_connection, ..request };
             state.keep(request.clone());
             request
         })
@@ -67,7 +57,7 @@ impl Log {
     }
 
     pub(crate) fn open_connections(&self) -> usize {
-        self.lock().open
+        self.lock().connections.iter().filter(|ended| ended.is_none()).count()
     }
 
     pub(crate) fn wait_for_requests(&self, count: usize, within: Duration) -> bool {
