@@ -5,10 +5,11 @@ use serde_json::{Value, json};
 use super::parsed_request::{Choice, Format, ParsedRequest, Tool};
 use super::schema;
 
-/// The output of the model. Texts are split into the pieces in which they are streamed, each about a token.
+/// The output of the model.
 #[derive(Debug)]
 pub(super) struct Answer {
-    pub(super) reasoning: Vec<String>,
+    /// Empty if reasoning is not enabled.
+    pub(super) reasoning: &'static str,
     pub(super) content: Content,
     pub(super) stop: Stop,
     pub(super) usage: Usage,
@@ -17,8 +18,8 @@ pub(super) struct Answer {
 /// The output without its reasoning.
 #[derive(Debug)]
 pub(super) enum Content {
-    Text(Vec<String>),
-    Refusal(Vec<String>),
+    Text(String),
+    Refusal(String),
     Calls(Vec<Call>),
 }
 
@@ -44,52 +45,45 @@ pub(super) enum Stop {
 /// The usage in tokens.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Usage {
-    pub(super) input: u64,
+    pub(super) input: usize,
     /// Includes the reasoning.
-    pub(super) output: u64,
-    pub(super) reasoning: u64,
+    pub(super) output: usize,
+    pub(super) reasoning: usize,
 }
 
 impl Answer {
     /// Generates the output for a request.
     pub(super) fn new(parsed: &ParsedRequest) -> Self {
-        let reasoning = if parsed.reasons { pieces("The user said something. I answer it.") } else { Vec::new() };
+        let reasoning = if parsed.reasons { "The user said something. I answer it." } else { "" };
         let (content, stop) = if parsed.text.contains("refuse") {
-            (Content::Refusal(pieces("I can't help with that.")), Stop::End)
+            (Content::Refusal("I can't help with that.".into()), Stop::End)
         } else if let Some(calls) = calls(parsed) {
             (Content::Calls(calls), Stop::End)
         } else {
-            let (text, stop) = limit(parsed, pieces(&text(parsed)));
+            let (text, stop) = limit(parsed, text(parsed));
             (Content::Text(text), stop)
         };
-        let usage = usage(parsed, &reasoning, &content);
+        let output = match &content {
+            Content::Text(text) | Content::Refusal(text) => words(text).len(),
+            Content::Calls(calls) => calls.iter().map(|call| 1 + fragments(&call.arguments.to_string()).len()).sum(),
+        };
+        let reasoning_tokens = words(reasoning).len();
+        let usage = Usage { input: parsed.tokens(), output: reasoning_tokens + output, reasoning: reasoning_tokens };
         Self { reasoning, content, stop, usage }
     }
 }
 
-impl Call {
-    /// The arguments as text, in pieces.
-    pub(super) fn pieces(&self) -> Vec<String> {
-        let characters: Vec<char> = self.arguments.to_string().chars().collect();
-        characters.chunks(8).map(|piece| piece.iter().collect()).collect()
-    }
+/// Splits a text into the pieces in which it is streamed, each about a token: words, with the whitespace before them.
+pub(super) fn words(text: &str) -> Vec<String> {
+    let characters: Vec<char> = text.chars().collect();
+    let words = characters.chunk_by(|before, after| before.is_whitespace() || !after.is_whitespace());
+    words.map(|word| word.iter().collect()).collect()
 }
 
-/// Splits a text into words, each with the whitespace before it.
-pub(super) fn pieces(text: &str) -> Vec<String> {
-    let mut pieces = vec![String::new()];
-    let mut after_word = false;
-    for character in text.chars() {
-        if character.is_whitespace() && after_word {
-            pieces.push(String::new());
-        }
-        after_word = !character.is_whitespace();
-        if let Some(piece) = pieces.last_mut() {
-            piece.push(character);
-        }
-    }
-    pieces.retain(|piece| !piece.is_empty());
-    pieces
+/// Splits the arguments of a call into the pieces in which they are streamed.
+pub(super) fn fragments(arguments: &str) -> Vec<String> {
+    let characters: Vec<char> = arguments.chars().collect();
+    characters.chunks(8).map(|piece| piece.iter().collect()).collect()
 }
 
 /// The calls, or `None` if the model answers with text.
@@ -143,35 +137,27 @@ fn text(parsed: &ParsedRequest) -> String {
 
 /// The number to count to, if the text requests counting.
 fn count(text: &str) -> Option<u32> {
-    let after = &text[text.find("count to ")? + "count to ".len()..];
+    let (_, after) = text.split_once("count to ")?;
     let digits = after.split(|character: char| !character.is_ascii_digit()).next()?;
     digits.parse().ok().filter(|count| *count <= MAX_COUNT)
 }
 
 /// Truncates a text at the first stop sequence or at the token limit.
-fn limit(parsed: &ParsedRequest, mut text: Vec<String>) -> (Vec<String>, Stop) {
+fn limit(parsed: &ParsedRequest, mut text: String) -> (String, Stop) {
     let mut stop = Stop::End;
-    let whole = text.concat();
     let stops = parsed.stops.iter().filter(|stop| !stop.is_empty());
-    if let Some((at, found)) = stops.filter_map(|stop| Some((whole.find(stop)?, stop))).min() {
-        text = pieces(&whole[..at]);
+    if let Some((at, found)) = stops.filter_map(|stop| Some((text.find(stop)?, stop))).min() {
+        text.truncate(at);
         stop = Stop::Text(found.clone());
     }
-    let Some(cap) = parsed.cap.and_then(|cap| usize::try_from(cap).ok()) else { return (text, stop) };
-    if cap < text.len() || cap <= SMALL_CAP {
-        text.truncate(cap.min(text.len().saturating_sub(1)));
-        stop = Stop::Length;
+    let mut words = words(&text);
+    match parsed.cap {
+        Some(cap) if cap < words.len() || cap <= SMALL_CAP => {
+            words.truncate(cap.min(words.len().saturating_sub(1)));
+            (words.concat(), Stop::Length)
+        }
+        _ => (text, stop),
     }
-    (text, stop)
-}
-
-fn usage(parsed: &ParsedRequest, reasoning: &[String], content: &Content) -> Usage {
-    let output = match content {
-        Content::Text(pieces) | Content::Refusal(pieces) => pieces.len(),
-        Content::Calls(calls) => calls.iter().map(|call| 1 + call.pieces().len()).sum(),
-    };
-    let reasoning = reasoning.len() as u64;
-    Usage { input: parsed.tokens(), output: reasoning + output as u64, reasoning }
 }
 
 /// A token limit up to this size always truncates the text.

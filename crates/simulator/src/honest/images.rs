@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::parsed_request::integer;
+use super::parsed_request::{elements, integer};
 use super::{Event, Failure, Reply, created, object, picture};
 use crate::form::Form;
 use crate::request::Request;
@@ -15,15 +15,14 @@ pub(super) fn reply(request: &Request) -> Result<Reply, Failure> {
 }
 
 /// A parsed image request.
-struct Job {
+struct Job<'a> {
+    request: &'a Request,
     operation: &'static str,
-    number: usize,
-    created: usize,
     prompt: String,
     /// Number of reference pictures.
-    references: u64,
-    count: u64,
-    previews: u64,
+    references: usize,
+    count: usize,
+    previews: usize,
     streams: bool,
     size: (u32, u32),
     quality: String,
@@ -31,14 +30,14 @@ struct Job {
     output_format: String,
 }
 
-impl Job {
-    fn read(request: &Request) -> Result<Self, Failure> {
+impl<'a> Job<'a> {
+    fn read(request: &'a Request) -> Result<Self, Failure> {
         let is_edit = request.route().ends_with("/edits");
         let (body, references) = match request.form() {
             Some(form) => (scalars(&form), form.files("image").count()),
             None => {
                 let body = object(request)?;
-                let references = body["images"].as_array().map_or(0, Vec::len);
+                let references = elements(&body["images"]).count();
                 (body, references)
             }
         };
@@ -51,11 +50,10 @@ impl Job {
             Some(text) => text.to_owned(),
         };
         Ok(Self {
+            request,
             operation: if is_edit { "image_edit" } else { "image_generation" },
-            number: request.number,
-            created: created(request),
             prompt: prompt.ok_or_else(|| Failure::missing("prompt"))?.to_owned(),
-            references: references as u64,
+            references,
             count: integer(&body["n"]).unwrap_or(1).clamp(1, 10),
             previews: integer(&body["partial_images"]).unwrap_or(0).min(3),
             streams: body["stream"] == true,
@@ -69,12 +67,9 @@ impl Job {
     /// The plain reply.
     fn result(&self) -> Value {
         let image = |index| json!({"b64_json": self.picture(index, 0), "generation_id": self.generation_id(index)});
-        let mut result = json!({"created": self.created, "data": (0..self.count).map(image).collect::<Value>()});
-        self.describe(&mut result);
-        let shares = (0..self.count).map(|index| self.share(index));
-        let (text, image, output) =
-            shares.fold((0, 0, 0), |sum, share| (sum.0 + share.0, sum.1 + share.1, sum.2 + share.2));
-        result["usage"] = usage(text, image, output);
+        let images: Vec<_> = (0..self.count).map(image).collect();
+        let mut result = self.described(json!({"created": created(self.request), "data": images}));
+        result["usage"] = self.usage(0, self.count);
         result
     }
 
@@ -82,56 +77,61 @@ impl Job {
         let mut events = Vec::new();
         for index in 0..self.count {
             for preview in 0..self.previews {
-                let kind = format!("{}.partial_image", self.operation);
-                let b64 = self.picture(index, self.previews - preview);
-                let mut event = json!({"type": kind, "b64_json": b64, "partial_image_index": preview});
-                event["created_at"] = self.created.into();
-                self.describe(&mut event);
-                events.push(Event::named(&event));
+                events.push(Event::named(&self.described(json!({
+                    "type": format!("{}.partial_image", self.operation),
+                    "b64_json": self.picture(index, self.previews - preview),
+                    "partial_image_index": preview, "created_at": created(self.request),
+                }))));
             }
-            let kind = format!("{}.completed", self.operation);
-            let mut event = json!({"type": kind, "b64_json": self.picture(index, 0)});
-            event["generation_id"] = self.generation_id(index).into();
-            event["created_at"] = self.created.into();
-            self.describe(&mut event);
-            let (text, image, output) = self.share(index);
-            event["usage"] = usage(text, image, output);
-            events.push(Event::named(&event));
+            let mut completed = self.described(json!({
+                "type": format!("{}.completed", self.operation), "b64_json": self.picture(index, 0),
+                "generation_id": self.generation_id(index), "created_at": created(self.request),
+            }));
+            completed["usage"] = self.usage(index, 1);
+            events.push(Event::named(&completed));
         }
         events
     }
 
     /// Encodes a picture of one colour, which depends on the prompt and the index. Earlier previews are paler.
-    fn picture(&self, index: u64, to_go: u64) -> String {
-        let seed = self
-            .prompt
-            .bytes()
-            .fold(index.wrapping_mul(97), |seed, byte| seed.wrapping_mul(31).wrapping_add(byte.into()));
+    fn picture(&self, index: usize, to_go: usize) -> String {
+        let add = |seed: u64, byte: u8| seed.wrapping_mul(31).wrapping_add(byte.into());
+        let seed = self.prompt.bytes().fold(index as u64 * 97, add);
         let [red, green, blue, ..] = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes();
-        let pale = |channel: u8| channel.saturating_add(to_go.min(3) as u8 * 40);
+        let pale = |channel: u8| channel.saturating_add(to_go as u8 * 40);
         let alpha = if self.background == "transparent" { 0 } else { u8::MAX };
         let colour = [pale(red), pale(green), pale(blue), alpha];
         STANDARD.encode(picture::plain(&self.output_format, self.size, colour))
     }
 
     /// Adds the fields that describe the pictures.
-    fn describe(&self, object: &mut Value) {
+    fn described(&self, mut object: Value) -> Value {
         object["size"] = format!("{}x{}", self.size.0, self.size.1).into();
         object["quality"] = self.quality.as_str().into();
         object["background"] = self.background.as_str().into();
         object["output_format"] = self.output_format.as_str().into();
+        object
     }
 
-    /// The usage of one picture: input tokens of text and of pictures, and output tokens. The input is counted for the
-    /// first picture only.
-    fn share(&self, index: u64) -> (u64, u64, u64) {
-        let output = 272 + 100 * if self.streams { self.previews } else { 0 };
-        let text = self.prompt.chars().count().div_ceil(4) as u64 + 1;
-        if index == 0 { (text, 323 * self.references, output) } else { (0, 0, output) }
+    /// The usage of this many pictures, of which the first one has this index. The input is counted for the first
+    /// picture of a request only.
+    fn usage(&self, index: usize, pictures: usize) -> Value {
+        let inputs = usize::from(index == 0);
+        let text = inputs * (self.prompt.chars().count().div_ceil(4) + 1);
+        let image = inputs * 323 * self.references;
+        let previews = if self.streams { self.previews } else { 0 };
+        let output = pictures * (272 + 100 * previews);
+        json!({
+            "input_tokens": text + image,
+            "input_tokens_details": {"image_tokens": image, "text_tokens": text},
+            "output_tokens": output,
+            "output_tokens_details": {"image_tokens": output, "text_tokens": 0},
+            "total_tokens": text + image + output,
+        })
     }
 
-    fn generation_id(&self, index: u64) -> String {
-        format!("3f1d0b52-6c1e-4f0a-9a77-{:08x}{index:04x}", self.number & 0xFFFF_FFFF)
+    fn generation_id(&self, index: usize) -> String {
+        format!("3f1d0b52-6c1e-4f0a-9a77-{:08x}{index:04x}", self.request.number & 0xFFFF_FFFF)
     }
 }
 
@@ -152,15 +152,5 @@ fn size(size: &str) -> Result<(u32, u32), Failure> {
     sides.filter(|(width, height)| is_supported(*width) && is_supported(*height)).ok_or_else(|| {
         let message = format!("Invalid size '{size}'. Width and height are between 1 and {}.", picture::MAX_SIDE);
         Failure::invalid("size", message)
-    })
-}
-
-fn usage(text: u64, image: u64, output: u64) -> Value {
-    json!({
-        "input_tokens": text + image,
-        "input_tokens_details": {"image_tokens": image, "text_tokens": text},
-        "output_tokens": output,
-        "output_tokens_details": {"image_tokens": output, "text_tokens": 0},
-        "total_tokens": text + image + output,
     })
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::answer::{Answer, Call, Content, Stop, Usage};
+use super::answer::{Answer, Call, Content, Stop, Usage, fragments, words};
 use super::parsed_request::{Choice, Format, ParsedRequest, Tool, elements, integer, text_of, texts};
 use super::{Event, Failure, Reply, nonce};
 use crate::request::Request;
@@ -32,12 +32,15 @@ fn parse(body: &Value) -> Result<ParsedRequest, Failure> {
     let messages = body["messages"].as_array().filter(|messages| !messages.is_empty());
     let messages =
         messages.ok_or_else(|| Failure::invalid("messages", "messages: at least one message is required"))?;
+    let choice = &body["tool_choice"];
+    let tool = choice["name"].as_str().filter(|_| choice["type"] == "tool");
+    let format = &body["output_config"]["format"];
     let mut parsed = ParsedRequest {
-        tools: tools(&body["tools"]),
-        choice: choice(&body["tool_choice"]),
-        parallel: body["tool_choice"]["disable_parallel_tool_use"].as_bool().map(|is_disabled| !is_disabled),
+        tools: elements(&body["tools"]).filter_map(|tool| Tool::read(tool, "input_schema")).collect(),
+        choice: Choice::read(choice["type"].as_str(), "any", tool),
+        parallel: choice["disable_parallel_tool_use"].as_bool().map(|is_disabled| !is_disabled),
         reasons: matches!(body["thinking"]["type"].as_str(), Some("enabled" | "adaptive")),
-        format: format(&body["output_config"]["format"]),
+        format: if format["type"] == "json_schema" { Format::Schema(format["schema"].clone()) } else { Format::Text },
         cap: integer(&body["max_tokens"]),
         stops: texts(&body["stop_sequences"]),
         ..ParsedRequest::default()
@@ -50,8 +53,7 @@ fn parse(body: &Value) -> Result<ParsedRequest, Failure> {
 fn parse_message(message: &Value, parsed: &mut ParsedRequest) {
     let content = &message["content"];
     if message["role"] == "user" {
-        parsed.start_user_turn();
-        parsed.add_user_text(&text_of(content));
+        parsed.start_user_turn(text_of(content));
     } else {
         parsed.count_text(&text_of(content));
     }
@@ -66,28 +68,7 @@ fn parse_message(message: &Value, parsed: &mut ParsedRequest) {
 
 fn parse_image(block: &Value, parsed: &mut ParsedRequest) {
     if block["type"] == "image" {
-        let media_type = block["source"]["media_type"].as_str();
-        parsed.add_image(&media_type.map_or("url".into(), |media_type| format!("data:{media_type};")));
-    }
-}
-
-fn tools(tools: &Value) -> Vec<Tool> {
-    elements(tools).filter_map(|tool| Tool::read(tool, "input_schema")).collect()
-}
-
-fn choice(choice: &Value) -> Choice {
-    match (choice["type"].as_str(), choice["name"].as_str()) {
-        (Some("none"), _) => Choice::None,
-        (Some("any"), _) => Choice::Required,
-        (Some("tool"), Some(name)) => Choice::Named(name.to_owned()),
-        _ => Choice::Auto,
-    }
-}
-
-fn format(format: &Value) -> Format {
-    match format["type"].as_str() {
-        Some("json_schema") => Format::Schema(format["schema"].clone()),
-        _ => Format::Text,
+        parsed.images.push(block["source"]["media_type"].as_str().unwrap_or("url").to_owned());
     }
 }
 
@@ -112,12 +93,7 @@ impl Writer<'_> {
         let start = self.snapshot(usage(Usage { output: 1, ..answer.usage }));
         self.event(&json!({"type": "message_start", "message": start}));
         for (index, block) in self.blocks(answer).iter().enumerate() {
-            self.start(index, block);
-            if index == 0 {
-                self.event(&json!({"type": "ping"}));
-            }
-            self.block(index, block, answer);
-            self.event(&json!({"type": "content_block_stop", "index": index}));
+            self.block(index, block);
         }
         let delta = json!({"stop_reason": stop_reason(answer), "stop_sequence": stop_sequence(answer)});
         self.event(&json!({"type": "message_delta", "delta": delta, "usage": usage(answer.usage)}));
@@ -129,11 +105,10 @@ impl Writer<'_> {
     fn blocks(&self, answer: &Answer) -> Vec<Value> {
         let mut blocks = Vec::new();
         if !answer.reasoning.is_empty() {
-            let reasoning = answer.reasoning.concat();
-            blocks.push(json!({"type": "thinking", "thinking": reasoning, "signature": SIGNATURE}));
+            blocks.push(json!({"type": "thinking", "thinking": answer.reasoning, "signature": SIGNATURE}));
         }
         match &answer.content {
-            Content::Text(text) | Content::Refusal(text) => blocks.push(json!({"type": "text", "text": text.concat()})),
+            Content::Text(text) | Content::Refusal(text) => blocks.push(json!({"type": "text", "text": text})),
             Content::Calls(calls) => {
                 for Call { name, arguments } in calls {
                     let id = format!("toolu_{}{:02}", self.nonce, blocks.len());
@@ -144,40 +119,42 @@ impl Writer<'_> {
         blocks
     }
 
-    fn start(&mut self, index: usize, block: &Value) {
+    /// Writes the events of a block.
+    fn block(&mut self, index: usize, block: &Value) {
         let mut empty = block.clone();
-        match block["type"].as_str() {
+        let text = |member: &str| block[member].as_str().unwrap_or_default();
+        let deltas = match block["type"].as_str() {
             Some("thinking") => {
                 empty["thinking"] = "".into();
                 empty["signature"] = "".into();
+                vec![
+                    ("thinking_delta", "thinking", words(text("thinking"))),
+                    ("signature_delta", "signature", vec![text("signature").to_owned()]),
+                ]
             }
-            Some("tool_use") => empty["input"] = json!({}),
-            _ => empty["text"] = "".into(),
-        }
-        self.event(&json!({"type": "content_block_start", "index": index, "content_block": empty}));
-    }
-
-    fn block(&mut self, index: usize, block: &Value, answer: &Answer) {
-        match (block["type"].as_str(), &answer.content) {
-            (Some("thinking"), _) => {
-                self.deltas(index, "thinking_delta", "thinking", &answer.reasoning);
-                self.deltas(index, "signature_delta", "signature", &[SIGNATURE.to_owned()]);
-            }
-            (_, Content::Text(text) | Content::Refusal(text)) => self.deltas(index, "text_delta", "text", text),
-            (_, Content::Calls(calls)) => {
-                let call = &calls[index - usize::from(!answer.reasoning.is_empty())];
+            Some("tool_use") => {
+                empty["input"] = json!({});
+                let mut pieces = fragments(&block["input"].to_string());
                 // The vendor starts with an empty delta.
-                self.deltas(index, "input_json_delta", "partial_json", &[String::new()]);
-                self.deltas(index, "input_json_delta", "partial_json", &call.pieces());
+                pieces.insert(0, String::new());
+                vec![("input_json_delta", "partial_json", pieces)]
+            }
+            _ => {
+                empty["text"] = "".into();
+                vec![("text_delta", "text", words(text("text")))]
+            }
+        };
+        self.event(&json!({"type": "content_block_start", "index": index, "content_block": empty}));
+        if index == 0 {
+            self.event(&json!({"type": "ping"}));
+        }
+        for (kind, member, pieces) in deltas {
+            for piece in pieces {
+                let delta = json!({"type": kind, member: piece});
+                self.event(&json!({"type": "content_block_delta", "index": index, "delta": delta}));
             }
         }
-    }
-
-    fn deltas(&mut self, index: usize, kind: &str, member: &str, pieces: &[String]) {
-        for piece in pieces {
-            let delta = json!({"type": kind, member: piece});
-            self.event(&json!({"type": "content_block_delta", "index": index, "delta": delta}));
-        }
+        self.event(&json!({"type": "content_block_stop", "index": index}));
     }
 
     fn event(&mut self, data: &Value) {

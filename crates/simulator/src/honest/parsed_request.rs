@@ -19,7 +19,7 @@ pub(super) struct ParsedRequest {
     pub(super) reasons: bool,
     pub(super) format: Format,
     /// The maximum number of output tokens.
-    pub(super) cap: Option<u64>,
+    pub(super) cap: Option<usize>,
     pub(super) stops: Vec<String>,
     /// The number of characters of all turns.
     pub(super) characters: usize,
@@ -47,6 +47,18 @@ pub(super) enum Choice {
     Named(String),
 }
 
+impl Choice {
+    /// Reads a tool choice that is a word, of which `required` forces a call, or that names a tool.
+    pub(super) fn read(word: Option<&str>, required: &str, name: Option<&str>) -> Self {
+        match (word, name) {
+            (Some("none"), _) => Self::None,
+            (Some(word), _) if word == required => Self::Required,
+            (_, Some(name)) => Self::Named(name.to_owned()),
+            _ => Self::Auto,
+        }
+    }
+}
+
 impl Tool {
     /// Reads a function whose schema is the member `schema`. Returns `None` if it has no name.
     pub(super) fn read(function: &Value, schema: &str) -> Option<Self> {
@@ -65,20 +77,23 @@ pub(super) enum Format {
     Schema(Value),
 }
 
-impl ParsedRequest {
-    /// Starts a user turn, which discards the text and tool results before it.
-    pub(super) fn start_user_turn(&mut self) {
-        self.text.clear();
-        self.results.clear();
-    }
-
-    /// Adds text of the user.
-    pub(super) fn add_user_text(&mut self, text: &str) {
-        self.count_text(text);
-        if !self.text.is_empty() {
-            self.text.push(' ');
+impl Format {
+    /// Reads an output format of one of the OpenAI protocols, whose schema is the member `schema` of `holder`.
+    pub(super) fn read(format: &Value, holder: &Value) -> Self {
+        match format["type"].as_str() {
+            Some("json_object") => Self::Json,
+            Some("json_schema") => Self::Schema(holder["schema"].clone()),
+            _ => Self::Text,
         }
-        self.text.push_str(text);
+    }
+}
+
+impl ParsedRequest {
+    /// Starts a user turn with this text. It replaces the text and the tool results before it.
+    pub(super) fn start_user_turn(&mut self, text: String) {
+        self.count_text(&text);
+        self.text = text;
+        self.results.clear();
     }
 
     /// Counts text of another role.
@@ -99,16 +114,16 @@ impl ParsedRequest {
     }
 
     /// The number of input tokens.
-    pub(super) fn tokens(&self) -> u64 {
-        let words = self.characters.div_ceil(4) + self.tools.len() * 20 + self.images.len() * 85;
-        1 + words as u64
+    pub(super) fn tokens(&self) -> usize {
+        1 + self.characters.div_ceil(4) + self.tools.len() * 20 + self.images.len() * 85
     }
 }
 
 /// Reads an integer, which may be written with a zero fraction, as in `3.0`, or with an exponent.
-pub(super) fn integer(number: &Value) -> Option<u64> {
+pub(super) fn integer(number: &Value) -> Option<usize> {
     let is_integer = |number: &f64| number.fract() == 0.0 && (0.0..MAX_EXACT).contains(number);
-    number.as_u64().or_else(|| number.as_f64().filter(is_integer).map(|number| number as u64))
+    let integer = number.as_u64().or_else(|| number.as_f64().filter(is_integer).map(|number| number as u64))?;
+    usize::try_from(integer).ok()
 }
 
 /// The elements of a list; none if the value is not a list.

@@ -2,15 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use super::answer::{Answer, Call, Content, Stop, Usage};
+use super::answer::{Answer, Call, Content, Stop, Usage, fragments, words};
 use super::parsed_request::{Choice, Format, ParsedRequest, Tool, elements, integer, text_of};
 use super::{Event, Failure, Reply, created, nonce};
 use crate::request::Request;
 
 pub(super) fn reply(request: &Request, body: &Value) -> Result<Reply, Failure> {
-    let parsed = parse(body)?;
-    let answer = Answer::new(&parsed);
-    let writer = Writer::new(request, body);
+    let answer = Answer::new(&parse(body)?);
+    let writer = Writer { request, body, events: Vec::new() };
     Ok(match body["stream"] {
         Value::Bool(true) => Reply::Events(writer.stream(&answer)),
         _ => Reply::Json(200, writer.response(&answer)),
@@ -21,18 +20,23 @@ fn parse(body: &Value) -> Result<ParsedRequest, Failure> {
     if !body["model"].is_string() {
         return Err(Failure::missing("model"));
     }
+    let choice = &body["tool_choice"];
+    let format = &body["text"]["format"];
+    let functions = elements(&body["tools"]).filter(|tool| tool["type"] == "function");
+    // Tools may also have the form of Chat.
+    let tools = functions.filter_map(|tool| Tool::read(tool.get("function").unwrap_or(tool), "parameters"));
     let mut parsed = ParsedRequest {
-        tools: tools(&body["tools"]),
-        choice: choice(&body["tool_choice"]),
+        tools: tools.collect(),
+        choice: Choice::read(choice.as_str().or(choice["mode"].as_str()), "required", choice["name"].as_str()),
         parallel: body["parallel_tool_calls"].as_bool(),
         reasons: body["reasoning"]["effort"].as_str().is_some_and(|effort| effort != "none"),
-        format: format(&body["text"]["format"]),
+        format: Format::read(format, format),
         cap: integer(&body["max_output_tokens"]),
         ..ParsedRequest::default()
     };
     parsed.count_text(&text_of(&body["instructions"]));
     match &body["input"] {
-        Value::String(text) => parsed.add_user_text(text),
+        Value::String(text) => parsed.start_user_turn(text.clone()),
         Value::Array(items) => items.iter().for_each(|item| parse_item(item, &mut parsed)),
         _ => return Err(Failure::missing("input")),
     }
@@ -41,10 +45,7 @@ fn parse(body: &Value) -> Result<ParsedRequest, Failure> {
 
 fn parse_item(item: &Value, parsed: &mut ParsedRequest) {
     match (item["type"].as_str().unwrap_or("message"), item["role"].as_str()) {
-        ("message", Some("user")) => {
-            parsed.start_user_turn();
-            parsed.add_user_text(&text_of(&item["content"]));
-        }
+        ("message", Some("user")) => parsed.start_user_turn(text_of(&item["content"])),
         ("message", _) => parsed.count_text(&text_of(&item["content"])),
         ("function_call_output" | "custom_tool_call_output", _) => parsed.add_tool_result(text_of(&item["output"])),
         _ => {}
@@ -56,52 +57,20 @@ fn parse_item(item: &Value, parsed: &mut ParsedRequest) {
     }
 }
 
-/// Parses tools, in the form of Responses and in that of Chat.
-fn tools(tools: &Value) -> Vec<Tool> {
-    let functions = elements(tools).filter(|tool| tool["type"] == "function");
-    functions.filter_map(|tool| Tool::read(tool.get("function").unwrap_or(tool), "parameters")).collect()
-}
-
-fn choice(choice: &Value) -> Choice {
-    match (choice.as_str(), choice["name"].as_str()) {
-        (Some("none"), _) => Choice::None,
-        (Some("required"), _) => Choice::Required,
-        (_, Some(name)) => Choice::Named(name.to_owned()),
-        _ if choice["mode"] == "required" => Choice::Required,
-        _ => Choice::Auto,
-    }
-}
-
-fn format(format: &Value) -> Format {
-    match format["type"].as_str() {
-        Some("json_object") => Format::Json,
-        Some("json_schema") => Format::Schema(format["schema"].clone()),
-        _ => Format::Text,
-    }
-}
-
 /// Encodes an answer in this protocol.
 struct Writer<'a> {
+    request: &'a Request,
     body: &'a Value,
-    created: usize,
-    /// A part of every id.
-    nonce: String,
-    obfuscates: bool,
     events: Vec<Event>,
 }
 
-impl<'a> Writer<'a> {
-    fn new(request: &Request, body: &'a Value) -> Self {
-        let obfuscates = body["stream_options"]["include_obfuscation"] != false;
-        Self { body, created: created(request), nonce: nonce(request), obfuscates, events: Vec::new() }
-    }
-
+impl Writer<'_> {
     fn stream(mut self, answer: &Answer) -> Vec<Event> {
         let beginning = self.snapshot("in_progress");
         self.event("response.created", json!({"response": beginning}));
         self.event("response.in_progress", json!({"response": beginning}));
         for (index, item) in self.items(answer).iter().enumerate() {
-            self.item(index, item, answer);
+            self.item(index, item);
         }
         let end = if answer.stop == Stop::Length { "response.incomplete" } else { "response.completed" };
         let response = self.response(answer);
@@ -116,7 +85,7 @@ impl<'a> Writer<'a> {
         if is_truncated {
             response["incomplete_details"] = json!({"reason": "max_output_tokens"});
         } else {
-            response["completed_at"] = (self.created + 2).into();
+            response["completed_at"] = (created(self.request) + 2).into();
         }
         response["output"] = self.items(answer).into();
         response["usage"] = usage(answer.usage);
@@ -127,7 +96,7 @@ impl<'a> Writer<'a> {
     fn items(&self, answer: &Answer) -> Vec<Value> {
         let mut items = Vec::new();
         if !answer.reasoning.is_empty() {
-            items.push(self.reasoning(&answer.reasoning.concat()));
+            items.push(self.reasoning(answer.reasoning));
         }
         let message = |index: usize, part: Value| {
             let status = if answer.stop == Stop::Length { "incomplete" } else { "completed" };
@@ -135,8 +104,11 @@ impl<'a> Writer<'a> {
             json!({"id": id, "type": "message", "status": status, "role": "assistant", "content": [part]})
         };
         match &answer.content {
-            Content::Text(text) => items.push(message(items.len(), text_part(&text.concat()))),
-            Content::Refusal(text) => items.push(message(items.len(), refusal_part(&text.concat()))),
+            Content::Text(text) => {
+                let part = json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []});
+                items.push(message(items.len(), part));
+            }
+            Content::Refusal(text) => items.push(message(items.len(), json!({"type": "refusal", "refusal": text}))),
             Content::Calls(calls) => {
                 for call in calls {
                     items.push(self.call(items.len(), call));
@@ -157,79 +129,60 @@ impl<'a> Writer<'a> {
 
     fn call(&self, index: usize, call: &Call) -> Value {
         json!({
-            "id": self.id("fc", index), "type": "function_call", "status": "completed", "call_id": self.id("call", index),
-            "name": call.name, "arguments": call.arguments.to_string(),
+            "id": self.id("fc", index), "type": "function_call", "status": "completed",
+            "call_id": self.id("call", index), "name": call.name, "arguments": call.arguments.to_string(),
         })
     }
 
     /// Writes the events of an item.
-    fn item(&mut self, index: usize, item: &Value, answer: &Answer) {
+    fn item(&mut self, index: usize, item: &Value) {
         let mut added = item.clone();
+        if added["status"].is_string() {
+            added["status"] = "in_progress".into();
+        }
         match item["type"].as_str() {
             Some("reasoning") => added["summary"] = json!([]),
-            Some("function_call") => {
-                added["status"] = "in_progress".into();
-                added["arguments"] = "".into();
-            }
-            _ => {
-                added["status"] = "in_progress".into();
-                added["content"] = json!([]);
-            }
+            Some("function_call") => added["arguments"] = "".into(),
+            _ => added["content"] = json!([]),
         }
         self.event("response.output_item.added", json!({"output_index": index, "item": added}));
         let place = json!({"item_id": item["id"], "output_index": index});
-        match (item["type"].as_str(), &answer.content) {
-            (Some("reasoning"), _) => self.summary(&place, &answer.reasoning),
-            (_, Content::Text(text)) => self.text(&place, text),
-            (_, Content::Refusal(text)) => self.refusal(&place, text),
-            (_, Content::Calls(calls)) => {
-                let call_index = index - usize::from(!answer.reasoning.is_empty());
-                self.arguments(&place, &calls[call_index]);
-            }
+        match item["type"].as_str() {
+            Some("reasoning") => self.part(&with(&place, json!({"summary_index": 0})), &item["summary"][0]),
+            Some("function_call") => self.arguments(&place, item),
+            _ => self.part(&with(&place, json!({"content_index": 0})), &item["content"][0]),
         }
         self.event("response.output_item.done", json!({"output_index": index, "item": item}));
     }
 
-    fn summary(&mut self, place: &Value, reasoning: &[String]) {
-        let place = &with(place, json!({"summary_index": 0}));
-        let part = |text: &str| json!({"part": {"type": "summary_text", "text": text}});
-        let whole = reasoning.concat();
-        self.event("response.reasoning_summary_part.added", with(place, part("")));
-        self.deltas("response.reasoning_summary_text.delta", place, reasoning);
-        self.event("response.reasoning_summary_text.done", with(place, json!({"text": whole})));
-        self.event("response.reasoning_summary_part.done", with(place, part(&whole)));
+    /// Writes the events of a part of an item, which has one text.
+    fn part(&mut self, place: &Value, part: &Value) {
+        let (holder, text, member, more) = match part["type"].as_str() {
+            Some("summary_text") => ("reasoning_summary_part", "reasoning_summary_text", "text", json!({})),
+            Some("refusal") => ("content_part", "refusal", "refusal", json!({})),
+            _ => ("content_part", "output_text", "text", json!({"logprobs": []})),
+        };
+        let mut empty = part.clone();
+        empty[member] = "".into();
+        self.event(&format!("response.{holder}.added"), with(place, json!({"part": empty})));
+        let pieces = words(part[member].as_str().unwrap_or_default());
+        self.deltas(&format!("response.{text}.delta"), &with(place, more.clone()), &pieces);
+        let whole = with(place, json!({member: part[member]}));
+        self.event(&format!("response.{text}.done"), with(&whole, more));
+        self.event(&format!("response.{holder}.done"), with(place, json!({"part": part})));
     }
 
-    fn text(&mut self, place: &Value, text: &[String]) {
-        let place = &with(place, json!({"content_index": 0}));
-        let whole = text.concat();
-        self.event("response.content_part.added", with(place, json!({"part": text_part("")})));
-        self.deltas("response.output_text.delta", &with(place, json!({"logprobs": []})), text);
-        self.event("response.output_text.done", with(place, json!({"text": whole, "logprobs": []})));
-        self.event("response.content_part.done", with(place, json!({"part": text_part(&whole)})));
-    }
-
-    fn refusal(&mut self, place: &Value, text: &[String]) {
-        let place = &with(place, json!({"content_index": 0}));
-        let whole = text.concat();
-        self.event("response.content_part.added", with(place, json!({"part": refusal_part("")})));
-        self.deltas("response.refusal.delta", place, text);
-        self.event("response.refusal.done", with(place, json!({"refusal": whole})));
-        self.event("response.content_part.done", with(place, json!({"part": refusal_part(&whole)})));
-    }
-
-    fn arguments(&mut self, place: &Value, call: &Call) {
-        self.deltas("response.function_call_arguments.delta", place, &call.pieces());
-        let whole = json!({"name": call.name, "arguments": call.arguments.to_string()});
+    fn arguments(&mut self, place: &Value, call: &Value) {
+        let pieces = fragments(call["arguments"].as_str().unwrap_or_default());
+        self.deltas("response.function_call_arguments.delta", place, &pieces);
+        let whole = json!({"name": call["name"], "arguments": call["arguments"]});
         self.event("response.function_call_arguments.done", with(place, whole));
     }
 
     fn deltas(&mut self, kind: &str, place: &Value, pieces: &[String]) {
         for piece in pieces {
             let mut delta = with(place, json!({"delta": piece}));
-            if self.obfuscates {
-                delta["obfuscation"] = obfuscation(piece).into();
-            }
+            obfuscate(&mut delta, self.body, piece);
             self.event(kind, delta);
         }
     }
@@ -240,7 +193,7 @@ impl<'a> Writer<'a> {
     }
 
     fn id(&self, kind: &str, index: usize) -> String {
-        format!("{kind}_{}{index:02}", self.nonce)
+        format!("{kind}_{}{index:02}", nonce(self.request))
     }
 
     /// The response without its output; many of its fields repeat the request.
@@ -250,9 +203,9 @@ impl<'a> Writer<'a> {
         };
         let reasoning = &self.body["reasoning"];
         json!({
-            "id": format!("resp_{}", self.nonce),
+            "id": format!("resp_{}", nonce(self.request)),
             "object": "response",
-            "created_at": self.created,
+            "created_at": created(self.request),
             "completed_at": null,
             "status": status,
             "background": false,
@@ -308,14 +261,6 @@ fn usage(usage: Usage) -> Value {
     })
 }
 
-fn text_part(text: &str) -> Value {
-    json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []})
-}
-
-fn refusal_part(text: &str) -> Value {
-    json!({"type": "refusal", "refusal": text})
-}
-
 /// Merges two objects.
 fn with(object: &Value, more: Value) -> Value {
     let members = |value: &Value| value.as_object().cloned().unwrap_or_default();
@@ -324,8 +269,10 @@ fn with(object: &Value, more: Value) -> Value {
     Value::Object(all)
 }
 
-/// Padding that gives all deltas about the same length on the wire.
-pub(super) fn obfuscation(piece: &str) -> &'static str {
+/// Pads a delta, so that all deltas have about the same length on the wire, unless the request with this body declines.
+pub(super) fn obfuscate(delta: &mut Value, body: &Value, piece: &str) {
     const NOISE: &str = "hV3kQz8LmT0xWc6R";
-    &NOISE[piece.len().min(NOISE.len())..]
+    if body["stream_options"]["include_obfuscation"] != false {
+        delta["obfuscation"] = NOISE[piece.len().min(NOISE.len())..].to_owned().into();
+    }
 }
