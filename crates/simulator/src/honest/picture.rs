@@ -37,59 +37,37 @@ fn jpeg(width: u32, height: u32, [red, green, blue, _]: [u8; 4]) -> Option<Vec<u
     let mut file = Vec::new();
     let grey = ((u32::from(red) + u32::from(green) + u32::from(blue)) / 3) as u8;
     let pixels = vec![grey; (width * height) as usize];
-    let sides = (u16::try_from(width).ok()?, u16::try_from(height).ok()?);
-    Encoder::new(&mut file, 50).encode(&pixels, sides.0, sides.1, ColorType::Luma).ok()?;
+    let encoder = Encoder::new(&mut file, 50);
+    encoder.encode(&pixels, width.try_into().ok()?, height.try_into().ok()?, ColorType::Luma).ok()?;
     Some(file)
 }
 
 /// Encodes a lossless WebP whose prefix codes have one symbol each, so that the pixels take no bits
 /// ([WebP Lossless Bitstream](https://developers.google.com/speed/webp/docs/webp_lossless_bitstream_specification)).
 fn webp(width: u32, height: u32, [red, green, blue, alpha]: [u8; 4]) -> Vec<u8> {
-    let mut bits = Bits::default();
-    bits.push(width - 1, 14);
-    bits.push(height - 1, 14);
-    bits.push(u32::from(alpha < u8::MAX), 1);
+    // Fields begin at the least significant bit.
+    let mut fields = 0_u128;
+    let mut length = 0_u32;
+    let mut push = |value: u32, bits: u32| {
+        fields |= u128::from(value) << length;
+        length += bits;
+    };
+    // The signature.
+    push(0x2F, 8);
+    push(width - 1, 14);
+    push(height - 1, 14);
+    push(u32::from(alpha < u8::MAX), 1);
     // Version; no transform, no colour cache, no meta prefix codes.
-    bits.push(0, 3 + 1 + 1 + 1);
+    push(0, 3 + 1 + 1 + 1);
     for symbol in [green, red, blue, alpha] {
         // A simple code with one symbol of eight bits.
-        bits.push(0b1_0_1, 3);
-        bits.push(symbol.into(), 8);
+        push(0b1_0_1, 3);
+        push(symbol.into(), 8);
     }
     // The distance code: one symbol of one bit.
-    bits.push(0b0_0_1, 3);
-    bits.push(0, 1);
-    let mut chunk = vec![0x2F];
-    chunk.extend(bits.bytes);
-    let length = chunk.len() as u32;
-    if chunk.len() % 2 == 1 {
-        chunk.push(0);
-    }
-    let mut file = b"RIFF".to_vec();
-    file.extend((chunk.len() as u32 + 12).to_le_bytes());
-    file.extend(b"WEBPVP8L");
-    file.extend(length.to_le_bytes());
-    file.extend(chunk);
-    file
-}
-
-/// A bit stream, least significant bit first.
-#[derive(Default)]
-struct Bits {
-    bytes: Vec<u8>,
-    used: u32,
-}
-
-impl Bits {
-    fn push(&mut self, value: u32, count: u32) {
-        for bit in 0..count {
-            if self.used.is_multiple_of(8) {
-                self.bytes.push(0);
-            }
-            if let Some(last) = self.bytes.last_mut() {
-                *last |= ((value >> bit & 1) as u8) << (self.used % 8);
-            }
-            self.used += 1;
-        }
-    }
+    push(0b0_0_1, 3);
+    push(0, 1);
+    let chunk = &fields.to_le_bytes()[..length.div_ceil(8) as usize];
+    // The file has 24 bytes after its own size, of which 12 are the chunk.
+    [b"RIFF\x18\0\0\0WEBPVP8L\x0C\0\0\0", chunk].concat()
 }

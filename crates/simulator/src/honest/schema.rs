@@ -1,6 +1,6 @@
 //! Generates a value that matches a simple JSON Schema.
 
-use serde_json::{Map, Number, Value, json};
+use serde_json::Value;
 
 /// Generates a value that matches `schema`; null if the schema has no supported keyword.
 pub(super) fn fit(schema: &Value) -> Value {
@@ -48,7 +48,7 @@ fn kind(schema: &Value) -> &str {
 fn object(schema: &Value, root: &Value, depth: usize) -> Value {
     let properties = schema["properties"].as_object();
     let members = properties.into_iter().flatten().map(|(name, member)| (name.clone(), value(member, root, depth + 1)));
-    Value::Object(members.collect::<Map<_, _>>())
+    Value::Object(members.collect())
 }
 
 fn string(schema: &Value) -> String {
@@ -63,10 +63,7 @@ fn string(schema: &Value) -> String {
         _ => {}
     }
     let least = length("minLength").unwrap_or(0).min(MAX_LENGTH);
-    let mut text = String::from("example");
-    while text.len() < least {
-        text.push('e');
-    }
+    let mut text = format!("{:e<least$}", "example");
     text.truncate(length("maxLength").unwrap_or(usize::MAX).max(least));
     text
 }
@@ -78,9 +75,8 @@ fn integer(schema: &Value) -> i64 {
 }
 
 fn number(schema: &Value) -> Value {
-    let is_bounded =
-        ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"].iter().any(|key| schema[*key].is_number());
-    if is_bounded { integer(schema).into() } else { Number::from_f64(1.5).map_or(json!(1), Value::Number) }
+    let bounds = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
+    if bounds.iter().any(|bound| schema[*bound].is_number()) { integer(schema).into() } else { 1.5.into() }
 }
 
 const MAX_DEPTH: usize = 16;
