@@ -1,20 +1,5 @@
-//! Conforming replies: a model server without faults, whose reply depends only on the request.
-//!
-//! | request | reply |
-//! |---|---|
-//! | contains "refuse" | a refusal, in the form of the protocol |
-//! | ends with tool results | a text that quotes them |
-//! | must call a tool, or contains the name of one | a call with arguments that match the schema of the tool |
-//! | has two tools and `parallel_tool_calls: true`, or contains "parallel" and has tools | two calls |
-//! | requests JSON | a JSON text that matches the schema, if it is a simple one |
-//! | contains "count to N" | the numbers from 1 to N |
-//! | has pictures | their number and types, followed by the text below |
-//! | anything else | `You said: …` |
-//!
-//! Reasoning comes first if it is enabled. A token limit of 8 or less always truncates the text, a larger one if the
-//! text exceeds it. Stop sequences end the text. A token is roughly a word. Ids, times and numbers depend only on the
-//! number of the request. Requests without a field that every server requires are refused with 400. API keys are not
-//! checked.
+//! Conforming replies: a model server without faults, whose reply depends only on the request, as the documentation of
+//! [the crate](crate) describes.
 
 mod answer;
 mod chat;
@@ -118,23 +103,25 @@ impl Event {
 
 fn decide(request: &Request) -> Result<Reply, Failure> {
     let route = request.route();
-    if let Some((_, id)) = route.rsplit_once("/models") {
-        return match (request.method.as_str(), id.strip_prefix('/')) {
-            ("GET" | "HEAD", None) => Ok(models::list()),
-            ("GET" | "HEAD", Some(id)) => models::one(id),
-            _ => Err(Failure::method_not_allowed()),
-        };
-    }
-    let Some(protocol) = request.protocol() else { return Err(Failure::unknown_path(&request.method, route)) };
-    if request.method != "POST" {
-        return Err(Failure::method_not_allowed());
-    }
-    match protocol {
-        Protocol::Images => images::reply(request),
-        Protocol::Responses => responses::reply(request, &object(request)?),
-        Protocol::Chat => chat::reply(request, &object(request)?),
-        Protocol::Messages if route.ends_with("/count_tokens") => messages::count(&object(request)?),
-        Protocol::Messages => messages::reply(request, &object(request)?),
+    let model = route.rsplit_once("/models").map(|(_, id)| id.strip_prefix('/'));
+    match (request.method.as_str(), model, request.protocol()) {
+        ("GET" | "HEAD", Some(None), _) => Ok(models::list()),
+        ("GET" | "HEAD", Some(Some(id)), _) => models::one(id),
+        (method, None, None) => {
+            let message = format!("Invalid URL ({method} {route})");
+            Err(Failure { status: 404, code: "not_found", param: None, message })
+        }
+        ("POST", None, Some(protocol)) => match protocol {
+            Protocol::Images => images::reply(request),
+            Protocol::Responses => responses::reply(request, &object(request)?),
+            Protocol::Chat => chat::reply(request, &object(request)?),
+            Protocol::Messages if route.ends_with("/count_tokens") => messages::count(&object(request)?),
+            Protocol::Messages => messages::reply(request, &object(request)?),
+        },
+        _ => {
+            let message = "Not allowed to use this method on this endpoint.".into();
+            Err(Failure { status: 405, code: "method_not_allowed", param: None, message })
+        }
     }
 }
 
@@ -142,7 +129,10 @@ fn decide(request: &Request) -> Result<Reply, Failure> {
 fn object(request: &Request) -> Result<Value, Failure> {
     match request.json() {
         body @ Value::Object(_) => Ok(body),
-        _ => Err(Failure::not_json()),
+        _ => {
+            let message = "We could not parse the JSON body of your request.".into();
+            Err(Failure { status: 400, code: "invalid_json", param: None, message })
+        }
     }
 }
 

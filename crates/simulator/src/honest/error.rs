@@ -8,10 +8,10 @@ use crate::request::{Protocol, Request};
 /// An error reply.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    pub(crate) status: u16,
-    code: &'static str,
-    param: Option<String>,
-    message: String,
+    pub(super) status: u16,
+    pub(super) code: &'static str,
+    pub(super) param: Option<&'static str>,
+    pub(super) message: String,
 }
 
 impl Failure {
@@ -29,31 +29,13 @@ impl Failure {
         Self { status, code, param: None, message: message.into() }
     }
 
-    pub(super) fn not_json() -> Self {
-        Self::bad_request("invalid_json", None, "We could not parse the JSON body of your request.".into())
-    }
-
-    pub(super) fn missing(param: &str) -> Self {
+    pub(super) fn missing(param: &'static str) -> Self {
         let message = format!("Missing required parameter: '{param}'.");
-        Self::bad_request("missing_required_parameter", Some(param), message)
+        Self { status: 400, code: "missing_required_parameter", param: Some(param), message }
     }
 
-    pub(super) fn invalid(param: &str, message: impl Into<String>) -> Self {
-        Self::bad_request("invalid_value", Some(param), message.into())
-    }
-
-    pub(super) fn unknown_model(id: &str) -> Self {
-        let message = format!("The model '{id}' does not exist.");
-        Self { status: 404, code: "model_not_found", param: Some("model".into()), message }
-    }
-
-    pub(super) fn unknown_path(method: &str, path: &str) -> Self {
-        Self { status: 404, code: "not_found", param: None, message: format!("Invalid URL ({method} {path})") }
-    }
-
-    pub(super) fn method_not_allowed() -> Self {
-        let message = "Not allowed to use this method on this endpoint.".into();
-        Self { status: 405, code: "method_not_allowed", param: None, message }
+    pub(super) fn invalid(param: &'static str, message: impl Into<String>) -> Self {
+        Self { status: 400, code: "invalid_value", param: Some(param), message: message.into() }
     }
 
     /// The body of the error, in the protocol of the request.
@@ -94,9 +76,5 @@ impl Failure {
             _ => "api_error",
         };
         json!({"type": "error", "error": {"type": kind, "message": self.message}})
-    }
-
-    fn bad_request(code: &'static str, param: Option<&str>, message: String) -> Self {
-        Self { status: 400, code, param: param.map(str::to_owned), message }
     }
 }

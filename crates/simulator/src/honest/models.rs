@@ -13,7 +13,11 @@ pub(super) fn list() -> Reply {
 }
 
 pub(super) fn one(id: &str) -> Result<Reply, Failure> {
-    if MODELS.contains(&id) { Ok(Reply::Json(200, entry(id))) } else { Err(Failure::unknown_model(id)) }
+    if MODELS.contains(&id) {
+        return Ok(Reply::Json(200, entry(id)));
+    }
+    let message = format!("The model '{id}' does not exist.");
+    Err(Failure { status: 404, code: "model_not_found", param: Some("model"), message })
 }
 
 fn entry(id: &str) -> Value {
