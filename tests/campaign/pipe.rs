@@ -138,10 +138,6 @@ impl Connection for Pipe {
 }
 
 impl Socket for Pipe {
-    fn disable_nagle(&self) -> io::Result<()> {
-        Ok(())
-    }
-
     fn reset_at_close(&self) -> io::Result<()> {
         self.resets.store(true, Ordering::Relaxed);
         self.note_close();

@@ -16,12 +16,6 @@ use crate::request::Request;
 
 /// A connection that can be served.
 pub trait Socket: AsyncRead + AsyncWrite + Send + Unpin {
-    /// Disables Nagle's algorithm (`TCP_NODELAY`), so that each write is sent immediately.
-    ///
-    /// # Errors
-    /// If the connection has ended.
-    fn disable_nagle(&self) -> io::Result<()>;
-
     /// Makes closing the socket send a RST.
     ///
     /// # Errors
@@ -30,10 +24,6 @@ pub trait Socket: AsyncRead + AsyncWrite + Send + Unpin {
 }
 
 impl Socket for TcpStream {
-    fn disable_nagle(&self) -> io::Result<()> {
-        self.set_nodelay(true)
-    }
-
     fn reset_at_close(&self) -> io::Result<()> {
         self.set_zero_linger()
     }
@@ -80,18 +70,13 @@ impl Detached {
 
     /// Replies to requests until the connection ends.
     async fn serve_requests(&self, socket: &mut impl Socket, connection: usize) -> End {
-        if socket.disable_nagle().is_err() {
-            return End::Gone;
-        }
         let mut input = BytesMut::new();
         for nth in 0.. {
-            let request = match inbound::read(socket, &mut input).await {
-                Ok(Some(request)) => request,
-                Err(error) if error.kind() == io::ErrorKind::InvalidData => return refuse(socket).await,
+            let play = match inbound::read(socket, &mut input).await {
+                Ok(Some(request)) => (self.behave)(&self.log.record(connection, nth, request)),
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => refusal(),
                 Ok(None) | Err(_) => return End::Gone,
             };
-            let request = self.log.record(connection, nth, request);
-            let play = (self.behave)(&request);
             if let Err(end) = perform(&play, socket, &mut input, &self.gates).await {
                 return end;
             }
@@ -100,10 +85,9 @@ impl Detached {
     }
 }
 
-/// Replies to an invalid request with 400.
-async fn refuse(socket: &mut impl Socket) -> End {
-    let written = socket.write_all(b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n").await;
-    if written.is_ok() { End::Close } else { End::Gone }
+/// The reply to an invalid request.
+fn refusal() -> Play {
+    Play::new().head(400, &[("connection", "close")], Framing::Length(0)).close()
 }
 
 /// Plays the reply to a request and watches for a disconnect of the peer. The error is the end of the connection.

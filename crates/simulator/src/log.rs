@@ -14,15 +14,15 @@ pub(crate) struct Log {
 }
 
 #[derive(Default)]
-struct State {
+pub(crate) struct State {
     /// The newest requests.
     requests: VecDeque<Request>,
     /// Number of requests so far, including those that are no longer kept.
-    count: usize,
+    pub(crate) count: usize,
     /// Total size of the kept bodies.
     kept_bytes: usize,
     /// The time at which each connection ended.
-    connections: Vec<Option<Instant>>,
+    pub(crate) connections: Vec<Option<Instant>>,
 }
 
 impl Log {
@@ -52,24 +52,8 @@ impl Log {
         self.lock().requests.iter().cloned().collect()
     }
 
-    pub(crate) fn connections(&self) -> usize {
-        self.lock().connections.len()
-    }
-
-    pub(crate) fn open_connections(&self) -> usize {
-        self.lock().connections.iter().filter(|ended| ended.is_none()).count()
-    }
-
-    pub(crate) fn wait_for_requests(&self, count: usize, within: Duration) -> bool {
-        self.wait(within, |state| (state.count >= count).then_some(())).is_some()
-    }
-
-    pub(crate) fn wait_for_close(&self, request: usize, within: Duration) -> Option<Instant> {
-        self.wait(within, |state| state.connections[state.request(request)?.connection])
-    }
-
     /// Waits until `look` finds something. Returns `None` on timeout.
-    fn wait<T>(&self, within: Duration, look: impl Fn(&State) -> Option<T>) -> Option<T> {
+    pub(crate) fn wait<T>(&self, within: Duration, look: impl Fn(&State) -> Option<T>) -> Option<T> {
         let waits = |state: &mut State| look(state).is_none();
         let waited = self.changed.wait_timeout_while(self.lock(), within, waits);
         look(&waited.unwrap_or_else(PoisonError::into_inner).0)
@@ -81,7 +65,7 @@ impl Log {
         changed
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -97,7 +81,7 @@ impl State {
         }
     }
 
-    fn request(&self, number: usize) -> Option<&Request> {
+    pub(crate) fn request(&self, number: usize) -> Option<&Request> {
         let oldest = self.requests.front()?.number;
         self.requests.get(number.checked_sub(oldest)?)
     }

@@ -84,26 +84,26 @@ impl Simulator {
     /// Waits until this many requests have arrived in total. Returns false on timeout.
     #[must_use]
     pub fn wait_for_requests(&self, count: usize, within: Duration) -> bool {
-        self.server.log.wait_for_requests(count, within)
+        self.server.log.wait(within, |state| (state.count >= count).then_some(())).is_some()
     }
 
     /// Waits until the connection of a request, counted from 0, has ended: the peer or the play has closed or reset it.
     /// Returns the time at which that was noticed, or `None` on timeout.
     #[must_use]
     pub fn wait_for_close(&self, request: usize, within: Duration) -> Option<Instant> {
-        self.server.log.wait_for_close(request, within)
+        self.server.log.wait(within, |state| state.connections[state.request(request)?.connection])
     }
 
     /// The number of accepted connections so far.
     #[must_use]
     pub fn connections(&self) -> usize {
-        self.server.log.connections()
+        self.server.log.lock().connections.len()
     }
 
     /// The number of open connections.
     #[must_use]
     pub fn open_connections(&self) -> usize {
-        self.server.log.open_connections()
+        self.server.log.lock().connections.iter().filter(|ended| ended.is_none()).count()
     }
 
     /// Lets one play pass one [`Gate`](crate::Step::Gate): a waiting one, or else the next that reaches a gate.
@@ -145,6 +145,8 @@ async fn accept(listener: TcpListener, server: Arc<Detached>) {
             tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
             continue;
         };
+        // Each write is sent immediately. An error means that the peer has disconnected, which reading notices as well.
+        let _ = socket.set_nodelay(true);
         let server = Arc::clone(&server);
         tokio::spawn(async move { server.serve(socket).await });
     }
