@@ -10,21 +10,14 @@ use super::schema;
 pub(super) struct Answer {
     /// Empty if reasoning is not enabled.
     pub(super) reasoning: &'static str,
-    pub(super) content: Content,
+    /// The text or the refusal; empty if there are calls.
+    pub(super) text: String,
     pub(super) stop: Stop,
     pub(super) usage: Usage,
 }
 
-/// The output without its reasoning.
-#[derive(Debug)]
-pub(super) enum Content {
-    Text(String),
-    Refusal(String),
-    Calls(Vec<Call>),
-}
-
 /// A call of a function.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(super) struct Call {
     pub(super) name: String,
     /// An object.
@@ -39,7 +32,11 @@ pub(super) enum Stop {
     /// The token limit was reached.
     Length,
     /// This stop sequence was reached.
-    Text(String),
+    Sequence(String),
+    /// The text is a refusal.
+    Refusal,
+    /// Functions are called.
+    Calls(Vec<Call>),
 }
 
 /// The usage in tokens.
@@ -55,21 +52,20 @@ impl Answer {
     /// Generates the output for a request.
     pub(super) fn new(parsed: &ParsedRequest) -> Self {
         let reasoning = if parsed.reasons { "The user said something. I answer it." } else { "" };
-        let (content, stop) = if parsed.text.contains("refuse") {
-            (Content::Refusal("I can't help with that.".into()), Stop::End)
+        let (text, stop) = if parsed.text.contains("refuse") {
+            ("I can't help with that.".to_owned(), Stop::Refusal)
         } else if let Some(calls) = calls(parsed) {
-            (Content::Calls(calls), Stop::End)
+            (String::new(), Stop::Calls(calls))
         } else {
-            let (text, stop) = limit(parsed, text(parsed));
-            (Content::Text(text), stop)
+            limit(parsed, text(parsed))
         };
-        let output = match &content {
-            Content::Text(text) | Content::Refusal(text) => words(text).len(),
-            Content::Calls(calls) => calls.iter().map(|call| 1 + fragments(&call.arguments.to_string()).len()).sum(),
+        let output = match &stop {
+            Stop::Calls(calls) => calls.iter().map(|call| 1 + fragments(&call.arguments.to_string()).len()).sum(),
+            _ => words(&text).len(),
         };
         let reasoning_tokens = words(reasoning).len();
         let usage = Usage { input: parsed.tokens(), output: reasoning_tokens + output, reasoning: reasoning_tokens };
-        Self { reasoning, content, stop, usage }
+        Self { reasoning, text, stop, usage }
     }
 }
 
@@ -148,7 +144,7 @@ fn limit(parsed: &ParsedRequest, mut text: String) -> (String, Stop) {
     let stops = parsed.stops.iter().filter(|stop| !stop.is_empty());
     if let Some((at, found)) = stops.filter_map(|stop| Some((text.find(stop)?, stop))).min() {
         text.truncate(at);
-        stop = Stop::Text(found.clone());
+        stop = Stop::Sequence(found.clone());
     }
     let mut words = words(&text);
     match parsed.cap {

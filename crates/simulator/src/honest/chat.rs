@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::answer::{Answer, Call, Content, Stop, Usage, fragments, words};
+use super::answer::{Answer, Call, Stop, Usage, fragments, words};
 use super::parsed_request::{Choice, Format, ParsedRequest, Tool, elements, integer, text_of, texts};
 use super::responses::obfuscate;
 use super::{Event, Failure, Reply, created, nonce};
@@ -83,13 +83,13 @@ impl Writer<'_> {
         if !answer.reasoning.is_empty() {
             message["reasoning_content"] = answer.reasoning.into();
         }
-        match &answer.content {
-            Content::Text(text) => message["content"] = text.as_str().into(),
-            Content::Refusal(text) => message["refusal"] = text.as_str().into(),
-            Content::Calls(calls) => {
+        match &answer.stop {
+            Stop::Calls(calls) => {
                 let calls = calls.iter().enumerate().map(|(index, call)| self.call(choice, index, call));
                 message["tool_calls"] = calls.collect();
             }
+            Stop::Refusal => message["refusal"] = answer.text.as_str().into(),
+            _ => message["content"] = answer.text.as_str().into(),
         }
         message
     }
@@ -156,9 +156,9 @@ impl Writer<'_> {
 }
 
 fn finish_reason(answer: &Answer) -> &'static str {
-    match (&answer.content, &answer.stop) {
-        (Content::Calls(_), _) => "tool_calls",
-        (_, Stop::Length) => "length",
+    match answer.stop {
+        Stop::Calls(_) => "tool_calls",
+        Stop::Length => "length",
         _ => "stop",
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::answer::{Answer, Call, Content, Stop, Usage, fragments, words};
+use super::answer::{Answer, Call, Stop, Usage, fragments, words};
 use super::parsed_request::{Choice, Format, ParsedRequest, Tool, elements, integer, text_of, texts};
 use super::{Event, Failure, Reply, nonce};
 use crate::request::Request;
@@ -107,14 +107,13 @@ impl Writer<'_> {
         if !answer.reasoning.is_empty() {
             blocks.push(json!({"type": "thinking", "thinking": answer.reasoning, "signature": SIGNATURE}));
         }
-        match &answer.content {
-            Content::Text(text) | Content::Refusal(text) => blocks.push(json!({"type": "text", "text": text})),
-            Content::Calls(calls) => {
-                for Call { name, arguments } in calls {
-                    let id = format!("toolu_{}{:02}", self.nonce, blocks.len());
-                    blocks.push(json!({"type": "tool_use", "id": id, "name": name, "input": arguments}));
-                }
-            }
+        let Stop::Calls(calls) = &answer.stop else {
+            blocks.push(json!({"type": "text", "text": answer.text}));
+            return blocks;
+        };
+        for Call { name, arguments } in calls {
+            let id = format!("toolu_{}{:02}", self.nonce, blocks.len());
+            blocks.push(json!({"type": "tool_use", "id": id, "name": name, "input": arguments}));
         }
         blocks
     }
@@ -122,37 +121,32 @@ impl Writer<'_> {
     /// Writes the events of a block.
     fn block(&mut self, index: usize, block: &Value) {
         let mut empty = block.clone();
-        let text = |member: &str| block[member].as_str().unwrap_or_default();
-        let deltas = match block["type"].as_str() {
+        let deltas: Vec<Value> = match block["type"].as_str() {
             Some("thinking") => {
                 empty["thinking"] = "".into();
                 empty["signature"] = "".into();
-                vec![
-                    ("thinking_delta", "thinking", words(text("thinking"))),
-                    ("signature_delta", "signature", vec![text("signature").to_owned()]),
-                ]
+                let thinking = words(block["thinking"].as_str().unwrap_or_default()).into_iter();
+                let thinking = thinking.map(|piece| json!({"type": "thinking_delta", "thinking": piece}));
+                thinking.chain([json!({"type": "signature_delta", "signature": block["signature"]})]).collect()
             }
             Some("tool_use") => {
                 empty["input"] = json!({});
-                let mut pieces = fragments(&block["input"].to_string());
                 // The vendor starts with an empty delta.
-                pieces.insert(0, String::new());
-                vec![("input_json_delta", "partial_json", pieces)]
+                let pieces = [String::new()].into_iter().chain(fragments(&block["input"].to_string()));
+                pieces.map(|piece| json!({"type": "input_json_delta", "partial_json": piece})).collect()
             }
             _ => {
                 empty["text"] = "".into();
-                vec![("text_delta", "text", words(text("text")))]
+                let text = words(block["text"].as_str().unwrap_or_default()).into_iter();
+                text.map(|piece| json!({"type": "text_delta", "text": piece})).collect()
             }
         };
         self.event(&json!({"type": "content_block_start", "index": index, "content_block": empty}));
         if index == 0 {
             self.event(&json!({"type": "ping"}));
         }
-        for (kind, member, pieces) in deltas {
-            for piece in pieces {
-                let delta = json!({"type": kind, member: piece});
-                self.event(&json!({"type": "content_block_delta", "index": index, "delta": delta}));
-            }
+        for delta in deltas {
+            self.event(&json!({"type": "content_block_delta", "index": index, "delta": delta}));
         }
         self.event(&json!({"type": "content_block_stop", "index": index}));
     }
@@ -171,18 +165,18 @@ impl Writer<'_> {
 }
 
 fn stop_reason(answer: &Answer) -> &'static str {
-    match (&answer.content, &answer.stop) {
-        (Content::Calls(_), _) => "tool_use",
-        (Content::Refusal(_), _) => "refusal",
-        (_, Stop::Length) => "max_tokens",
-        (_, Stop::Text(_)) => "stop_sequence",
-        (_, Stop::End) => "end_turn",
+    match answer.stop {
+        Stop::Calls(_) => "tool_use",
+        Stop::Refusal => "refusal",
+        Stop::Length => "max_tokens",
+        Stop::Sequence(_) => "stop_sequence",
+        Stop::End => "end_turn",
     }
 }
 
 fn stop_sequence(answer: &Answer) -> Value {
     match &answer.stop {
-        Stop::Text(text) => text.as_str().into(),
+        Stop::Sequence(text) => text.as_str().into(),
         _ => Value::Null,
     }
 }

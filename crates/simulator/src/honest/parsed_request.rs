@@ -133,20 +133,13 @@ pub(super) fn elements(value: &Value) -> impl Iterator<Item = &Value> {
 
 /// The text of a content field: a string, or a list of parts with text.
 pub(super) fn text_of(content: &Value) -> String {
-    match content {
-        Value::String(text) => text.clone(),
-        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join(" "),
-        _ => String::new(),
-    }
+    let parts = elements(content).filter_map(|part| part["text"].as_str());
+    content.as_str().into_iter().chain(parts).collect::<Vec<_>>().join(" ")
 }
 
 /// The strings of a field that is a string or a list of strings.
 pub(super) fn texts(value: &Value) -> Vec<String> {
-    match value {
-        Value::String(text) => vec![text.clone()],
-        Value::Array(texts) => texts.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
-        _ => Vec::new(),
-    }
+    value.as_str().into_iter().chain(elements(value).filter_map(Value::as_str)).map(str::to_owned).collect()
 }
 
 /// The bound below which every integer is exact in a double: 2^53.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::answer::{Answer, Call, Content, Stop, Usage, fragments, words};
+use super::answer::{Answer, Call, Stop, Usage, fragments, words};
 use super::parsed_request::{Choice, Format, ParsedRequest, Tool, elements, integer, text_of};
 use super::{Event, Failure, Reply, created, nonce};
 use crate::request::Request;
@@ -98,23 +98,19 @@ impl Writer<'_> {
         if !answer.reasoning.is_empty() {
             items.push(self.reasoning(answer.reasoning));
         }
-        let message = |index: usize, part: Value| {
-            let status = if answer.stop == Stop::Length { "incomplete" } else { "completed" };
-            let id = self.id("msg", index);
-            json!({"id": id, "type": "message", "status": status, "role": "assistant", "content": [part]})
-        };
-        match &answer.content {
-            Content::Text(text) => {
-                let part = json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []});
-                items.push(message(items.len(), part));
+        if let Stop::Calls(calls) = &answer.stop {
+            for call in calls {
+                items.push(self.call(items.len(), call));
             }
-            Content::Refusal(text) => items.push(message(items.len(), json!({"type": "refusal", "refusal": text}))),
-            Content::Calls(calls) => {
-                for call in calls {
-                    items.push(self.call(items.len(), call));
-                }
-            }
+            return items;
         }
+        let part = match answer.stop {
+            Stop::Refusal => json!({"type": "refusal", "refusal": answer.text}),
+            _ => json!({"type": "output_text", "text": answer.text, "annotations": [], "logprobs": []}),
+        };
+        let id = self.id("msg", items.len());
+        let status = if answer.stop == Stop::Length { "incomplete" } else { "completed" };
+        items.push(json!({"id": id, "type": "message", "status": status, "role": "assistant", "content": [part]}));
         items
     }
 
