@@ -83,14 +83,9 @@ pub struct Event {
 }
 
 impl Event {
-    /// An event whose name is the `type` of its data.
-    pub(crate) fn named(data: &Value) -> Self {
+    /// An event whose name is the `type` of its data, if there is one; Chat has none.
+    pub(crate) fn new(data: &Value) -> Self {
         Self { name: data["type"].as_str().map(str::to_owned), data: data.to_string() }
-    }
-
-    /// An event without a name.
-    pub(crate) fn unnamed(data: &Value) -> Self {
-        Self { name: None, data: data.to_string() }
     }
 
     /// Encodes the event, with its empty line.

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::form::Form;
+use crate::form::{self, Part};
 
 /// A request as received.
 #[derive(Clone, Debug)]
@@ -68,9 +68,9 @@ impl Request {
         }
     }
 
-    /// The multipart form in the body. `None` if the body is not a form.
-    pub(crate) fn form(&self) -> Option<Form> {
-        Form::parse(self.header("content-type")?, &self.body)
+    /// The parts of the multipart form in the body. `None` if the body is not a form.
+    pub(crate) fn form(&self) -> Option<Vec<Part>> {
+        form::parse(self.header("content-type")?, &self.body)
     }
 
     /// The path without its query.
@@ -79,12 +79,9 @@ impl Request {
     }
 
     fn summary(&self) -> Summary {
-        match self.form() {
-            Some(form) => {
-                Summary { model: form.text("model"), stream: form.text("stream").map(|stream| stream == "true") }
-            }
-            None => serde_json::from_slice(&self.body).unwrap_or_default(),
-        }
+        let Some(form) = self.form() else { return serde_json::from_slice(&self.body).unwrap_or_default() };
+        let text = |name: &str| form.iter().find(|part| part.name == name && !part.is_file).map(Part::text);
+        Summary { model: text("model"), stream: text("stream").map(|stream| stream == "true") }
     }
 }
 

@@ -108,7 +108,7 @@ impl Writer<'_> {
             let mut chunk = self.frame("chat.completion.chunk");
             chunk["choices"] = json!([]);
             chunk["usage"] = usage(answer.usage, self.choices);
-            self.events.push(Event::unnamed(&chunk));
+            self.events.push(Event::new(&chunk));
         }
         self.events.push(Event { name: None, data: "[DONE]".into() });
         self.events
@@ -143,7 +143,7 @@ impl Writer<'_> {
             chunk["usage"] = Value::Null;
         }
         obfuscate(&mut chunk, self.body, piece);
-        self.events.push(Event::unnamed(&chunk));
+        self.events.push(Event::new(&chunk));
     }
 
     /// The fields that all objects of a reply share.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::parsed_request::{elements, integer};
 use super::{Event, Failure, Reply, created, object, picture};
-use crate::form::Form;
+use crate::form::Part;
 use crate::request::Request;
 
 pub(super) fn reply(request: &Request) -> Result<Reply, Failure> {
@@ -34,7 +34,7 @@ impl<'a> Job<'a> {
     fn read(request: &'a Request) -> Result<Self, Failure> {
         let is_edit = request.route().ends_with("/edits");
         let (body, references) = match request.form() {
-            Some(form) => (scalars(&form), form.files("image").count()),
+            Some(form) => (scalars(&form), form.iter().filter(|part| is_picture(part)).count()),
             None => {
                 let body = object(request)?;
                 let references = elements(&body["images"]).count();
@@ -77,7 +77,7 @@ impl<'a> Job<'a> {
         let mut events = Vec::new();
         for index in 0..self.count {
             for preview in 0..self.previews {
-                events.push(Event::named(&self.described(json!({
+                events.push(Event::new(&self.described(json!({
                     "type": format!("{}.partial_image", self.operation),
                     "b64_json": self.picture(index, self.previews - preview),
                     "partial_image_index": preview, "created_at": created(self.request),
@@ -88,7 +88,7 @@ impl<'a> Job<'a> {
                 "generation_id": self.generation_id(index), "created_at": created(self.request),
             }));
             completed["usage"] = self.usage(index, 1);
-            events.push(Event::named(&completed));
+            events.push(Event::new(&completed));
         }
         events
     }
@@ -136,14 +136,18 @@ impl<'a> Job<'a> {
 }
 
 /// Converts the text fields of a form to JSON.
-fn scalars(form: &Form) -> Value {
-    let fields = form.parts.iter().filter(|part| !part.is_file).map(|part| {
-        let text = String::from_utf8_lossy(&part.bytes).into_owned();
-        let is_text = part.name == "prompt";
-        let value = if is_text { None } else { serde_json::from_str(&text).ok() };
+fn scalars(form: &[Part]) -> Value {
+    let fields = form.iter().filter(|part| !part.is_file).map(|part| {
+        let text = part.text();
+        let value = if part.name == "prompt" { None } else { serde_json::from_str(&text).ok() };
         (part.name.clone(), value.unwrap_or(Value::String(text)))
     });
     Value::Object(fields.collect())
+}
+
+/// Returns true for the files of the fields `image` and `image[]`.
+fn is_picture(part: &Part) -> bool {
+    part.is_file && part.name.split('[').next() == Some("image")
 }
 
 fn size(size: &str) -> Result<(u32, u32), Failure> {

@@ -152,7 +152,7 @@ impl Writer<'_> {
     }
 
     fn event(&mut self, data: &Value) {
-        self.events.push(Event::named(data));
+        self.events.push(Event::new(data));
     }
 
     /// The message without its content.

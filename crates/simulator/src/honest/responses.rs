@@ -185,7 +185,7 @@ impl Writer<'_> {
 
     fn event(&mut self, kind: &str, fields: Value) {
         let start = json!({"type": kind, "sequence_number": self.events.len()});
-        self.events.push(Event::named(&with(&start, fields)));
+        self.events.push(Event::new(&with(&start, fields)));
     }
 
     fn id(&self, kind: &str, index: usize) -> String {

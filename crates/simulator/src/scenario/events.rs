@@ -49,14 +49,14 @@ fn unknown(request: &Request, _: [u64; 2]) -> Play {
         let place = first_delta(events);
         let unknown = match request.protocol() {
             Some(Protocol::Responses) => {
-                Event::named(&json!({"type": "response.simulated", "sequence_number": 0, "note": "unknown"}))
+                Event::new(&json!({"type": "response.simulated", "sequence_number": 0, "note": "unknown"}))
             }
             Some(Protocol::Chat) => {
                 let mut event = events[place].clone();
                 change(&mut event, |data| data["choices"][0]["delta"] = json!({"note": "unknown"}));
                 event
             }
-            _ => Event::named(&json!({"type": "simulated", "note": "unknown"})),
+            _ => Event::new(&json!({"type": "simulated", "note": "unknown"})),
         };
         events.insert(place, unknown);
         renumber(events);
@@ -179,27 +179,21 @@ fn fail(request: &Request, status: u16, place: impl FnOnce(&[Event]) -> usize) -
         let is_responses = request.protocol() == Some(Protocol::Responses);
         let place = place(events).max(usize::from(is_responses));
         let event = match request.protocol() {
-            Some(Protocol::Responses) => failed_response(&events[0], &failure),
-            Some(Protocol::Chat) => Event::unnamed(&json!({"error": failure.openai_error()})),
-            Some(Protocol::Messages) => Event::named(&failure.messages_error()),
-            _ => Event::named(&json!({"type": "error", "error": failure.openai_error()})),
+            Some(Protocol::Responses) => {
+                let mut data: Value = serde_json::from_str(&events[0].data).unwrap_or_default();
+                data["type"] = "response.failed".into();
+                data["response"]["status"] = "failed".into();
+                data["response"]["error"] = failure.openai_error();
+                Event::new(&data)
+            }
+            Some(Protocol::Chat) => Event::new(&json!({"error": failure.openai_error()})),
+            Some(Protocol::Messages) => Event::new(&failure.messages_error()),
+            _ => Event::new(&json!({"type": "error", "error": failure.openai_error()})),
         };
         events.truncate(place);
         events.push(event);
         renumber(events);
     })
-}
-
-/// The `response.failed` event of a stream with this first event.
-fn failed_response(first: &Event, failure: &Failure) -> Event {
-    let mut event = first.clone();
-    change(&mut event, |data| {
-        data["type"] = "response.failed".into();
-        data["response"]["status"] = "failed".into();
-        data["response"]["error"] = failure.openai_error();
-    });
-    event.name = Some("response.failed".into());
-    event
 }
 
 fn is_usage_chunk(event: &Event) -> bool {

@@ -63,7 +63,7 @@ fn filtered(request: &Request) -> Play {
             let first = json!({
                 "choices": [], "created": 0, "id": "", "model": "", "object": "", "prompt_filter_results": about_prompt,
             });
-            events.insert(0, Event::unnamed(&first));
+            events.insert(0, Event::new(&first));
         }
     }
     reply.play(request)
@@ -95,7 +95,7 @@ fn failing(request: &Request, error: &Value) -> Play {
     edit(request, |events| {
         if request.protocol() == Some(Protocol::Responses) {
             events.truncate(2);
-            events.push(Event::named(error));
+            events.push(Event::new(error));
         }
     })
 }
