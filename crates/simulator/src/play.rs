@@ -192,13 +192,11 @@ impl Play {
     /// Sends the same body in chunks of these sizes, which are repeated. Without sizes it is one chunk.
     pub fn chunked_by(self, sizes: &[usize]) -> Self {
         let mut body = Bytes::from(self.body_bytes());
-        let mut pieces = Vec::new();
         let mut sizes = sizes.iter().map(|size| (*size).max(1)).cycle();
-        while !body.is_empty() {
+        self.with_pieces(std::iter::from_fn(|| {
             let size = sizes.next().unwrap_or(usize::MAX).min(body.len());
-            pieces.push(body.split_to(size));
-        }
-        self.with_pieces(pieces)
+            (size > 0).then(|| body.split_to(size))
+        }))
     }
 
     /// Adds a pause before each chunk of the body.

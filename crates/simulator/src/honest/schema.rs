@@ -22,7 +22,10 @@ fn value(schema: &Value, root: &Value, depth: usize) -> Value {
         return value(choice, root, depth + 1);
     }
     match kind(schema) {
-        "object" => object(schema, root, depth),
+        "object" => {
+            let members = schema["properties"].as_object().into_iter().flatten();
+            members.map(|(name, member)| (name.clone(), value(member, root, depth + 1))).collect()
+        }
         "array" => {
             let count = schema["minItems"].as_u64().unwrap_or(1).min(MAX_ITEMS);
             (0..count).map(|_| value(&schema["items"], root, depth + 1)).collect()
@@ -43,12 +46,6 @@ fn kind(schema: &Value) -> &str {
         _ if schema["properties"].is_object() => "object",
         _ => "",
     }
-}
-
-fn object(schema: &Value, root: &Value, depth: usize) -> Value {
-    let properties = schema["properties"].as_object();
-    let members = properties.into_iter().flatten().map(|(name, member)| (name.clone(), value(member, root, depth + 1)));
-    Value::Object(members.collect())
 }
 
 fn string(schema: &Value) -> String {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
+use memchr::memmem;
 
 use super::events::{change_delta, first_delta};
 use super::{Scenario, pair, size};
@@ -29,20 +29,18 @@ scenarios! {
     "sse-no-space" [S2] "no space after the colons" => |request, _| {
         rewritten(request, |_, text| text.replacen("event: ", "event:", 1).replacen("data: {", "data:{", 1))
     };
-    "sse-multi-line" [S2] "data over several lines" => multi_line;
+    "sse-multi-line" [S2] "data over several lines" => |request, _| rewritten(request, |_, text| {
+        // JSON allows a line break before the last brace.
+        match text.strip_suffix("}\n\n") {
+            Some(start) => format!("{start}\ndata: }}\n\n"),
+            None => text,
+        }
+    });
     "huge-event-N" (2_048) [S4] "an event with an unknown member of N KiB" => |request, [kibibytes, _]| {
         let length = size(kibibytes).min(MAX_KIBIBYTES) << 10;
         change_delta(request, |data| data["padding"] = "x".repeat(length).into())
     };
     "invalid-utf8" [S11] "invalid UTF-8 in a delta" => invalid_utf8;
-}
-
-/// Splits the data before the last brace, where JSON allows a line break.
-fn multi_line(request: &Request, _: [u64; 2]) -> Play {
-    rewritten(request, |_, text| match text.strip_suffix("}\n\n") {
-        Some(start) => format!("{start}\ndata: }}\n\n"),
-        None => text,
-    })
 }
 
 fn invalid_utf8(request: &Request, _: [u64; 2]) -> Play {
@@ -54,15 +52,13 @@ fn invalid_utf8(request: &Request, _: [u64; 2]) -> Play {
         Some(Protocol::Images) => "\"b64_json\":\"",
         _ => "\"delta\":\"",
     };
-    let place = first_delta(&events);
-    let pieces = events.iter().enumerate().map(|(at, event)| {
-        let bytes = event.to_bytes();
-        let text = event.data.find(member).filter(|_| at == place);
-        let Some(text) = text else { return bytes };
-        let (before, after) = bytes.split_at(bytes.len() - 2 - event.data.len() + text + member.len());
+    let mut pieces: Vec<_> = events.iter().map(Event::to_bytes).collect();
+    let delta = &mut pieces[first_delta(&events)];
+    if let Some(at) = memmem::find(delta, member.as_bytes()) {
+        let (before, after) = delta.split_at(at + member.len());
         // A byte that is never valid, a lead byte without continuation, and a continuation byte without a lead byte.
-        Bytes::from([before, b"\xFF\xC3\x28\x80", after].concat())
-    });
+        *delta = [before, b"\xFF\xC3\x28\x80", after].concat().into();
+    }
     play.with_pieces(pieces)
 }
 

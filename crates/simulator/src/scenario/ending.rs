@@ -33,7 +33,11 @@ scenarios! {
     "after-end" [S7] "a delta after the terminal event" => |request, _| with_repeated(request, first_delta);
     "two-ends" [S7] "the terminal event twice" =>
         |request, _| with_repeated(request, |events| events.len().saturating_sub(1));
-    "done-after-end" [S7] "[DONE] after the terminal event of protocols that have none" => done_after_end;
+    "done-after-end" [S7] "[DONE] after the terminal event of protocols that have none" => |request, _| edit(request, |events| {
+        if request.protocol() != Some(Protocol::Chat) {
+            events.push(Event { name: None, data: "[DONE]".into() });
+        }
+    });
     "delta-after-finish" [S7] "a delta after the finish reason, before the terminal event" => delta_after_finish;
     // Endless streams.
     "endless-line" [S4] "a line that never ends" =>
@@ -57,14 +61,6 @@ fn missing_blank_line(request: &Request, _: [u64; 2]) -> Play {
 fn hold_after_end(request: &Request, _: [u64; 2]) -> Play {
     let play = honest::answer(request);
     if request.streams() { play.cut_after(usize::MAX, Cut::Hold) } else { play }
-}
-
-fn done_after_end(request: &Request, _: [u64; 2]) -> Play {
-    edit(request, |events| {
-        if request.protocol() != Some(Protocol::Chat) {
-            events.push(Event { name: None, data: "[DONE]".into() });
-        }
-    })
 }
 
 fn delta_after_finish(request: &Request, _: [u64; 2]) -> Play {

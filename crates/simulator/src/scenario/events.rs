@@ -18,7 +18,11 @@ scenarios! {
     "event-name-lies" [S13] "event: lines that do not match the data" => wrong_name;
     "huge-index-N" (2_147_483_648) [S15] "a delta of index N" => huge_index;
     "usage-missing" [S8] "a terminal event without usage" => usage_missing;
-    "usage-twice" [S8] "Chat: the usage twice" => usage_twice;
+    "usage-twice" [S8] "Chat: the usage twice" => |request, _| edit(request, |events| {
+        if let Some(place) = events.iter().position(is_usage_chunk) {
+            events.insert(place, events[place].clone());
+        }
+    });
     "failed-first" [U14] "a failure before the first delta" => |request, _| fail(request, 500, |_| 0);
     "failed-middle" [U14] "a failure in the middle" => |request, _| fail(request, 500, |events| events.len() / 2);
     "failed-last" [U14] "a failure instead of the end" =>
@@ -97,14 +101,6 @@ fn usage_missing(request: &Request, _: [u64; 2]) -> Play {
                     data.as_object_mut().and_then(|data| data.shift_remove("usage"));
                 }
             });
-        }
-    })
-}
-
-fn usage_twice(request: &Request, _: [u64; 2]) -> Play {
-    edit(request, |events| {
-        if let Some(place) = events.iter().position(is_usage_chunk) {
-            events.insert(place, events[place].clone());
         }
     })
 }

@@ -19,20 +19,27 @@ scenarios! {
     "reset-on-reuse" [U6] "RST without a byte, on a connection that was used before" =>
         |request, _| if request.nth_on_connection > 0 { Play::new().reset() } else { honest::answer(request) };
     "stall-head" [U5] "reads the request and sends nothing" => |_, _| Play::new().hold();
-    "stall-in-head" [U5] "half a head, then nothing" => |_, _| Play::new().bytes("HTTP/1.1 200 OK\r\ncontent-ty").hold();
+    "stall-in-head" [U5] "half a head, then nothing" =>
+        |_, _| Play::new().bytes("HTTP/1.1 200 OK\r\ncontent-ty").hold();
     "delay-N" (250) [U5] "a conforming reply after N milliseconds" =>
         |request, [pause, _]| Play::new().pause(Duration::from_millis(pause)).then(honest::answer(request));
     "garbage-head" [U18] "a head that is not HTTP" =>
         |_, _| Play::new().bytes("220 mail.host.example ESMTP\r\n\r\n").close();
     "huge-head" [U18] "a header of 100 KiB" =>
-        |request, _| with_headers(request, [("x-padding".to_owned(), "a".repeat(100 << 10))]);
-    "many-headers" [U18] "10,000 headers" =>
-        |request, _| with_headers(request, (0..10_000).map(|number| (format!("x-{number}"), "a".to_owned())));
-    "private-headers" [U18] "Set-Cookie, Server and other headers that must not be forwarded" => private_headers;
+        |request, _| with_headers(request, &[("x-padding", &"a".repeat(100 << 10))]);
+    "many-headers" [U18] "10,000 headers" => |request, _| {
+        let names: Vec<_> = (0..10_000).map(|number| format!("x-{number}")).collect();
+        with_headers(request, &names.iter().map(|name| (name.as_str(), "a")).collect::<Vec<_>>())
+    };
+    "private-headers" [U18] "Set-Cookie, Server and other headers that must not be forwarded" =>
+        |request, _| with_headers(request, PRIVATE_HEADERS);
     "early-hints" [] "103 before the reply" => |request, _| {
         Play::new().bytes("HTTP/1.1 103 Early Hints\r\nlink: </style.css>\r\n\r\n").then(honest::answer(request))
     };
-    "http-10" [] "HTTP/1.0: no framing, the body ends with the connection" => http_10;
+    "http-10" [] "HTTP/1.0: no framing, the body ends with the connection" => |request, _| {
+        let head = Play::new().bytes(format!("HTTP/1.0 200 OK\r\ncontent-type: {}\r\n\r\n", media_type(request)));
+        head.with_pieces(honest::answer(request).pieces().cloned()).close()
+    };
     // Complete replies that are wrong.
     "status-N" (500) [U16 U17] "status N with an error in the protocol's format; a 401 repeats the key" =>
         |request, [status, _]| refuse(request, status, None);
@@ -42,9 +49,11 @@ scenarios! {
         |request, _| refuse(request, 429, Some("Fri, 31 Dec 2100 23:59:59 GMT"));
     "status-429-retry-negative" [U15] "429 with Retry-After: -5" => |request, _| refuse(request, 429, Some("-5"));
     "status-429-retry-garbage" [U15] "429 with Retry-After: soon" => |request, _| refuse(request, 429, Some("soon"));
-    "flaky-N" (503) [U17] "status N for requests 0, 2, 4 …, conforming replies for the others" => |request, [status, _]| {
-        if request.number.is_multiple_of(2) { refuse(request, status, None) } else { honest::answer(request) }
-    };
+    "flaky-N" (503) [U17] "status N for requests 0, 2, 4 …, conforming replies for the others" =>
+        |request, [status, _]| match request.number % 2 {
+            0 => refuse(request, status, None),
+            _ => honest::answer(request),
+        };
     "error-200" [U12] "200 with an error object" =>
         |request, _| Play::json(200, &failure(request, 500).body(request));
     "error-for-stream" [U12] "200 with an error object under text/event-stream" =>
@@ -56,7 +65,10 @@ scenarios! {
     };
     "empty-200" [U13] "200 with an empty body" => |_, _| Play::answer(200, &[], Bytes::new());
     "empty-204" [U13] "204" => |_, _| Play::new().head(204, &[], Framing::Bare);
-    "redirect" [U13] "307 to /redirected on the same server" => redirect;
+    "redirect" [U13] "307 to /redirected on the same server" => |request, _| {
+        let to = format!("http://{}/redirected{}", request.header("host").unwrap_or("127.0.0.1"), request.path);
+        Play::answer(307, &[("location", &to)], Bytes::new())
+    };
     "content-length-short" [U10] "a length that is 10 less than the body's" =>
         |request, _| with_length(request, |length| length.saturating_sub(10));
     "content-length-long" [U10] "a length that is 10 more than the body's, then FIN" =>
@@ -67,41 +79,14 @@ scenarios! {
         |request, _| Play::answer(200, EVENT_STREAM, honest::plain(request).play(request).body_bytes());
     "json-for-stream" [U12] "a plain reply to a request for a stream" =>
         |request, _| honest::plain(request).play(request);
-    "stream-as-text" [U13] "a stream under text/plain" => stream_as_text;
-    "gzip" [S14] "a body with Content-Encoding: gzip, though the request does not accept it" => gzip;
-}
-
-fn private_headers(request: &Request, _: [u64; 2]) -> Play {
-    let headers = [
-        ("set-cookie", "session=simulator-secret; HttpOnly"),
-        ("server", "simulator/1.0 (internal-host-7)"),
-        ("openai-organization", "org-simulator-secret"),
-        ("alt-svc", "h3=\":443\"; ma=86400"),
-        ("strict-transport-security", "max-age=31536000"),
-    ];
-    with_headers(request, headers.map(|(name, value)| (name.to_owned(), value.to_owned())))
-}
-
-fn http_10(request: &Request, _: [u64; 2]) -> Play {
-    let body = honest::answer(request);
-    let head = Play::new().bytes(format!("HTTP/1.0 200 OK\r\ncontent-type: {}\r\n\r\n", media_type(request)));
-    body.pieces().cloned().fold(head, Play::body).close()
-}
-
-fn redirect(request: &Request, _: [u64; 2]) -> Play {
-    let to = format!("http://{}/redirected{}", request.header("host").unwrap_or("127.0.0.1"), request.path);
-    Play::answer(307, &[("location", &to)], Bytes::new())
-}
-
-fn stream_as_text(request: &Request, _: [u64; 2]) -> Play {
-    let body = honest::answer(request);
-    let head = Play::new().head(200, &[("content-type", "text/plain")], Framing::Chunked);
-    body.pieces().cloned().fold(head, Play::body).step(Step::End)
-}
-
-fn gzip(request: &Request, _: [u64; 2]) -> Play {
-    let body = gzipped(&honest::answer(request).body_bytes());
-    Play::answer(200, &[("content-type", media_type(request)), ("content-encoding", "gzip")], body)
+    "stream-as-text" [U13] "a stream under text/plain" => |request, _| {
+        let head = Play::new().head(200, &[("content-type", "text/plain")], Framing::Chunked);
+        head.with_pieces(honest::answer(request).pieces().cloned()).step(Step::End)
+    };
+    "gzip" [S14] "a body with Content-Encoding: gzip, though the request does not accept it" => |request, _| {
+        let body = gzipped(&honest::answer(request).body_bytes());
+        Play::answer(200, &[("content-type", media_type(request)), ("content-encoding", "gzip")], body)
+    };
 }
 
 /// The media type of the conforming reply to a request.
@@ -110,11 +95,9 @@ fn media_type(request: &Request) -> &'static str {
 }
 
 /// A conforming reply with additional headers.
-fn with_headers(request: &Request, headers: impl IntoIterator<Item = (String, String)>) -> Play {
-    let headers: Vec<_> = headers.into_iter().collect();
-    let kind = ("content-type", media_type(request));
-    let headers = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).chain([kind]);
-    Play::answer(200, &headers.collect::<Vec<_>>(), honest::answer(request).body_bytes())
+fn with_headers(request: &Request, headers: &[(&str, &str)]) -> Play {
+    let headers = [headers, &[("content-type", media_type(request))]].concat();
+    Play::answer(200, &headers, honest::answer(request).body_bytes())
 }
 
 /// A conforming reply with a wrong `content-length`.
@@ -166,5 +149,13 @@ fn crc32(bytes: &[u8]) -> u32 {
     let mix = |sum: u32, _| if sum & 1 == 1 { (sum >> 1) ^ 0xEDB8_8320 } else { sum >> 1 };
     !bytes.iter().fold(u32::MAX, |sum, byte| (0..8).fold(sum ^ u32::from(*byte), mix))
 }
+
+const PRIVATE_HEADERS: &[(&str, &str)] = &[
+    ("set-cookie", "session=simulator-secret; HttpOnly"),
+    ("server", "simulator/1.0 (internal-host-7)"),
+    ("openai-organization", "org-simulator-secret"),
+    ("alt-svc", "h3=\":443\"; ma=86400"),
+    ("strict-transport-security", "max-age=31536000"),
+];
 
 const HTML: &[(&str, &str)] = &[("content-type", "text/html")];
