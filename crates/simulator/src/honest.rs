@@ -26,8 +26,7 @@ pub fn answer(request: &Request) -> Play {
 }
 
 /// Returns the conforming reply to a request.
-#[must_use]
-pub fn reply(request: &Request) -> Reply {
+pub(crate) fn reply(request: &Request) -> Reply {
     match decide(request) {
         Ok(reply) => reply,
         Err(failure) => Reply::Json(failure.status, failure.body(request)),
@@ -57,7 +56,7 @@ pub enum Reply {
 
 impl Reply {
     /// Returns the play that sends the reply.
-    pub fn play(&self, request: &Request) -> Play {
+    pub(crate) fn play(&self, request: &Request) -> Play {
         let id = format!("req_{}", nonce(request));
         let id_header = if request.protocol() == Some(Protocol::Messages) { "request-id" } else { "x-request-id" };
         match self {
@@ -89,8 +88,7 @@ impl Event {
     }
 
     /// Encodes the event, with its empty line.
-    #[must_use]
-    pub fn to_bytes(&self) -> Bytes {
+    pub(crate) fn to_bytes(&self) -> Bytes {
         let name = self.name.as_ref().map_or(String::new(), |name| format!("event: {name}\n"));
         format!("{name}data: {}\n\n", self.data).into()
     }

@@ -34,7 +34,12 @@ where
     if request.header("expect").is_some_and(|expect| expect.eq_ignore_ascii_case("100-continue")) {
         socket.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await?;
     }
-    request.body = body(&request, socket, input).await?;
+    request.body = if request.header("transfer-encoding").is_some() {
+        chunks(socket, input).await?
+    } else {
+        let length = request.header("content-length").map_or(Ok(0), str::parse).map_err(invalid)?;
+        exactly(length, socket, input).await?
+    };
     request.at = clock::now();
     Ok(Some(request))
 }
@@ -66,14 +71,6 @@ fn head(input: &mut BytesMut) -> io::Result<Option<Request>> {
     Ok(Some(request))
 }
 
-async fn body(request: &Request, socket: &mut (impl AsyncRead + Unpin), input: &mut BytesMut) -> io::Result<Bytes> {
-    if request.header("transfer-encoding").is_some() {
-        return chunks(socket, input).await;
-    }
-    let length = request.header("content-length").map_or(Ok(0), str::parse).map_err(invalid)?;
-    exactly(length, socket, input).await
-}
-
 async fn chunks(socket: &mut (impl AsyncRead + Unpin), input: &mut BytesMut) -> io::Result<Bytes> {
     let mut body = BytesMut::new();
     loop {
@@ -82,7 +79,9 @@ async fn chunks(socket: &mut (impl AsyncRead + Unpin), input: &mut BytesMut) -> 
         let size = std::str::from_utf8(digits).map_err(invalid)?;
         let size = usize::from_str_radix(size, 16).map_err(invalid)?;
         if size == 0 {
-            break;
+            // Trailers.
+            while !self::line(socket, input).await?.is_empty() {}
+            return Ok(body.freeze());
         }
         if body.len().saturating_add(size) > MAX_BODY {
             return Err(invalid("request body too large"));
@@ -92,12 +91,8 @@ async fn chunks(socket: &mut (impl AsyncRead + Unpin), input: &mut BytesMut) -> 
             return Err(invalid("chunk exceeds its size"));
         }
     }
-    // Trailers.
-    while !line(socket, input).await?.is_empty() {}
-    Ok(body.freeze())
 }
 
-/// Reads exactly `length` bytes.
 async fn exactly(length: usize, socket: &mut (impl AsyncRead + Unpin), input: &mut BytesMut) -> io::Result<Bytes> {
     if length > MAX_BODY {
         return Err(invalid("request body too large"));

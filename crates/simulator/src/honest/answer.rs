@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use super::parsed_request::{Choice, Format, ParsedRequest, Tool};
 use super::schema;
 
-/// The output of the model.
 #[derive(Debug)]
 pub(super) struct Answer {
     /// Empty if reasoning is not enabled.
@@ -13,10 +12,12 @@ pub(super) struct Answer {
     /// The text or the refusal; empty if there are calls.
     pub(super) text: String,
     pub(super) stop: Stop,
-    pub(super) usage: Usage,
+    pub(super) input_tokens: usize,
+    /// Includes the reasoning.
+    pub(super) output_tokens: usize,
+    pub(super) reasoning_tokens: usize,
 }
 
-/// A call of a function.
 #[derive(Debug, PartialEq)]
 pub(super) struct Call {
     pub(super) name: String,
@@ -39,15 +40,6 @@ pub(super) enum Stop {
     Calls(Vec<Call>),
 }
 
-/// The usage in tokens.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Usage {
-    pub(super) input: usize,
-    /// Includes the reasoning.
-    pub(super) output: usize,
-    pub(super) reasoning: usize,
-}
-
 impl Answer {
     /// Generates the output for a request.
     pub(super) fn new(parsed: &ParsedRequest) -> Self {
@@ -59,13 +51,13 @@ impl Answer {
         } else {
             limit(parsed, text(parsed))
         };
-        let output = match &stop {
+        let reasoning_tokens = words(reasoning).len();
+        let tokens = match &stop {
             Stop::Calls(calls) => calls.iter().map(|call| 1 + fragments(&call.arguments.to_string()).len()).sum(),
             _ => words(&text).len(),
         };
-        let reasoning_tokens = words(reasoning).len();
-        let usage = Usage { input: parsed.tokens(), output: reasoning_tokens + output, reasoning: reasoning_tokens };
-        Self { reasoning, text, stop, usage }
+        let output_tokens = reasoning_tokens + tokens;
+        Self { reasoning, text, stop, input_tokens: parsed.tokens(), output_tokens, reasoning_tokens }
     }
 }
 
@@ -84,11 +76,10 @@ pub(super) fn fragments(arguments: &str) -> Vec<String> {
 
 /// The calls, or `None` if the model answers with text.
 fn calls(parsed: &ParsedRequest) -> Option<Vec<Call>> {
-    let named = |name: &str| parsed.tools.iter().find(|tool| tool.name == name);
     let is_answered = !parsed.results.is_empty();
     let (first, is_forced) = match &parsed.choice {
         Choice::None => return None,
-        Choice::Named(name) => (named(name), true),
+        Choice::Named(name) => (parsed.tools.iter().find(|tool| tool.name == *name), true),
         Choice::Required => (parsed.tools.first(), true),
         Choice::Auto if is_answered => return None,
         Choice::Auto => (parsed.tools.iter().find(|tool| parsed.text.contains(&tool.name)), false),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::answer::{Answer, Call, Stop, Usage, fragments, words};
+use super::answer::{Answer, Call, Stop, fragments, words};
 use super::parsed_request::{Choice, Format, ParsedRequest, Tool, elements, integer, text_of, texts};
 use super::responses::obfuscate;
 use super::{Event, Failure, Reply, created, nonce};
@@ -73,11 +73,10 @@ impl Writer<'_> {
         };
         let mut completion = self.frame("chat.completion");
         completion["choices"] = (0..self.choices).map(choice).collect();
-        completion["usage"] = usage(answer.usage, self.choices);
+        completion["usage"] = usage(answer, self.choices);
         completion
     }
 
-    /// The complete message of a choice.
     fn message(&self, choice: usize, answer: &Answer) -> Value {
         let mut message = json!({"role": "assistant", "content": null, "refusal": null, "annotations": []});
         if !answer.reasoning.is_empty() {
@@ -107,7 +106,7 @@ impl Writer<'_> {
         if self.body["stream_options"]["include_usage"] == true {
             let mut chunk = self.frame("chat.completion.chunk");
             chunk["choices"] = json!([]);
-            chunk["usage"] = usage(answer.usage, self.choices);
+            chunk["usage"] = usage(answer, self.choices);
             self.events.push(Event::new(&chunk));
         }
         self.events.push(Event { name: None, data: "[DONE]".into() });
@@ -163,15 +162,15 @@ fn finish_reason(answer: &Answer) -> &'static str {
     }
 }
 
-fn usage(usage: Usage, choices: usize) -> Value {
-    let output = usage.output * choices;
+fn usage(answer: &Answer, choices: usize) -> Value {
+    let output = answer.output_tokens * choices;
     json!({
-        "prompt_tokens": usage.input,
+        "prompt_tokens": answer.input_tokens,
         "completion_tokens": output,
-        "total_tokens": usage.input + output,
+        "total_tokens": answer.input_tokens + output,
         "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": 0},
         "completion_tokens_details": {
-            "reasoning_tokens": usage.reasoning * choices, "audio_tokens": 0,
+            "reasoning_tokens": answer.reasoning_tokens * choices, "audio_tokens": 0,
             "accepted_prediction_tokens": 0, "rejected_prediction_tokens": 0,
         },
     })

@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use super::nonce;
 use crate::request::{Protocol, Request};
 
-/// An error reply.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(super) status: u16,

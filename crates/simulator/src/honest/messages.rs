@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::answer::{Answer, Call, Stop, Usage, fragments, words};
+use super::answer::{Answer, Call, Stop, fragments, words};
 use super::parsed_request::{Choice, Format, ParsedRequest, Tool, elements, integer, text_of, texts};
 use super::{Event, Failure, Reply, nonce};
 use crate::request::Request;
@@ -82,7 +82,7 @@ struct Writer<'a> {
 impl Writer<'_> {
     /// The complete message.
     fn message(&self, answer: &Answer) -> Value {
-        let mut message = self.snapshot(usage(answer.usage));
+        let mut message = self.snapshot(usage(answer, answer.output_tokens));
         message["content"] = self.blocks(answer).into();
         message["stop_reason"] = stop_reason(answer).into();
         message["stop_sequence"] = stop_sequence(answer);
@@ -90,13 +90,13 @@ impl Writer<'_> {
     }
 
     fn stream(mut self, answer: &Answer) -> Vec<Event> {
-        let start = self.snapshot(usage(Usage { output: 1, ..answer.usage }));
+        let start = self.snapshot(usage(answer, 1));
         self.event(&json!({"type": "message_start", "message": start}));
         for (index, block) in self.blocks(answer).iter().enumerate() {
             self.block(index, block);
         }
         let delta = json!({"stop_reason": stop_reason(answer), "stop_sequence": stop_sequence(answer)});
-        self.event(&json!({"type": "message_delta", "delta": delta, "usage": usage(answer.usage)}));
+        self.event(&json!({"type": "message_delta", "delta": delta, "usage": usage(answer, answer.output_tokens)}));
         self.event(&json!({"type": "message_stop"}));
         self.events
     }
@@ -175,19 +175,16 @@ fn stop_reason(answer: &Answer) -> &'static str {
 }
 
 fn stop_sequence(answer: &Answer) -> Value {
-    match &answer.stop {
-        Stop::Sequence(text) => text.as_str().into(),
-        _ => Value::Null,
-    }
+    if let Stop::Sequence(text) = &answer.stop { text.as_str().into() } else { Value::Null }
 }
 
-fn usage(usage: Usage) -> Value {
+fn usage(answer: &Answer, output_tokens: usize) -> Value {
     json!({
-        "input_tokens": usage.input,
+        "input_tokens": answer.input_tokens,
         "cache_creation_input_tokens": 0,
         "cache_read_input_tokens": 0,
         "cache_creation": {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 0},
-        "output_tokens": usage.output,
+        "output_tokens": output_tokens,
         "service_tier": "standard",
     })
 }

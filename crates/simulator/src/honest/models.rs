@@ -22,14 +22,8 @@ pub(super) fn one(id: &str) -> Result<Reply, Failure> {
 
 fn entry(id: &str) -> Value {
     json!({
-        "id": id,
-        "object": "model",
-        "created": 1_786_000_000,
-        "owned_by": "simulator",
-        "type": "model",
-        "display_name": id,
-        "created_at": "2026-08-06T07:06:40Z",
-        "lifecycle": "active",
+        "id": id, "object": "model", "created": 1_786_000_000, "owned_by": "simulator",
+        "type": "model", "display_name": id, "created_at": "2026-08-06T07:06:40Z", "lifecycle": "active",
     })
 }
 

@@ -33,7 +33,6 @@ pub(super) struct Tool {
     pub(super) schema: Value,
 }
 
-/// The tool choice of a request.
 #[derive(Debug, Default)]
 pub(super) enum Choice {
     /// The model decides.
@@ -66,7 +65,6 @@ impl Tool {
     }
 }
 
-/// The output format of a request.
 #[derive(Debug, Default)]
 pub(super) enum Format {
     #[default]
@@ -101,7 +99,6 @@ impl ParsedRequest {
         self.characters += text.chars().count();
     }
 
-    /// Adds a tool result.
     pub(super) fn add_tool_result(&mut self, result: String) {
         self.count_text(&result);
         self.results.push(result);

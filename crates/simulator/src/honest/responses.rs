@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::answer::{Answer, Call, Stop, Usage, fragments, words};
+use super::answer::{Answer, Call, Stop, fragments, words};
 use super::parsed_request::{Choice, Format, ParsedRequest, Tool, elements, integer, text_of};
 use super::{Event, Failure, Reply, created, nonce};
 use crate::request::Request;
@@ -88,7 +88,7 @@ impl Writer<'_> {
             response["completed_at"] = (created(self.request) + 2).into();
         }
         response["output"] = self.items(answer).into();
-        response["usage"] = usage(answer.usage);
+        response["usage"] = usage(answer);
         response
     }
 
@@ -145,7 +145,12 @@ impl Writer<'_> {
         let place = json!({"item_id": item["id"], "output_index": index});
         match item["type"].as_str() {
             Some("reasoning") => self.part(&with(&place, json!({"summary_index": 0})), &item["summary"][0]),
-            Some("function_call") => self.arguments(&place, item),
+            Some("function_call") => {
+                let pieces = fragments(item["arguments"].as_str().unwrap_or_default());
+                self.deltas("response.function_call_arguments.delta", &place, &pieces);
+                let whole = json!({"name": item["name"], "arguments": item["arguments"]});
+                self.event("response.function_call_arguments.done", with(&place, whole));
+            }
             _ => self.part(&with(&place, json!({"content_index": 0})), &item["content"][0]),
         }
         self.event("response.output_item.done", json!({"output_index": index, "item": item}));
@@ -166,13 +171,6 @@ impl Writer<'_> {
         let whole = with(place, json!({member: part[member]}));
         self.event(&format!("response.{text}.done"), with(&whole, more));
         self.event(&format!("response.{holder}.done"), with(place, json!({"part": part})));
-    }
-
-    fn arguments(&mut self, place: &Value, call: &Value) {
-        let pieces = fragments(call["arguments"].as_str().unwrap_or_default());
-        self.deltas("response.function_call_arguments.delta", place, &pieces);
-        let whole = json!({"name": call["name"], "arguments": call["arguments"]});
-        self.event("response.function_call_arguments.done", with(place, whole));
     }
 
     fn deltas(&mut self, kind: &str, place: &Value, pieces: &[String]) {
@@ -199,29 +197,22 @@ impl Writer<'_> {
         };
         let reasoning = &self.body["reasoning"];
         json!({
-            "id": format!("resp_{}", nonce(self.request)),
-            "object": "response",
-            "created_at": created(self.request),
-            "completed_at": null,
-            "status": status,
-            "background": false,
-            "error": null,
+            "id": format!("resp_{}", nonce(self.request)), "object": "response", "created_at": created(self.request),
+            "completed_at": null, "status": status, "background": false, "error": null,
             "frequency_penalty": requested("frequency_penalty", json!(0)),
             "incomplete_details": null,
-            "instructions": requested("instructions", Value::Null),
-            "max_output_tokens": requested("max_output_tokens", Value::Null),
+            "instructions": self.body["instructions"],
+            "max_output_tokens": self.body["max_output_tokens"],
             "max_tool_calls": null,
             "metadata": requested("metadata", json!({})),
-            "model": self.body["model"],
-            "output": [],
+            "model": self.body["model"], "output": [],
             "parallel_tool_calls": requested("parallel_tool_calls", json!(true)),
             "presence_penalty": requested("presence_penalty", json!(0)),
             "previous_response_id": null,
-            "prompt_cache_key": requested("prompt_cache_key", Value::Null),
+            "prompt_cache_key": self.body["prompt_cache_key"],
             "reasoning": {"effort": reasoning["effort"], "summary": reasoning["summary"]},
-            "safety_identifier": requested("safety_identifier", Value::Null),
-            "service_tier": "default",
-            "store": false,
+            "safety_identifier": self.body["safety_identifier"],
+            "service_tier": "default", "store": false,
             "temperature": requested("temperature", json!(1)),
             "text": requested("text", json!({"format": {"type": "text"}})),
             "tool_choice": requested("tool_choice", json!("auto")),
@@ -229,8 +220,7 @@ impl Writer<'_> {
             "top_logprobs": requested("top_logprobs", json!(0)),
             "top_p": requested("top_p", json!(1)),
             "truncation": requested("truncation", json!("disabled")),
-            "usage": null,
-            "user": requested("user", Value::Null),
+            "usage": null, "user": self.body["user"],
         })
     }
 
@@ -247,13 +237,13 @@ impl Writer<'_> {
     }
 }
 
-fn usage(usage: Usage) -> Value {
+fn usage(answer: &Answer) -> Value {
     json!({
-        "input_tokens": usage.input,
+        "input_tokens": answer.input_tokens,
         "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
-        "output_tokens": usage.output,
-        "output_tokens_details": {"reasoning_tokens": usage.reasoning},
-        "total_tokens": usage.input + usage.output,
+        "output_tokens": answer.output_tokens,
+        "output_tokens_details": {"reasoning_tokens": answer.reasoning_tokens},
+        "total_tokens": answer.input_tokens + answer.output_tokens,
     })
 }
 

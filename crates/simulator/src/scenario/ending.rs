@@ -33,11 +33,10 @@ scenarios! {
     "after-end" [S7] "a delta after the terminal event" => |request, _| with_repeated(request, first_delta);
     "two-ends" [S7] "the terminal event twice" =>
         |request, _| with_repeated(request, |events| events.len().saturating_sub(1));
-    "done-after-end" [S7] "[DONE] after the terminal event of protocols that have none" => |request, _| edit(request, |events| {
-        if request.protocol() != Some(Protocol::Chat) {
-            events.push(Event { name: None, data: "[DONE]".into() });
-        }
-    });
+    "done-after-end" [S7] "[DONE] after the terminal event of protocols that have none" => |request, _| {
+        let done = (request.protocol() != Some(Protocol::Chat)).then(|| Event { name: None, data: "[DONE]".into() });
+        edit(request, |events| events.extend(done))
+    };
     "delta-after-finish" [S7] "a delta after the finish reason, before the terminal event" => delta_after_finish;
     // Endless streams.
     "endless-line" [S4] "a line that never ends" =>

@@ -12,8 +12,17 @@ scenarios! {
         |request, _| with_delta(request, |event| event.data.truncate(event.data.len() / 2));
     "not-an-object" [S5] "a delta that is a JSON string" =>
         |request, _| with_delta(request, |event| event.data = "\"a string\"".into());
-    "wrong-type" [S5] "a delta that is a number" => wrong_type;
-    "missing-delta" [S5] "a delta event without its delta" => missing_delta;
+    "wrong-type" [S5] "a delta that is a number" => |request, _| change_delta(request, |data| match request.protocol() {
+        Some(Protocol::Images) => data["b64_json"] = 7.into(),
+        Some(Protocol::Chat) => data["choices"][0]["delta"] = 7.into(),
+        _ => data["delta"] = 7.into(),
+    });
+    "missing-delta" [S5] "a delta event without its delta" => |request, _| change_delta(request, |data| {
+        let holder = if data["choices"].is_array() { &mut data["choices"][0] } else { data };
+        for member in ["delta", "b64_json"] {
+            holder.as_object_mut().and_then(|holder| holder.shift_remove(member));
+        }
+    });
     "unknown-event" [S6] "an event of an unknown type" => unknown;
     "event-name-lies" [S13] "event: lines that do not match the data" => wrong_name;
     "huge-index-N" (2_147_483_648) [S15] "a delta of index N" => huge_index;
@@ -31,38 +40,19 @@ scenarios! {
         |request, _| fail(request, 429, |_| 0);
 }
 
-fn wrong_type(request: &Request, _: [u64; 2]) -> Play {
-    change_delta(request, |data| match request.protocol() {
-        Some(Protocol::Images) => data["b64_json"] = 7.into(),
-        Some(Protocol::Chat) => data["choices"][0]["delta"] = 7.into(),
-        _ => data["delta"] = 7.into(),
-    })
-}
-
-fn missing_delta(request: &Request, _: [u64; 2]) -> Play {
-    change_delta(request, |data| {
-        let holder = if data["choices"].is_array() { &mut data["choices"][0] } else { data };
-        for member in ["delta", "b64_json"] {
-            holder.as_object_mut().and_then(|holder| holder.shift_remove(member));
-        }
-    })
-}
-
 fn unknown(request: &Request, _: [u64; 2]) -> Play {
     edit(request, |events| {
         let place = first_delta(events);
-        let unknown = match request.protocol() {
-            Some(Protocol::Responses) => {
-                Event::new(&json!({"type": "response.simulated", "sequence_number": 0, "note": "unknown"}))
-            }
+        let data = match request.protocol() {
+            Some(Protocol::Responses) => json!({"type": "response.simulated", "sequence_number": 0, "note": "unknown"}),
             Some(Protocol::Chat) => {
-                let mut event = events[place].clone();
-                change(&mut event, |data| data["choices"][0]["delta"] = json!({"note": "unknown"}));
-                event
+                let mut data: Value = serde_json::from_str(&events[place].data).unwrap_or_default();
+                data["choices"][0]["delta"] = json!({"note": "unknown"});
+                data
             }
-            _ => Event::new(&json!({"type": "simulated", "note": "unknown"})),
+            _ => json!({"type": "simulated", "note": "unknown"}),
         };
-        events.insert(place, unknown);
+        events.insert(place, Event::new(&data));
         renumber(events);
     })
 }

@@ -54,8 +54,7 @@ scenarios! {
             0 => refuse(request, status, None),
             _ => honest::answer(request),
         };
-    "error-200" [U12] "200 with an error object" =>
-        |request, _| Play::json(200, &failure(request, 500).body(request));
+    "error-200" [U12] "200 with an error object" => |request, _| Play::json(200, &failure(request, 500).body(request));
     "error-for-stream" [U12] "200 with an error object under text/event-stream" =>
         |request, _| Play::answer(200, EVENT_STREAM, failure(request, 500).body(request).to_string());
     "html-200" [U13] "200 with an HTML page of a middlebox" =>
