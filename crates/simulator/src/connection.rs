@@ -74,30 +74,23 @@ impl Detached {
         for nth in 0.. {
             let play = match inbound::read(socket, &mut input).await {
                 Ok(Some(request)) => (self.behave)(&self.log.record(connection, nth, request)),
-                Err(error) if error.kind() == io::ErrorKind::InvalidData => refusal(),
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                    Play::new().head(400, &[("connection", "close")], Framing::Length(0)).close()
+                }
                 Ok(None) | Err(_) => return End::Gone,
             };
-            if let Err(end) = perform(&play, socket, &mut input, &self.gates).await {
+            let (reader, writer) = split(&mut *socket);
+            let mut player = Player { writer, gates: &self.gates, framing: Framing::Bare, out: Vec::new() };
+            let played = tokio::select! {
+                biased;
+                played = player.play(&play) => played,
+                () = gone(reader, &mut input) => Err(End::Gone),
+            };
+            if let Err(end) = played {
                 return end;
             }
         }
         End::Close
-    }
-}
-
-/// The reply to an invalid request.
-fn refusal() -> Play {
-    Play::new().head(400, &[("connection", "close")], Framing::Length(0)).close()
-}
-
-/// Plays the reply to a request and watches for a disconnect of the peer. The error is the end of the connection.
-async fn perform(play: &Play, socket: &mut impl Socket, input: &mut BytesMut, gates: &Semaphore) -> Result<(), End> {
-    let (reader, writer) = split(socket);
-    let mut player = Player { writer, gates, framing: Framing::Bare, out: Vec::new(), joins: false };
-    tokio::select! {
-        biased;
-        played = player.play(play) => played,
-        () = gone(reader, input) => Err(End::Gone),
     }
 }
 
@@ -113,14 +106,11 @@ async fn gone(mut reader: ReadHalf<&mut impl Socket>, input: &mut BytesMut) {
 
 /// Ends the connection. Returns the time at which it had ended for the peer as well.
 async fn end_connection(mut socket: impl Socket, end: End) -> Instant {
+    let at = clock::now();
     match end {
         End::Gone => {}
-        End::Reset => {
-            let at = clock::now();
-            // Fails only if the peer has already disconnected.
-            let _ = socket.reset_at_close();
-            return at;
-        }
+        // Fails only if the peer has already disconnected.
+        End::Reset => _ = socket.reset_at_close(),
         End::Close => {
             let mut input = BytesMut::new();
             if socket.shutdown().await.is_ok() {
@@ -129,9 +119,10 @@ async fn end_connection(mut socket: impl Socket, end: End) -> Instant {
                     input.clear();
                 }
             }
+            return clock::now();
         }
     }
-    clock::now()
+    at
 }
 
 /// Plays the steps of a play on a socket.
@@ -141,9 +132,6 @@ struct Player<'a, S> {
     framing: Framing,
     /// The bytes of the next write.
     out: Vec<u8>,
-    /// True if another head follows immediately. Both replies then go out in one write, so that the client cannot act
-    /// in between.
-    joins: bool,
 }
 
 impl<S: Socket> Player<'_, S> {
@@ -151,29 +139,21 @@ impl<S: Socket> Player<'_, S> {
     async fn play(&mut self, play: &Play) -> Result<(), End> {
         let mut steps = play.steps.iter().chain(play.forever.iter().cycle()).peekable();
         while let Some(step) = steps.next() {
-            self.joins = matches!(steps.peek(), Some(Step::Head(..)));
-            self.step(step).await?;
+            self.step(step, steps.peek().copied()).await?;
         }
         self.flush().await
     }
 
-    async fn step(&mut self, step: &Step) -> Result<(), End> {
-        // A head goes out in one write with the body that follows it immediately, as in real servers.
+    async fn step(&mut self, step: &Step, next: Option<&Step>) -> Result<(), End> {
         if !matches!(step, Step::Bytes(_) | Step::Body(_) | Step::End | Step::Head(..)) {
             self.flush().await?;
         }
         match step {
             Step::Head(head, framing) => self.head(head, *framing),
-            Step::Bytes(bytes) => {
-                self.out.extend_from_slice(bytes);
-                self.flush().await?;
-            }
-            Step::Body(bytes) => self.body(bytes).await?,
-            Step::End if self.framing == Framing::Chunked => {
-                self.out.extend_from_slice(b"0\r\n\r\n");
-                self.flush_unless_joined().await?;
-            }
-            Step::End => self.flush_unless_joined().await?,
+            Step::Bytes(bytes) => self.out.extend_from_slice(bytes),
+            Step::Body(bytes) => self.body(bytes),
+            Step::End if self.framing == Framing::Chunked => self.out.extend_from_slice(b"0\r\n\r\n"),
+            Step::End => {}
             Step::Pause(duration) => tokio::time::sleep(*duration).await,
             // An error means that all gates are open.
             Step::Gate => _ = self.gates.acquire().await.map(SemaphorePermit::forget),
@@ -181,7 +161,13 @@ impl<S: Socket> Player<'_, S> {
             Step::Close => return Err(End::Close),
             Step::Reset => return Err(End::Reset),
         }
-        Ok(())
+        match (step, next) {
+            // A head goes out in one write with the body that follows it immediately, as in real servers.
+            (Step::Head(..), _) => Ok(()),
+            // Two replies go out in one write as well, so that the client cannot act in between.
+            (Step::Body(_) | Step::End, Some(Step::Head(..))) => Ok(()),
+            _ => self.flush().await,
+        }
     }
 
     fn head(&mut self, head: &[u8], framing: Framing) {
@@ -195,7 +181,7 @@ impl<S: Socket> Player<'_, S> {
         self.out.extend_from_slice(b"\r\n");
     }
 
-    async fn body(&mut self, bytes: &[u8]) -> Result<(), End> {
+    fn body(&mut self, bytes: &[u8]) {
         if self.framing != Framing::Chunked {
             self.out.extend_from_slice(bytes);
         } else if !bytes.is_empty() {
@@ -203,12 +189,6 @@ impl<S: Socket> Player<'_, S> {
             self.out.extend_from_slice(bytes);
             self.out.extend_from_slice(b"\r\n");
         }
-        self.flush_unless_joined().await
-    }
-
-    /// Flushes the buffered bytes, unless they go out together with the next reply.
-    async fn flush_unless_joined(&mut self) -> Result<(), End> {
-        if self.joins { Ok(()) } else { self.flush().await }
     }
 
     async fn flush(&mut self) -> Result<(), End> {

@@ -12,7 +12,6 @@ mod picture;
 mod responses;
 mod schema;
 
-use bytes::Bytes;
 use serde_json::Value;
 
 pub(crate) use error::Failure;
@@ -27,10 +26,7 @@ pub fn answer(request: &Request) -> Play {
 
 /// Returns the conforming reply to a request.
 pub(crate) fn reply(request: &Request) -> Reply {
-    match decide(request) {
-        Ok(reply) => reply,
-        Err(failure) => Reply::Json(failure.status, failure.body(request)),
-    }
+    decide(request).unwrap_or_else(|failure| Reply::Json(failure.status, failure.body(request)))
 }
 
 /// Returns the conforming plain reply to a request, even if it requests a stream. Multipart forms are not changed.
@@ -66,7 +62,7 @@ impl Reply {
             Self::Events(events) => {
                 let headers: Vec<_> = EVENT_STREAM.iter().copied().chain([(id_header, id.as_str())]).collect();
                 let head = Play::new().head(200, &headers, Framing::Chunked);
-                events.iter().map(Event::to_bytes).fold(head, Play::body).step(Step::End)
+                events.iter().map(Event::encoded).fold(head, Play::body).step(Step::End)
             }
         }
     }
@@ -87,10 +83,10 @@ impl Event {
         Self { name: data["type"].as_str().map(str::to_owned), data: data.to_string() }
     }
 
-    /// Encodes the event, with its empty line.
-    pub(crate) fn to_bytes(&self) -> Bytes {
+    /// The event on the wire, with its empty line.
+    pub(crate) fn encoded(&self) -> String {
         let name = self.name.as_ref().map_or(String::new(), |name| format!("event: {name}\n"));
-        format!("{name}data: {}\n\n", self.data).into()
+        format!("{name}data: {}\n\n", self.data)
     }
 }
 

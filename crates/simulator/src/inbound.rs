@@ -9,8 +9,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use crate::clock;
 use crate::request::Request;
 
-/// Reads the next request, still without its numbers. Returns `None` if the peer closes the connection before its first
-/// byte.
+/// Reads the next request, without its numbers. Returns `None` if the peer closes the connection before its first byte.
 ///
 /// `input` holds bytes that were read but not parsed yet.
 ///

@@ -57,8 +57,7 @@ impl Request {
     /// The protocol of the path, whatever its prefix: `/v1/messages` and `/anthropic/v1/messages` are Messages.
     #[must_use]
     pub fn protocol(&self) -> Option<Protocol> {
-        let path = self.route();
-        let ends = |end: &str| path.ends_with(end);
+        let ends = |end: &str| self.route().ends_with(end);
         match () {
             () if ends("/responses") => Some(Protocol::Responses),
             () if ends("/chat/completions") => Some(Protocol::Chat),

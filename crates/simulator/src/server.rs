@@ -135,14 +135,15 @@ fn listener(address: SocketAddr, runtime: &Runtime) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
-    socket.listen(BACKLOG)
+    // The accept queue is long, so that thousands of clients can connect at once.
+    socket.listen(4_096)
 }
 
 async fn accept(listener: TcpListener, server: Arc<Detached>) {
     loop {
         let Ok((socket, _)) = listener.accept().await else {
             // Out of file descriptors: retry until some are free.
-            tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
+            tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
         };
         // Each write is sent immediately. An error means that the peer has disconnected, which reading notices as well.
@@ -151,9 +152,3 @@ async fn accept(listener: TcpListener, server: Arc<Detached>) {
         tokio::spawn(async move { server.serve(socket).await });
     }
 }
-
-/// Length of the accept queue, so that thousands of clients can connect at once.
-const BACKLOG: u32 = 4_096;
-
-/// Delay before the next attempt after a failed accept.
-const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(10);

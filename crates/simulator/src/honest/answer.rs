@@ -36,7 +36,6 @@ pub(super) enum Stop {
     Sequence(String),
     /// The text is a refusal.
     Refusal,
-    /// Functions are called.
     Calls(Vec<Call>),
 }
 

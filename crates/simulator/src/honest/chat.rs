@@ -84,19 +84,17 @@ impl Writer<'_> {
         }
         match &answer.stop {
             Stop::Calls(calls) => {
-                let calls = calls.iter().enumerate().map(|(index, call)| self.call(choice, index, call));
-                message["tool_calls"] = calls.collect();
+                let call = |(index, call): (usize, &Call)| {
+                    let id = format!("call_{}{choice:02}{index:02}", nonce(self.request));
+                    let function = json!({"name": call.name, "arguments": call.arguments.to_string()});
+                    json!({"id": id, "type": "function", "function": function})
+                };
+                message["tool_calls"] = calls.iter().enumerate().map(call).collect();
             }
             Stop::Refusal => message["refusal"] = answer.text.as_str().into(),
             _ => message["content"] = answer.text.as_str().into(),
         }
         message
-    }
-
-    fn call(&self, choice: usize, index: usize, call: &Call) -> Value {
-        let id = format!("call_{}{choice:02}{index:02}", nonce(self.request));
-        let function = json!({"name": call.name, "arguments": call.arguments.to_string()});
-        json!({"id": id, "type": "function", "function": function})
     }
 
     fn stream(mut self, answer: &Answer) -> Vec<Event> {

@@ -34,7 +34,11 @@ impl<'a> Job<'a> {
     fn read(request: &'a Request) -> Result<Self, Failure> {
         let is_edit = request.route().ends_with("/edits");
         let (body, references) = match request.form() {
-            Some(form) => (scalars(&form), form.iter().filter(|part| is_picture(part)).count()),
+            Some(form) => {
+                // The files of the fields `image` and `image[]`.
+                let is_picture = |part: &&Part| part.is_file && part.name.split('[').next() == Some("image");
+                (scalars(&form), form.iter().filter(is_picture).count())
+            }
             None => {
                 let body = object(request)?;
                 let references = elements(&body["images"]).count();
@@ -45,10 +49,8 @@ impl<'a> Job<'a> {
             return Err(Failure::missing("image"));
         }
         let prompt = body["prompt"].as_str().filter(|prompt| !prompt.is_empty());
-        let text = |name: &str, default: &str| match body[name].as_str() {
-            None | Some("auto") => default.to_owned(),
-            Some(text) => text.to_owned(),
-        };
+        let text =
+            |name: &str, usual: &str| body[name].as_str().filter(|text| *text != "auto").unwrap_or(usual).to_owned();
         Ok(Self {
             request,
             operation: if is_edit { "image_edit" } else { "image_generation" },
@@ -113,8 +115,7 @@ impl<'a> Job<'a> {
         object
     }
 
-    /// The usage of this many pictures, of which the first one has this index. The input is counted for the first
-    /// picture of a request only.
+    /// The usage of this many pictures from `index` on. The input is counted for the first picture only.
     fn usage(&self, index: usize, pictures: usize) -> Value {
         let inputs = usize::from(index == 0);
         let text = inputs * (self.prompt.chars().count().div_ceil(4) + 1);
@@ -143,11 +144,6 @@ fn scalars(form: &[Part]) -> Value {
         (part.name.clone(), value.unwrap_or(Value::String(text)))
     });
     Value::Object(fields.collect())
-}
-
-/// Returns true for the files of the fields `image` and `image[]`.
-fn is_picture(part: &Part) -> bool {
-    part.is_file && part.name.split('[').next() == Some("image")
 }
 
 fn size(size: &str) -> Result<(u32, u32), Failure> {

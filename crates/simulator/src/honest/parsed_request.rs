@@ -71,7 +71,6 @@ pub(super) enum Format {
     Text,
     /// Any JSON object.
     Json,
-    /// JSON that matches a schema.
     Schema(Value),
 }
 

@@ -6,7 +6,7 @@ use memchr::memmem;
 
 use super::events::{change_delta, first_delta};
 use super::{Scenario, pair, size};
-use crate::honest::{self, Event, Reply};
+use crate::honest::{self, Reply};
 use crate::play::Play;
 use crate::request::{Protocol, Request};
 
@@ -52,12 +52,12 @@ fn invalid_utf8(request: &Request, _: [u64; 2]) -> Play {
         Some(Protocol::Images) => "\"b64_json\":\"",
         _ => "\"delta\":\"",
     };
-    let mut pieces: Vec<_> = events.iter().map(Event::to_bytes).collect();
+    let mut pieces: Vec<_> = events.iter().map(|event| event.encoded().into_bytes()).collect();
     let delta = &mut pieces[first_delta(&events)];
     if let Some(at) = memmem::find(delta, member.as_bytes()) {
-        let (before, after) = delta.split_at(at + member.len());
+        let at = at + member.len();
         // A byte that is never valid, a lead byte without continuation, and a continuation byte without a lead byte.
-        *delta = [before, b"\xFF\xC3\x28\x80", after].concat().into();
+        delta.splice(at..at, *b"\xFF\xC3\x28\x80");
     }
     play.with_pieces(pieces)
 }
@@ -66,8 +66,7 @@ fn invalid_utf8(request: &Request, _: [u64; 2]) -> Play {
 fn rewritten(request: &Request, write: impl Fn(usize, String) -> String) -> Play {
     let play = honest::answer(request);
     let Reply::Events(events) = honest::reply(request) else { return play };
-    let text = |event: &Event| String::from_utf8_lossy(&event.to_bytes()).into_owned();
-    play.with_pieces(events.iter().enumerate().map(|(place, event)| write(place, text(event))))
+    play.with_pieces(events.iter().enumerate().map(|(place, event)| write(place, event.encoded())))
 }
 
 const MAX_KIBIBYTES: usize = 1 << 20;

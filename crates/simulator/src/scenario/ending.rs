@@ -50,11 +50,8 @@ scenarios! {
 
 fn missing_blank_line(request: &Request, _: [u64; 2]) -> Play {
     let play = honest::answer(request);
-    if !request.streams() {
-        return play;
-    }
     let length = play.body_bytes().len();
-    play.cut_at(length.saturating_sub(1), Cut::Clean)
+    if request.streams() { play.cut_at(length.saturating_sub(1), Cut::Clean) } else { play }
 }
 
 fn hold_after_end(request: &Request, _: [u64; 2]) -> Play {
@@ -82,8 +79,8 @@ fn with_repeated(request: &Request, place: impl FnOnce(&[Event]) -> usize) -> Pl
 fn endless_deltas(request: &Request, _: [u64; 2]) -> Play {
     let Reply::Events(events) = honest::reply(request) else { return honest::answer(request) };
     let delta = first_delta(&events);
-    let beginning = events[..delta].iter().map(Event::to_bytes).fold(Play::new(), Play::body);
-    without_end(request, beginning, Play::new().body(events[delta].to_bytes()))
+    let beginning = events[..delta].iter().map(Event::encoded).fold(Play::new(), Play::body);
+    without_end(request, beginning, Play::new().body(events[delta].encoded()))
 }
 
 /// A stream of this text, endlessly, with a pause in milliseconds before each time.
@@ -93,8 +90,5 @@ fn repeated(request: &Request, pause: u64, text: &'static str) -> Play {
 
 /// The head of a stream, its `beginning`, and then `forever` repeated endlessly.
 fn without_end(request: &Request, beginning: Play, forever: Play) -> Play {
-    if !request.streams() {
-        return honest::answer(request);
-    }
-    Play::stream().then(beginning).forever(forever)
+    if request.streams() { Play::stream().then(beginning).forever(forever) } else { honest::answer(request) }
 }

@@ -147,9 +147,7 @@ pub(super) fn renumber(events: &mut [Event]) {
 fn with_delta(request: &Request, edit_delta: impl FnOnce(&mut Event)) -> Play {
     edit(request, |events| {
         let place = first_delta(events);
-        if let Some(event) = events.get_mut(place) {
-            edit_delta(event);
-        }
+        edit_delta(&mut events[place]);
     })
 }
 

@@ -35,7 +35,7 @@ fn vllm(request: &Request) -> Play {
         }
         Reply::Events(mut events) => {
             deviate(&mut events);
-            let events = events.iter().map(Event::to_bytes);
+            let events = events.iter().map(Event::encoded);
             honest::answer(request).with_pieces([": connected\n\n".into()].into_iter().chain(events))
         }
     }

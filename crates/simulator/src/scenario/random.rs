@@ -9,8 +9,7 @@ use crate::play::Play;
 use crate::request::{Protocol, Request};
 
 scenarios! {
-    "fault-N" (0) [] "one of the faults above at any position of the reply, both chosen by the seed N" =>
-        |request, [seed, _]| fault(seed, request.streams()).play(request);
+    "fault-N" (0) [] "one of the faults above at any position of the reply, both chosen by the seed N" => play;
 }
 
 /// The fault of a seed.
@@ -38,19 +37,18 @@ pub fn fault(seed: u64, stream: bool) -> Fault {
     Fault { template, loses, depth: random(seed, 3) as u32 }
 }
 
-impl Fault {
-    fn play(self, request: &Request) -> Play {
-        let name = match self.template.strip_suffix('N') {
-            Some(start) => {
-                let required = required(request);
-                let is_of_bytes = start.ends_with("-at-");
-                let bound: usize = if is_of_bytes { required.iter().map(Bytes::len).sum() } else { required.len() };
-                format!("{start}{}", (u64::from(self.depth) * bound as u64) >> u32::BITS)
-            }
-            None => self.template.to_owned(),
-        };
-        named(&name).map_or_else(|| honest::answer(request), |scenario| scenario.play(request))
-    }
+fn play(request: &Request, [seed, _]: [u64; 2]) -> Play {
+    let fault = fault(seed, request.streams());
+    let name = match fault.template.strip_suffix('N') {
+        Some(start) => {
+            let required = required(request);
+            let is_of_bytes = start.ends_with("-at-");
+            let bound: usize = if is_of_bytes { required.iter().map(Bytes::len).sum() } else { required.len() };
+            format!("{start}{}", (u64::from(fault.depth) * bound as u64) >> u32::BITS)
+        }
+        None => fault.template.to_owned(),
+    };
+    named(&name).map_or_else(|| honest::answer(request), |scenario| scenario.play(request))
 }
 
 /// The chunks without which a reply is incomplete, down to the last byte. In Chat, the chunks after the finish reason
