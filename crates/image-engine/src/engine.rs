@@ -154,7 +154,46 @@ const REQUESTS_PER_THREAD: usize = 2;
 
 #[cfg(test)]
 mod tests {
+    use engine::{ImageFormat, Pixels, Size};
+
     use super::*;
+
+    fn request() -> ImageRequest {
+        ImageRequest {
+            model: "model-image-2.5-flare".to_owned(),
+            prompt: "a red circle".to_owned(),
+            count: 2,
+            size: Size::Exact(Pixels::new(16, 16)),
+            quality: None,
+            background: None,
+            format: ImageFormat::Png,
+            compression: None,
+            previews: 0,
+            seed: Some(1),
+            edit: None,
+        }
+    }
+
+    #[test]
+    fn the_limits_follow_from_the_options() {
+        let limits = |threads, waiting| {
+            let engine = EmbeddedImageEngine::new(Options { threads, waiting });
+            [&engine.admission, &engine.memory, &engine.threads].map(|permits| permits.available_permits())
+        };
+        assert_eq!(limits(3, 64), [67, 6, 3]);
+        assert_eq!(limits(0, 0), [1, 2, 1]);
+        assert_eq!(limits(1, usize::MAX), [Semaphore::MAX_PERMITS, 2, 1]);
+    }
+
+    #[tokio::test]
+    async fn a_request_whose_reader_is_gone_waits_for_no_thread() {
+        let engine = EmbeddedImageEngine::new(Options { threads: 1, waiting: 0 });
+        let making = engine.start(request()).await.unwrap();
+        let _thread = permit(&engine.threads).await.unwrap();
+        drop(making);
+        tokio::task::yield_now().await;
+        assert_eq!(engine.admission.available_permits(), 1);
+    }
 
     /// A panic of one work ends it alone, and its place comes back.
     #[tokio::test]

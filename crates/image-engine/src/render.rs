@@ -142,6 +142,23 @@ mod tests {
     }
 
     #[test]
+    fn things_are_on_the_side_that_the_prompt_names() {
+        for (place, columns, rows) in [
+            ("on the left", 0..110, 0..256),
+            ("on the right", 146..256, 0..256),
+            ("at the top", 0..256, 0..110),
+            ("at the bottom", 0..256, 146..256),
+            ("in the top right corner", 146..256, 0..110),
+        ] {
+            let picture = opaque(&format!("a red circle {place}"), 1);
+            let red = |[r, g, b, _]: [u8; 4]| r > 140 && g < 110 && b < 110;
+            let reds: Vec<_> = picture.enumerate_pixels().filter(|(_, _, pixel)| red(pixel.0)).collect();
+            assert!(reds.len() > 500, "{place}: {}", reds.len());
+            assert!(reds.iter().all(|(x, y, _)| columns.contains(x) && rows.contains(y)), "{place}");
+        }
+    }
+
+    #[test]
     fn a_seed_is_one_picture_and_another_seed_another() {
         for prompt in [SHAPES, "a house by the sea", "nothing in particular", "A night sky with a moon and stars"] {
             assert_eq!(opaque(prompt, 7), opaque(prompt, 7), "{prompt}");

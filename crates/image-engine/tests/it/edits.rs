@@ -196,6 +196,13 @@ async fn alpha_of_the_reference_is_kept_and_told() {
 }
 
 #[tokio::test]
+async fn references_and_mask_are_counted_by_their_tiles() {
+    let references = [&square(SIDE, RED, WHITE), &square(40, BLUE, WHITE)];
+    let made = make(edit("make it green", &references, Some(&left_mask(SIDE, SIDE)))).await;
+    assert_eq!(made.usage[0].input_image, 12, "four of each");
+}
+
+#[tokio::test]
 async fn another_size_fits_without_distortion() {
     let reference = square(SIDE, RED, WHITE);
     let wide = ImageRequest { size: Size::Exact(Pixels::new(128, 64)), ..edit("keep it as is", &[&reference], None) };

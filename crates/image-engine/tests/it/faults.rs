@@ -66,12 +66,16 @@ async fn i01_i08_references_that_are_no_pictures() {
 
 #[tokio::test]
 async fn references_far_larger_than_the_output() {
-    let large = DynamicImage::from(image::GrayImage::new(1000, 1000));
+    let large = file(&DynamicImage::from(image::GrayImage::new(1000, 1000)), image::ImageFormat::Png);
     let size = Size::Exact(Pixels::new(16, 16));
-    let (param, reason) =
-        refused(ImageRequest { size, ..edit_of(vec![file(&large, image::ImageFormat::Png)], None) }).await;
+    let (param, reason) = refused(ImageRequest { size, ..edit_of(vec![large.clone()], None) }).await;
     assert_eq!(param, "images[0].image_url");
     assert!(reason.contains("1000000 pixels (1000x1000)") && reason.contains("for an output of 16x16"), "{reason}");
+    // It is told before anything is decoded.
+    let good = png(&sample());
+    let damaged = good.slice(..good.len() - 20);
+    let (param, _) = refused(ImageRequest { size, ..edit_of(vec![damaged, large], None) }).await;
+    assert_eq!(param, "images[1].image_url");
 }
 
 /// A mask of another size or without alpha is refused as the mask.

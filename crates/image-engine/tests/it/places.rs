@@ -30,6 +30,34 @@ async fn i07_o08_more_than_may_wait_are_turned_away_at_once() {
 }
 
 #[tokio::test]
+async fn refused_requests_leave_their_places() {
+    let engine = engine(0);
+    for _ in 0..3 {
+        let refused = make_on(&engine, edit("make it blue", &[], None)).await;
+        assert!(matches!(refused, Err(EngineError::Unsupported { .. })), "{refused:?}");
+    }
+    make_on(&engine, request("a red circle")).await.unwrap();
+}
+
+/// With one thread two edits have their pictures in memory. A request without pictures passes those that wait.
+#[tokio::test]
+async fn edits_wait_until_there_is_memory_for_their_pictures() {
+    let engine = engine(8);
+    let many = || ImageRequest { count: 10, ..edit("make it blue", &[&square(64, RED, WHITE)], None) };
+    let first = engine.start(many()).await.unwrap();
+    let second = engine.start(many()).await.unwrap();
+    let mut third = engine.start(many());
+    tokio::select! {
+        biased;
+        _ = &mut third => panic!("a third has its pictures in memory"),
+        made = make_on(&engine, request("a red circle")) => assert!(made.is_ok()),
+    }
+    drop(first);
+    timeout(GUARD, third).await.expect("the memory of the first is free").unwrap();
+    drop(second);
+}
+
+#[tokio::test]
 async fn a_slow_reader_holds_no_thread() {
     let engine = engine(4);
     let mut slow = engine.start(ImageRequest { count: 10, ..request("a red circle") }).await.unwrap();
