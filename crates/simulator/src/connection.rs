@@ -137,9 +137,10 @@ struct Player<'a, S> {
 impl<S: Socket> Player<'_, S> {
     /// Plays all steps. The error is the end of the connection.
     async fn play(&mut self, play: &Play) -> Result<(), End> {
-        let mut steps = play.steps.iter().chain(play.forever.iter().cycle()).peekable();
-        while let Some(step) = steps.next() {
-            self.step(step, steps.peek().copied()).await?;
+        let mut place = 0;
+        while let Some(step) = play.step_at(place) {
+            place += 1;
+            self.step(step, play.step_at(place)).await?;
         }
         self.flush().await
     }

@@ -148,6 +148,12 @@ impl Play {
         self
     }
 
+    /// Returns the step at this place, of those that are repeated endlessly too.
+    pub(crate) fn step_at(&self, place: usize) -> Option<&Step> {
+        let repeated = || place.checked_sub(self.steps.len())?.checked_rem(self.forever.len());
+        self.steps.get(place).or_else(|| self.forever.get(repeated()?))
+    }
+
     /// Adds the steps of another play, repeated until the peer disconnects. Nothing can follow.
     pub fn forever(mut self, other: Self) -> Self {
         self.forever = other.steps;
