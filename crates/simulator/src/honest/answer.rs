@@ -51,7 +51,7 @@ impl Answer {
             limit(parsed, text(parsed))
         };
         let reasoning_tokens = words(reasoning).len();
-        let tokens = match &stop {
+        let tokens: usize = match &stop {
             Stop::Calls(calls) => calls.iter().map(|call| 1 + fragments(&call.arguments.to_string()).len()).sum(),
             _ => words(&text).len(),
         };
