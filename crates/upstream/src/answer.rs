@@ -1,13 +1,10 @@
 //! Decides by its first bytes whether a response is JSON or an event stream: servers do not always send the right
 //! content type.
 
-use std::future::poll_fn;
-use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::Bytes;
 use engine::EngineError;
-use http_body::Body as _;
 use tokio::time::timeout;
 use translate::outbound::failure;
 
@@ -36,7 +33,7 @@ impl Answer {
             return Err(failure(status.as_u16(), &read_error_body(body, upstream).await, retry_after));
         }
         let mut buffered = Vec::new();
-        while let Some(chunk) = next(&mut body).await? {
+        while let Some(chunk) = body.chunk().await? {
             let first = buffered.iter().chain(&chunk).find(|byte| !byte.is_ascii_whitespace()).copied();
             match first {
                 // An event stream may start with blank lines.
@@ -74,20 +71,6 @@ impl Answer {
 pub(crate) async fn read_error_body(body: IncomingBody, upstream: &Upstream) -> Bytes {
     let read = timeout(ERROR_BODY_TIMEOUT, body.collect(upstream.max_error_body())).await;
     read.map_or_else(|_| Bytes::new(), Result::unwrap_or_default)
-}
-
-/// Returns the next data chunk of a body, or `None` at its end.
-pub(crate) async fn next(body: &mut IncomingBody) -> Result<Option<Bytes>, EngineError> {
-    loop {
-        match poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await.transpose()? {
-            None => return Ok(None),
-            Some(frame) => {
-                if let Ok(chunk) = frame.into_data() {
-                    return Ok(Some(chunk));
-                }
-            }
-        }
-    }
 }
 
 /// Runs `read`, and fails with `Timeout` if it takes longer than `idle_timeout`.

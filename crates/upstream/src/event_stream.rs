@@ -9,7 +9,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use engine::{EngineError, TextEvent, TextStream};
 use futures_core::Stream;
-use http_body::Body as _;
 use translate::outbound::{self, Protocol, StreamReader};
 
 use crate::answer::{Answer, or_timeout};
@@ -81,8 +80,8 @@ impl EventStream {
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), EngineError>> {
         while self.ready.is_empty() {
             let Some(body) = &mut self.body else { return Poll::Ready(self.failure.take().map_or(Ok(()), Err)) };
-            match ready!(Pin::new(body).poll_frame(cx)).transpose() {
-                Ok(Some(frame)) => _ = frame.into_data().map(|chunk| self.feed(chunk)),
+            match ready!(body.poll_chunk(cx)) {
+                Ok(Some(chunk)) => self.feed(chunk),
                 Ok(None) => {
                     self.body = None;
                     let ended = self.reader.end(&mut self.scratch);

@@ -10,7 +10,7 @@ use http_body::{Body, Frame, SizeHint};
 use translate::outbound::failure;
 use translate::relay::{self, End, ImageScanner, Images};
 
-use crate::answer::{next, read_error_body};
+use crate::answer::read_error_body;
 use crate::client::Upstream;
 use crate::incoming::{Incoming, IncomingBody};
 
@@ -46,13 +46,13 @@ impl ImageReply {
         if !status.is_success() {
             return Err(failure(status.as_u16(), &read_error_body(body, upstream).await, retry_after));
         }
-        let length = body.size_hint().exact();
+        let length = body.length();
         let (mut buffered, mut read, mut scanner) = (Vec::new(), 0, ImageScanner::default());
         let is_success = |scanner: &ImageScanner| scanner.has_images() && !scanner.has_error();
         let max_error_body = upstream.max_error_body() as u64;
         // A reply that was received to its last byte is parsed as a whole, however long it is.
         while read < MAX_SHORT_REPLY || length == Some(read) || (read < max_error_body && !is_success(&scanner)) {
-            let Some(chunk) = next(&mut body).await? else {
+            let Some(chunk) = body.chunk().await? else {
                 let reply = Bytes::from(buffered.concat());
                 let (_, end) = relay::reply::<Images>(&reply, "")?;
                 return Ok(Self::Whole(reply, end));
@@ -80,12 +80,6 @@ impl ImageReply {
 }
 
 impl StreamingReply {
-    /// Returns true once all of a reply of known length was returned.
-    #[must_use]
-    pub fn is_at_end(&self) -> bool {
-        self.remaining == Some(0)
-    }
-
     /// The token usage, set once the complete reply was returned, if it has any.
     #[must_use]
     pub fn usage(&self) -> Arc<OnceLock<Usage>> {
@@ -98,29 +92,25 @@ impl Body for StreamingReply {
     type Error = EngineError;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, EngineError>>> {
-        loop {
-            let chunk = match self.buffered.pop() {
-                Some(chunk) => chunk,
-                None => match ready!(Pin::new(&mut self.body).poll_frame(cx)).transpose()? {
-                    Some(frame) => match frame.into_data() {
-                        Ok(chunk) => chunk,
-                        Err(_) => continue,
-                    },
-                    None => return Poll::Ready(self.scanner.check(true).err().map(Err)),
-                },
-            };
-            self.remaining = self.remaining.map(|remaining| remaining.saturating_sub(chunk.len() as u64));
-            self.scanner.read(&chunk);
-            if let Some(usage) = self.scanner.usage() {
-                self.usage.get_or_init(|| usage);
-            }
-            // A faulty reply must not reach its last byte, or the client would take it for complete.
-            return Poll::Ready(Some(self.scanner.check(self.is_at_end()).map(|()| Frame::data(chunk))));
+        let chunk = if let Some(chunk) = self.buffered.pop() {
+            chunk
+        } else if let Some(chunk) = ready!(self.body.poll_chunk(cx))? {
+            chunk
+        } else {
+            return Poll::Ready(self.scanner.check(true).err().map(Err));
+        };
+        self.remaining = self.remaining.map(|remaining| remaining.saturating_sub(chunk.len() as u64));
+        self.scanner.read(&chunk);
+        if let Some(usage) = self.scanner.usage() {
+            self.usage.get_or_init(|| usage);
         }
+        // A faulty reply must not reach its last byte, or the client would take it for complete.
+        Poll::Ready(Some(self.scanner.check(self.is_end_stream()).map(|()| Frame::data(chunk))))
     }
 
+    /// Returns true once all of a reply of known length was returned.
     fn is_end_stream(&self) -> bool {
-        self.is_at_end()
+        self.remaining == Some(0)
     }
 
     fn size_hint(&self) -> SizeHint {

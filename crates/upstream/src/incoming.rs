@@ -1,6 +1,7 @@
 //! A response from an upstream.
 
-use std::pin::{Pin, pin};
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use bytes::{Bytes, BytesMut};
 use engine::EngineError;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
-use http_body::{Body, Frame, SizeHint};
+use http_body::Body as _;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
@@ -94,24 +95,42 @@ impl IncomingBody {
     ///
     /// # Errors
     /// When the body fails, and `Upstream` when it is larger than `limit` bytes.
-    pub async fn collect(self, limit: usize) -> Result<Bytes, EngineError> {
-        let announced = self.size_hint().lower();
-        let mut body = pin!(self);
+    pub async fn collect(mut self, limit: usize) -> Result<Bytes, EngineError> {
+        let too_large = || EngineError::Upstream(format!("response body exceeds {limit} bytes"));
+        let announced = self.length().unwrap_or_default();
         if announced > limit as u64 {
-            return Err(too_large(limit));
+            return Err(too_large());
+        }
+        let first = self.chunk().await?.unwrap_or_default();
+        let mut length = first.len();
+        let mut joined = BytesMut::new();
+        loop {
+            if length > limit {
+                return Err(too_large());
+            }
+            let Some(chunk) = self.chunk().await? else { break };
+            if joined.is_empty() {
+                joined.reserve((announced as usize).max(length + chunk.len()));
+                joined.extend_from_slice(&first);
+            }
+            joined.extend_from_slice(&chunk);
+            length += chunk.len();
         }
         // A body of a single chunk is not copied.
-        let Some(first) = next(&mut body).await? else { return Ok(Bytes::new()) };
-        let mut collected = Collected::One(first);
-        loop {
-            if collected.len() > limit {
-                return Err(too_large(limit));
-            }
-            match next(&mut body).await? {
-                Some(chunk) => collected.push(chunk, announced as usize),
-                None => return Ok(collected.into_bytes()),
-            }
-        }
+        Ok(if joined.is_empty() { first } else { joined.freeze() })
+    }
+
+    /// The number of bytes that are left to be read, if the head has declared it.
+    pub(crate) fn length(&self) -> Option<u64> {
+        self.body.size_hint().exact()
+    }
+
+    /// Reads the next chunk. Returns `None` at the end.
+    ///
+    /// # Errors
+    /// When the body fails.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, EngineError> {
+        poll_fn(|cx| self.poll_chunk(cx)).await
     }
 
     /// Discards the rest of a body of which everything relevant was read. If the end is near, it is read in the
@@ -125,14 +144,14 @@ impl IncomingBody {
             && let Ok(runtime) = Handle::try_current()
         {
             runtime.spawn(timeout(DRAIN_TIMEOUT, async move {
-                std::future::poll_fn(|cx| self.poll_drain(cx, &mut left)).await;
+                poll_fn(|cx| self.poll_drain(cx, &mut left)).await;
             }));
         }
     }
 
     /// Discards chunks until the end, a failure, or more than `left` bytes.
     fn poll_drain(&mut self, cx: &mut Context<'_>, left: &mut usize) -> Poll<()> {
-        while let Some(Ok(chunk)) = ready!(self.poll_chunk(cx)) {
+        while let Ok(Some(chunk)) = ready!(self.poll_chunk(cx)) {
             match left.checked_sub(chunk.len()) {
                 Some(rest) => *left = rest,
                 None => break,
@@ -141,9 +160,10 @@ impl IncomingBody {
         Poll::Ready(())
     }
 
-    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, EngineError>>> {
+    /// Polls for the next chunk, which is `None` at the end.
+    pub fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, EngineError>> {
         loop {
-            let Some(connection) = &mut self.connection else { return Poll::Ready(None) };
+            let Some(connection) = &mut self.connection else { return Poll::Ready(Ok(None)) };
             let body = &mut self.body;
             match connection.poll(cx, |cx| Pin::new(&mut *body).poll_frame(cx)) {
                 Poll::Ready(Some(Ok(frame))) => {
@@ -152,24 +172,25 @@ impl IncomingBody {
                     let Ok(chunk) = frame.into_data() else { continue };
                     match self.remaining.checked_sub(chunk.len()) {
                         Some(remaining) => self.remaining = remaining,
-                        None => return Poll::Ready(Some(Err(self.fail(stream_too_large())))),
+                        None => {
+                            let error = "upstream stream exceeds the size limit";
+                            return self.fail(EngineError::Upstream(error.to_owned()));
+                        }
                     }
                     if self.body.is_end_stream() {
                         self.finish();
                     }
-                    return Poll::Ready(Some(Ok(chunk)));
+                    return Poll::Ready(Ok(Some(chunk)));
                 }
-                Poll::Ready(Some(Err(error))) => {
-                    return Poll::Ready(Some(Err(self.fail(EngineError::Truncated(describe(&error))))));
-                }
+                Poll::Ready(Some(Err(error))) => return self.fail(EngineError::Truncated(describe(&error))),
                 Poll::Ready(None) => {
                     self.finish();
-                    return Poll::Ready(None);
+                    return Poll::Ready(Ok(None));
                 }
                 Poll::Pending => {
                     ready!(self.idle_timeout.poll(cx));
-                    let timeout = EngineError::Timeout("idle timeout while reading the response body".to_owned());
-                    return Poll::Ready(Some(Err(self.fail(timeout))));
+                    let error = "idle timeout while reading the response body";
+                    return self.fail(EngineError::Timeout(error.to_owned()));
                 }
             }
         }
@@ -186,27 +207,10 @@ impl IncomingBody {
     }
 
     /// Fails the body: settles the attempt and closes the connection.
-    fn fail(&mut self, error: EngineError) -> EngineError {
+    fn fail<T>(&mut self, error: EngineError) -> Poll<Result<T, EngineError>> {
         self.attempt.settle(Outcome::Failure);
         self.connection = None;
-        error
-    }
-}
-
-impl Body for IncomingBody {
-    type Data = Bytes;
-    type Error = EngineError;
-
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, EngineError>>> {
-        self.get_mut().poll_chunk(cx).map(|chunk| chunk.map(|chunk| chunk.map(Frame::data)))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.connection.is_none()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        if self.connection.is_none() { SizeHint::with_exact(0) } else { self.body.size_hint() }
+        Poll::Ready(Err(error))
     }
 }
 
@@ -214,51 +218,6 @@ impl std::fmt::Debug for IncomingBody {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("IncomingBody").finish_non_exhaustive()
     }
-}
-
-/// The received part of a body that is being buffered.
-enum Collected {
-    One(Bytes),
-    Many(BytesMut),
-}
-
-impl Collected {
-    fn len(&self) -> usize {
-        match self {
-            Self::One(chunk) => chunk.len(),
-            Self::Many(buffer) => buffer.len(),
-        }
-    }
-
-    fn push(&mut self, chunk: Bytes, announced: usize) {
-        if let Self::One(first) = self {
-            let mut buffer = BytesMut::with_capacity(announced.max(first.len() + chunk.len()));
-            buffer.extend_from_slice(first);
-            *self = Self::Many(buffer);
-        }
-        if let Self::Many(buffer) = self {
-            buffer.extend_from_slice(&chunk);
-        }
-    }
-
-    fn into_bytes(self) -> Bytes {
-        match self {
-            Self::One(chunk) => chunk,
-            Self::Many(buffer) => buffer.freeze(),
-        }
-    }
-}
-
-async fn next(body: &mut Pin<&mut IncomingBody>) -> Result<Option<Bytes>, EngineError> {
-    std::future::poll_fn(|cx| body.poll_chunk(cx)).await.transpose()
-}
-
-fn too_large(limit: usize) -> EngineError {
-    EngineError::Upstream(format!("response body exceeds {limit} bytes"))
-}
-
-fn stream_too_large() -> EngineError {
-    EngineError::Upstream("upstream stream exceeds the size limit".to_owned())
 }
 
 /// The maximum number of bytes that are discarded after the last relevant chunk.

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use engine::EngineError;
 use translate::relay::{End, Guard, RelayProtocol};
 
-use crate::answer::{next, or_timeout};
+use crate::answer::or_timeout;
 use crate::incoming::IncomingBody;
 
 /// A stream that is being relayed.
@@ -43,7 +43,7 @@ impl<S: RelayProtocol> Relay<S> {
                 if end.is_some() || !opening.is_empty() {
                     return Ok(end);
                 }
-                chunk = next(&mut body).await?;
+                chunk = body.chunk().await?;
             }
             guard.finish(&mut opening).map(Some)
         };

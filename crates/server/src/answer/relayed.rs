@@ -1,12 +1,8 @@
 //! Relays the stream of an upstream that uses the client's protocol.
 
-use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::Bytes;
-use engine::EngineError;
-use http_body::Body as _;
 use translate::relay::{End, Guard, RelayProtocol};
 use upstream::IncomingBody;
 use upstream::relay::Relay;
@@ -35,18 +31,6 @@ impl<P: RelayProtocol> RelayedAnswer<P> {
         let Relay { guard, opening, end, body } = relay;
         Self { guard, opening: Some(Opening { bytes: opening, end }), body, idle_timeout }
     }
-
-    /// Reads the next chunk of the body, or `None` at its end.
-    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, EngineError>> {
-        loop {
-            let Some(frame) = ready!(Pin::new(&mut self.body).poll_frame(cx)).transpose()? else {
-                return Poll::Ready(Ok(None));
-            };
-            if let Ok(chunk) = frame.into_data() {
-                return Poll::Ready(Ok(Some(chunk)));
-            }
-        }
-    }
 }
 
 impl<P: RelayProtocol + Unpin> AnswerStream for RelayedAnswer<P> {
@@ -55,7 +39,7 @@ impl<P: RelayProtocol + Unpin> AnswerStream for RelayedAnswer<P> {
         let end = if let Some(Opening { mut bytes, end }) = self.opening.take() {
             out.append(&mut bytes);
             end
-        } else if let Some(chunk) = ready!(self.poll_chunk(cx))? {
+        } else if let Some(chunk) = ready!(self.body.poll_chunk(cx))? {
             self.guard.feed(chunk, out)?
         } else {
             Some(self.guard.finish(out)?)

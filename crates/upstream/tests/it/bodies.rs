@@ -7,7 +7,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use engine::EngineError;
 use futures_util::StreamExt;
-use http_body_util::BodyExt;
 use sluicegate_upstream::{Answer, IncomingBody, read_stream};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep};
@@ -18,13 +17,13 @@ use crate::world::{Peer, ok, post, send_once, single_host, tcp};
 /// Reads a body. Returns its chunks, and its error, if any.
 async fn read(mut body: IncomingBody) -> (Vec<Bytes>, Option<EngineError>) {
     let mut chunks = Vec::new();
-    while let Some(frame) = body.frame().await {
-        match frame {
-            Ok(frame) => chunks.push(frame.into_data().unwrap()),
+    loop {
+        match body.chunk().await {
+            Ok(Some(chunk)) => chunks.push(chunk),
+            Ok(None) => return (chunks, None),
             Err(error) => return (chunks, Some(error)),
         }
     }
-    (chunks, None)
 }
 
 /// Returns the body of a response that consists of these bytes, after which the connection closes.
@@ -177,12 +176,12 @@ async fn a_reset_is_truncated() {
             }
         });
         let mut body = send_once(&upstream.await, &post("{}")).await.unwrap().body;
-        let chunk = body.frame().await.unwrap().unwrap().into_data().unwrap();
+        let chunk = body.chunk().await.unwrap().unwrap();
         assert!(b"a body".starts_with(&chunk), "{chunk:?}");
         is_read.notify_one();
-        let error = body.frame().await.unwrap().unwrap_err();
+        let error = body.chunk().await.unwrap_err();
         assert!(matches!(error, EngineError::Truncated(_)), "{error}");
-        assert!(body.frame().await.is_none());
+        assert!(body.chunk().await.unwrap().is_none());
     }
 }
 
@@ -222,10 +221,10 @@ async fn the_time_of_a_slow_reader_is_not_the_upstreams() {
         peer.send("0\r\n\r\n").await;
     });
     let mut body = send_once(&upstream, &post("{}")).await.unwrap().body;
-    assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "a");
+    assert_eq!(body.chunk().await.unwrap().unwrap(), "a");
     sleep(Duration::from_secs(400)).await;
-    assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "b");
-    assert!(body.frame().await.is_none());
+    assert_eq!(body.chunk().await.unwrap().unwrap(), "b");
+    assert!(body.chunk().await.unwrap().is_none());
 }
 
 #[tokio::test(start_paused = true)]
@@ -246,7 +245,7 @@ async fn little_is_read_ahead_of_a_slow_reader() {
     });
     let mut body = send_once(&upstream, &post("{}")).await.unwrap().body;
     for _ in 0..3 {
-        body.frame().await.unwrap().unwrap();
+        body.chunk().await.unwrap().unwrap();
         // A paused clock advances when all tasks are idle.
         sleep(Duration::from_secs(1)).await;
     }

@@ -7,7 +7,6 @@ use std::task::Poll;
 use std::time::Duration;
 
 use engine::EngineError;
-use http_body_util::BodyExt;
 use sluicegate_upstream::{Stage, Upstream};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::{Notify, mpsc};
@@ -43,7 +42,7 @@ async fn a_connection_goes_back_with_the_last_piece_of_a_known_length() {
     for _ in 0..3 {
         let mut body = send_once(&upstream, &post("{}")).await.unwrap().body;
         // The end of the body is not polled.
-        assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "a");
+        assert_eq!(body.chunk().await.unwrap().unwrap(), "a");
     }
     assert_eq!(world.dials(), 1);
 }
@@ -297,7 +296,7 @@ async fn drained(rest: Option<String>) -> usize {
     });
     let next = || async {
         let mut body = send_once(&upstream, &post("{}")).await.unwrap().body;
-        assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "terminal");
+        assert_eq!(body.chunk().await.unwrap().unwrap(), "terminal");
         body
     };
     next().await.drain();
@@ -335,7 +334,7 @@ async fn an_end_that_does_not_come_closes_its_connection() {
         }
     });
     let mut body = send_once(&upstream, &post("{}")).await.unwrap().body;
-    assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "terminal");
+    assert_eq!(body.chunk().await.unwrap().unwrap(), "terminal");
     body.drain();
     timeout(Duration::from_millis(100), closed_events.recv()).await.unwrap().unwrap();
 }
@@ -398,8 +397,8 @@ async fn cancel_at_random(upstream: Upstream, seed: u64, rounds: u64) -> u64 {
         let request = async {
             let mut body = send_once(&upstream, &post(nonce.clone())).await.unwrap().body;
             let mut read = Vec::new();
-            while let Some(frame) = body.frame().await {
-                read.extend_from_slice(&frame.unwrap().into_data().unwrap());
+            while let Some(chunk) = body.chunk().await.unwrap() {
+                read.extend_from_slice(&chunk);
                 assert!(nonce.as_bytes().starts_with(&read), "{} for {nonce}", read.escape_ascii());
                 if random >> 60 == 0 {
                     return body.drain();
