@@ -23,7 +23,7 @@ pub(crate) async fn send(
 ) -> Result<Answer, TargetFailure> {
     let incoming = server.upstream.send_with_retry(outgoing, deadline, first).await;
     let incoming = incoming.map_err(|failure| TargetFailure::of(failure.error))?;
-    Answer::read(incoming, &server.upstream, MAX_REPLY).await.map_err(TargetFailure::of)
+    Answer::read(incoming, MAX_REPLY).await.map_err(TargetFailure::of)
 }
 
 /// Returns the headers of a client with these `names`, which are the ones that are forwarded.

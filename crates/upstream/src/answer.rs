@@ -8,8 +8,7 @@ use engine::EngineError;
 use tokio::time::timeout;
 use translate::outbound::failure;
 
-use crate::client::Upstream;
-use crate::incoming::{Incoming, IncomingBody, MediaKind};
+use crate::incoming::{Incoming, IncomingBody};
 
 /// A successful response.
 #[derive(Debug)]
@@ -27,19 +26,21 @@ impl Answer {
     /// # Errors
     /// The error that an unsuccessful status stands for, and `Upstream` if the body is neither JSON nor an event
     /// stream.
-    pub async fn read(incoming: Incoming, upstream: &Upstream, limit: usize) -> Result<Self, EngineError> {
-        let Incoming { status, kind, retry_after, mut body } = incoming;
-        if !status.is_success() {
-            return Err(failure(status.as_u16(), &read_error_body(body, upstream).await, retry_after));
-        }
+    pub async fn read(incoming: Incoming, limit: usize) -> Result<Self, EngineError> {
+        let is_event_stream = incoming.is_event_stream;
+        let mut body = successful_body(incoming).await?;
         let mut buffered = Vec::new();
         while let Some(chunk) = body.chunk().await? {
             let first = buffered.iter().chain(&chunk).find(|byte| !byte.is_ascii_whitespace()).copied();
             match first {
                 // An event stream may start with blank lines.
                 None if buffered.len() < MAX_LEADING_WHITESPACE => buffered.extend_from_slice(&chunk),
-                Some(b'{') => return Self::document(buffered, chunk, body, limit).await,
-                Some(_) if kind == MediaKind::EventStream => return Ok(Self::Events(join(buffered, chunk), body)),
+                Some(b'{') => {
+                    let first = join(buffered, chunk);
+                    let rest = body.collect(limit.saturating_sub(first.len())).await?;
+                    return Ok(Self::Json(if rest.is_empty() { first } else { [first, rest].concat().into() }));
+                }
+                Some(_) if is_event_stream => return Ok(Self::Events(join(buffered, chunk), body)),
                 _ => break,
             }
         }
@@ -57,20 +58,21 @@ impl Answer {
             Self::Json(_) => self,
         }
     }
-
-    async fn document(buffered: Vec<u8>, chunk: Bytes, body: IncomingBody, limit: usize) -> Result<Self, EngineError> {
-        let first = join(buffered, chunk);
-        let rest = body.collect(limit.saturating_sub(first.len())).await?;
-        let document = if rest.is_empty() { first } else { Bytes::from([first, rest].concat()) };
-        Ok(Self::Json(document))
-    }
 }
 
-/// Reads the body of an error response. The status alone is enough to report an error, so the timeout is short, and a
-/// body that fails or is too large counts as empty.
-pub(crate) async fn read_error_body(body: IncomingBody, upstream: &Upstream) -> Bytes {
-    let read = timeout(ERROR_BODY_TIMEOUT, body.collect(upstream.max_error_body())).await;
-    read.map_or_else(|_| Bytes::new(), Result::unwrap_or_default)
+/// Returns the body of a successful response.
+///
+/// # Errors
+/// The error that any other status stands for. The status alone is enough to report it, so the timeout for its body is
+/// short, and a body that fails or is too large counts as empty.
+pub(crate) async fn successful_body(incoming: Incoming) -> Result<IncomingBody, EngineError> {
+    let Incoming { status, retry_after, body, .. } = incoming;
+    if status.is_success() {
+        return Ok(body);
+    }
+    let read = timeout(ERROR_BODY_TIMEOUT, body.collect(MAX_ERROR_BODY)).await;
+    let body = read.map_or_else(|_| Bytes::new(), Result::unwrap_or_default);
+    Err(failure(status.as_u16(), &body, retry_after))
 }
 
 /// Runs `read`, and fails with `Timeout` if it takes longer than `idle_timeout`.
@@ -88,5 +90,7 @@ fn join(buffered: Vec<u8>, chunk: Bytes) -> Bytes {
 
 /// The maximum whitespace before the first significant byte, in bytes.
 const MAX_LEADING_WHITESPACE: usize = 1024;
+/// The maximum size of the body of an error response, in bytes.
+pub(crate) const MAX_ERROR_BODY: usize = 64 << 10;
 /// The timeout for reading the body of an error response.
 const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(2);

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::budget::Budget;
 use crate::connect::Connector;
-use crate::exchange::{Answer, exchange};
+use crate::exchange::exchange;
 use crate::failure::{Failure, Stage};
 use crate::host::Host;
 use crate::host_attempt::HostAttempt;
@@ -26,7 +26,6 @@ pub struct Upstream {
 
 struct Inner {
     name: String,
-    max_error_body: usize,
     /// The API key, for redaction.
     key: Option<Box<str>>,
     /// In order of preference.
@@ -36,7 +35,7 @@ struct Inner {
 
 /// The result of one attempt, and the index of its host.
 struct Attempted {
-    outcome: Result<Answer, Failure>,
+    outcome: Result<Incoming, Failure>,
     host: usize,
 }
 
@@ -63,21 +62,15 @@ impl Upstream {
         let host = |origin| Arc::new(Host::new(origin, &options, Arc::clone(&connector)));
         let hosts = origins.into_iter().map(host).collect();
         let budget = Mutex::new(Budget::new());
-        let Options { name, max_error_body, credential, .. } = options;
+        let Options { name, credential, .. } = options;
         let key = credential.map(|credential| credential.key);
-        Ok(Self { inner: Arc::new(Inner { name, max_error_body, key, hosts, budget }) })
+        Ok(Self { inner: Arc::new(Inner { name, key, hosts, budget }) })
     }
 
     /// The name of the upstream.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.inner.name
-    }
-
-    /// The maximum size of an error response body that is read, in bytes.
-    #[must_use]
-    pub fn max_error_body(&self) -> usize {
-        self.inner.max_error_body
     }
 
     /// Redacts the upstream's API key in a text that comes from the upstream: servers may echo their request headers. A
@@ -116,7 +109,7 @@ impl Upstream {
             Some(delay) => Box::pin(self.inner.retry(first, request, deadline, delay)).await,
             None => first,
         };
-        last.outcome.map(|answer| answer.incoming)
+        last.outcome
     }
 }
 
@@ -139,8 +132,8 @@ impl Inner {
         if !self.budget(Budget::withdraw) {
             return first;
         }
-        if let Ok(answer) = first.outcome {
-            answer.incoming.body.drain();
+        if let Ok(incoming) = first.outcome {
+            incoming.body.drain();
         }
         sleep(delay).await;
         Attempted { outcome: exchange(attempt, request, deadline).await, host }
@@ -165,8 +158,8 @@ impl Attempted {
     /// The delay before a retry, or `None` if the attempt must not be retried.
     fn delay(&self) -> Option<Duration> {
         match &self.outcome {
-            Ok(answer) if RETRIED_STATUSES.contains(&answer.incoming.status.as_u16()) => {
-                let delay = answer.delay.unwrap_or_default();
+            Ok(incoming) if RETRIED_STATUSES.contains(&incoming.status.as_u16()) => {
+                let delay = incoming.retry_delay.unwrap_or_default();
                 (delay <= MAX_RETRY_DELAY).then_some(delay)
             }
             Ok(_) => None,

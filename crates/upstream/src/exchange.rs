@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use engine::EngineError;
-use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, RETRY_AFTER, TRANSFER_ENCODING};
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, TRANSFER_ENCODING};
 use http::{HeaderMap, Response};
 use tokio::time::Instant;
 
@@ -12,25 +12,19 @@ use crate::failure::Failure;
 use crate::headers::IDENTITY;
 use crate::host_attempt::HostAttempt;
 use crate::http1::Http1Connection;
-use crate::incoming::{Incoming, IncomingBody, MediaKind};
+use crate::incoming::{Incoming, IncomingBody};
 use crate::outgoing::Outgoing;
 use crate::retry_after;
-
-/// A response, and the delay of its `Retry-After`.
-pub(crate) struct Answer {
-    pub(crate) incoming: Incoming,
-    pub(crate) delay: Option<Duration>,
-}
 
 /// Sends the request and waits for the head of the response, until `deadline` at the latest.
 pub(crate) async fn exchange(
     mut attempt: HostAttempt,
     outgoing: &Outgoing,
     deadline: Instant,
-) -> Result<Answer, Failure> {
+) -> Result<Incoming, Failure> {
     let exchanged = attempt.host().exchange(outgoing, deadline).await;
     match exchanged.and_then(|(connection, response)| check(&response).map(|()| (connection, response))) {
-        Ok((connection, response)) => Ok(answer(attempt, connection, response)),
+        Ok((connection, response)) => Ok(incoming(attempt, connection, response)),
         Err(failure) => {
             // A caller's deadline that is shorter than the host's timeouts does not show that the host has failed.
             let is_past_deadline = Instant::now() >= deadline;
@@ -40,20 +34,24 @@ pub(crate) async fn exchange(
     }
 }
 
-fn answer(mut attempt: HostAttempt, connection: Http1Connection, response: Response<hyper::body::Incoming>) -> Answer {
+fn incoming(
+    mut attempt: HostAttempt,
+    connection: Http1Connection,
+    response: Response<hyper::body::Incoming>,
+) -> Incoming {
     let (head, body) = response.into_parts();
     attempt.settle_by_status(head.status);
     // With both framings it is ambiguous where the next response starts: the connection is not reused.
     let framings = [CONTENT_LENGTH, TRANSFER_ENCODING];
     let may_reuse = !framings.iter().all(|framing| head.headers.contains_key(framing));
-    let delay = retry_delay(&head.headers);
-    let incoming = Incoming {
+    let retry_delay = retry_delay(&head.headers);
+    Incoming {
         status: head.status,
-        kind: MediaKind::of(&head.headers),
-        retry_after: delay.map(retry_after::clamp),
+        is_event_stream: is_event_stream(&head.headers),
+        retry_after: retry_delay.map(retry_after::clamp),
         body: IncomingBody::new(body, connection, may_reuse, attempt),
-    };
-    Answer { incoming, delay }
+        retry_delay,
+    }
 }
 
 /// Rejects responses that cannot be decoded.
@@ -66,6 +64,12 @@ fn check(response: &Response<hyper::body::Incoming>) -> Result<(), Failure> {
         return rejected("unsupported content encoding".to_owned());
     }
     Ok(())
+}
+
+fn is_event_stream(headers: &HeaderMap) -> bool {
+    let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let essence = value.split(';').next().unwrap_or_default().trim();
+    essence.eq_ignore_ascii_case("text/event-stream")
 }
 
 fn retry_delay(headers: &HeaderMap) -> Option<Duration> {

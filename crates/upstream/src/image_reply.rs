@@ -7,11 +7,9 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use engine::{EngineError, Usage};
 use http_body::{Body, Frame, SizeHint};
-use translate::outbound::failure;
 use translate::relay::{self, End, ImageScanner, Images};
 
-use crate::answer::read_error_body;
-use crate::client::Upstream;
+use crate::answer::{MAX_ERROR_BODY, successful_body};
 use crate::incoming::{Incoming, IncomingBody};
 
 /// A complete reply with images.
@@ -32,7 +30,8 @@ pub struct StreamingReply {
     body: IncomingBody,
     remaining: Option<u64>,
     scanner: ImageScanner,
-    usage: Arc<OnceLock<Usage>>,
+    /// The token usage, set once the complete reply was returned, if it has any.
+    pub usage: Arc<OnceLock<Usage>>,
 }
 
 impl ImageReply {
@@ -41,17 +40,16 @@ impl ImageReply {
     ///
     /// # Errors
     /// The error that the status stands for, or the one in a reply with status 200.
-    pub async fn read(incoming: Incoming, upstream: &Upstream) -> Result<Self, EngineError> {
-        let Incoming { status, retry_after, mut body, .. } = incoming;
-        if !status.is_success() {
-            return Err(failure(status.as_u16(), &read_error_body(body, upstream).await, retry_after));
-        }
+    pub async fn read(incoming: Incoming) -> Result<Self, EngineError> {
+        let mut body = successful_body(incoming).await?;
         let length = body.length();
-        let (mut buffered, mut read, mut scanner) = (Vec::new(), 0, ImageScanner::default());
+        let mut buffered = Vec::new();
+        let mut read = 0;
+        let mut scanner = ImageScanner::default();
         let is_success = |scanner: &ImageScanner| scanner.has_images() && !scanner.has_error();
-        let max_error_body = upstream.max_error_body() as u64;
         // A reply that was received to its last byte is parsed as a whole, however long it is.
-        while read < MAX_SHORT_REPLY || length == Some(read) || (read < max_error_body && !is_success(&scanner)) {
+        while read < MAX_SHORT_REPLY || length == Some(read) || (read < MAX_ERROR_BODY as u64 && !is_success(&scanner))
+        {
             let Some(chunk) = body.chunk().await? else {
                 let reply = Bytes::from(buffered.concat());
                 let (_, end) = relay::reply::<Images>(&reply, "")?;
@@ -76,14 +74,6 @@ impl ImageReply {
             usage: Arc::default(),
         };
         Ok(Self::StreamingReply(reply))
-    }
-}
-
-impl StreamingReply {
-    /// The token usage, set once the complete reply was returned, if it has any.
-    #[must_use]
-    pub fn usage(&self) -> Arc<OnceLock<Usage>> {
-        Arc::clone(&self.usage)
     }
 }
 

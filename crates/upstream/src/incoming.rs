@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use engine::EngineError;
-use http::header::CONTENT_TYPE;
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
 use http_body::Body as _;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
@@ -23,23 +22,14 @@ use crate::idle_timeout::IdleTimeout;
 pub struct Incoming {
     /// The status. Redirects are not followed.
     pub status: StatusCode,
-    /// The declared content type.
-    pub kind: MediaKind,
+    /// True if the declared content type is `text/event-stream`. Servers do not always send the right one.
+    pub is_event_stream: bool,
     /// `Retry-After` in seconds, clamped to 1 to 30.
     pub retry_after: Option<u32>,
     /// The body.
     pub body: IncomingBody,
-}
-
-/// The declared content type of a body. Servers do not always send the right one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MediaKind {
-    /// `application/json`, or any type with the suffix `+json`.
-    Json,
-    /// `text/event-stream`.
-    EventStream,
-    /// Any other type, or none.
-    Other,
+    /// `Retry-After` as it was sent.
+    pub(crate) retry_delay: Option<Duration>,
 }
 
 /// The body of a response, read as it is polled.
@@ -55,19 +45,6 @@ pub struct IncomingBody {
     idle_timeout: IdleTimeout,
     /// The number of bytes that may still be received.
     remaining: usize,
-}
-
-impl MediaKind {
-    pub(crate) fn of(headers: &HeaderMap) -> Self {
-        let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let essence = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-        match essence.as_str() {
-            "text/event-stream" => Self::EventStream,
-            "application/json" => Self::Json,
-            other if other.ends_with("+json") => Self::Json,
-            _ => Self::Other,
-        }
-    }
 }
 
 impl IncomingBody {

@@ -32,7 +32,7 @@ pub use coalescing_waker::CoalescingWaker;
 pub use event_stream::{from_events, read_stream};
 pub use failure::{Failure, Stage};
 pub use image_reply::{ImageReply, StreamingReply};
-pub use incoming::{Incoming, IncomingBody, MediaKind};
+pub use incoming::{Incoming, IncomingBody};
 pub use net::{BoxFuture, Connection, Dial, Resolve, WithPeer};
 pub use network::Network;
 pub use options::{Credential, Options, OptionsError};

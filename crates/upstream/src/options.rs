@@ -33,8 +33,6 @@ pub struct Options {
     pub head: Duration,
     /// The timeout between two chunks of a response body.
     pub idle: Duration,
-    /// The maximum size of an error response body that is read, in bytes.
-    pub max_error_body: usize,
     /// The settings of the circuit breakers. Each host has its own breaker.
     pub breaker: breaker::Options,
     /// Certificates of trusted CAs in PEM, in addition to the public CAs.
@@ -117,7 +115,6 @@ impl Options {
             connect: Duration::from_secs(5),
             head: Duration::from_secs(120),
             idle: Duration::from_secs(120),
-            max_error_body: 64 << 10,
             breaker: breaker::Options::default(),
             roots: None,
         }

@@ -74,7 +74,7 @@ async fn the_body_of_an_error_is_waited_for_a_moment() {
         peer.closed().await;
     });
     let started = Instant::now();
-    let answer = Answer::read(send_once(&upstream, &post("{}")).await.unwrap(), &upstream, 100).await;
+    let answer = Answer::read(send_once(&upstream, &post("{}")).await.unwrap(), 100).await;
     assert!(matches!(answer, Err(EngineError::Overloaded { .. })), "{answer:?}");
     assert_eq!(started.elapsed(), Duration::from_secs(2));
 }
@@ -84,7 +84,7 @@ async fn blanks_before_an_answer_have_a_limit() {
     for (blanks, is_accepted) in [(1000, true), (100_000, false)] {
         let (_world, upstream) =
             single_host(move |_, peer: Peer| peer.always(ok(&format!("{}{{}}", " ".repeat(blanks)))));
-        let answer = Answer::read(send_once(&upstream, &post("{}")).await.unwrap(), &upstream, 1 << 20).await;
+        let answer = Answer::read(send_once(&upstream, &post("{}")).await.unwrap(), 1 << 20).await;
         assert_eq!(answer.is_ok(), is_accepted, "{blanks}: {answer:?}");
     }
 }
@@ -95,7 +95,7 @@ async fn a_stream_that_is_kept_is_bounded() {
     const EVENT: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"more\"}}]}\n\n";
     let response = format!("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n{}", EVENT.repeat(1000));
     let (_world, upstream) = single_host(move |_, peer: Peer| peer.always(response.clone()));
-    let answer = Answer::read(send_once(&upstream, &post("{}")).await.unwrap(), &upstream, 1 << 20).await.unwrap();
+    let answer = Answer::read(send_once(&upstream, &post("{}")).await.unwrap(), 1 << 20).await.unwrap();
     let answer = answer.at_most(100 * EVENT.len());
     let mut events = read_stream(answer, Protocol::Chat, Duration::from_secs(9)).await.unwrap();
     let mut count = 0;
@@ -126,7 +126,7 @@ async fn s11_an_event_that_is_no_utf8_is_a_failure() {
                 peer.send(response).await;
             }
         });
-        let answer = Answer::read(send_once(&upstream, &post("{}")).await.unwrap(), &upstream, 1 << 20).await.unwrap();
+        let answer = Answer::read(send_once(&upstream, &post("{}")).await.unwrap(), 1 << 20).await.unwrap();
         let events = read_stream(answer, Protocol::Chat, Duration::from_secs(9)).await;
         assert_eq!(events.is_ok(), is_valid);
     }

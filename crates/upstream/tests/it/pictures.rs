@@ -17,7 +17,7 @@ async fn read(reply: String) -> (Vec<u8>, Option<EngineError>) {
     };
     let (_world, upstream) = single_host(serve);
     let incoming = send_once(&upstream, &post("{}")).await.unwrap();
-    let mut streaming = match ImageReply::read(incoming, &upstream).await {
+    let mut streaming = match ImageReply::read(incoming).await {
         Ok(ImageReply::Whole(reply, _)) => return (reply.to_vec(), None),
         Ok(ImageReply::StreamingReply(streaming)) => streaming,
         Err(error) => return (Vec::new(), Some(error)),

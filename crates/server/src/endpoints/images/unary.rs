@@ -1,5 +1,7 @@
 //! Answers an image request that is not streamed.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use engine::ImageStream;
 use http::Response;
@@ -46,7 +48,7 @@ impl Dispatch for UnaryDispatch {
                 let outgoing = self.0.outgoing(server, target).await?;
                 let incoming = server.upstream.send_with_retry(&outgoing, self.0.deadline, turn.first).await;
                 let incoming = incoming.map_err(|failure| TargetFailure::of(failure.error))?;
-                let reply = ImageReply::read(incoming, &server.upstream).await;
+                let reply = ImageReply::read(incoming).await;
                 UnaryAnswer::Relayed(reply.map_err(TargetFailure::of)?)
             }
         };
@@ -75,7 +77,7 @@ pub(super) async fn answer(parsed: ParsedRequest, caller: Caller<'_>) -> Result<
 
 /// Forwards a long reply of an upstream without buffering it.
 fn forward(reply: StreamingReply, record: &mut Record) -> Response<ReplyBody> {
-    record.relayed_usage = Some(reply.usage());
+    record.relayed_usage = Some(Arc::clone(&reply.usage));
     let body = reply.map_err(|error| Aborted::new(Outcome::of_failure(&error), error.to_string()));
     json_reply(ReplyBody::Forwarded(body.boxed_unsync()))
 }
