@@ -22,8 +22,7 @@ pub(crate) async fn send(
     first: bool,
 ) -> Result<Answer, TargetFailure> {
     let incoming = server.upstream.send_with_retry(outgoing, deadline, first).await;
-    let incoming = incoming.map_err(|failure| TargetFailure::of(failure.error))?;
-    Answer::read(incoming, MAX_REPLY).await.map_err(TargetFailure::of)
+    Answer::read(incoming.map_err(TargetFailure::of)?, MAX_REPLY).await.map_err(TargetFailure::of)
 }
 
 /// Returns the headers of a client with these `names`, which are the ones that are forwarded.

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 use crate::budget::Budget;
 use crate::connect::Connector;
 use crate::exchange::exchange;
-use crate::failure::{Failure, Stage};
+use crate::failure::Failure;
 use crate::host::Host;
 use crate::host_attempt::HostAttempt;
 use crate::incoming::Incoming;
@@ -100,7 +100,7 @@ impl Upstream {
         request: &Outgoing,
         deadline: Instant,
         may_retry: bool,
-    ) -> Result<Incoming, Failure> {
+    ) -> Result<Incoming, EngineError> {
         self.inner.budget(Budget::deposit);
         let first = self.inner.first(request, deadline).await;
         let delay = first.delay().filter(|delay| may_retry && Instant::now() + *delay < deadline);
@@ -109,7 +109,7 @@ impl Upstream {
             Some(delay) => Box::pin(self.inner.retry(first, request, deadline, delay)).await,
             None => first,
         };
-        last.outcome
+        last.outcome.map_err(|failure| failure.error)
     }
 }
 
@@ -163,16 +163,15 @@ impl Attempted {
                 (delay <= MAX_RETRY_DELAY).then_some(delay)
             }
             Ok(_) => None,
-            Err(failure) => {
-                let was_attempted = failure.stage != Stage::Breaker;
-                (was_attempted && failure.may_fail_over).then_some(Duration::ZERO)
-            }
+            Err(failure) => failure.may_retry.then_some(Duration::ZERO),
         }
     }
 }
 
+/// The failure of a request for which no host was tried, so that there is nothing to retry.
 fn breaker_open() -> Failure {
-    Failure::unsent(Stage::Breaker, EngineError::Unavailable("circuit breaker open".to_owned()))
+    let error = EngineError::Unavailable("circuit breaker open".to_owned());
+    Failure { error, may_retry: false, closed_silently: false }
 }
 
 /// Response statuses after which a request is retried.

@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_rustls::rustls::RootCertStore;
 use tokio_rustls::{TlsConnector, TlsStream};
 
-use crate::failure::{Failure, Stage};
+use crate::failure::Failure;
 use crate::network::Network;
 use crate::origin::Origin;
 
@@ -27,14 +27,13 @@ impl Connector {
     pub(crate) async fn connect(&self, origin: &Origin, deadline: Instant) -> Result<Box<dyn Connection>, Failure> {
         let addresses = self.resolve(origin, deadline).await?;
         let dialed = timeout_at(deadline, dial_any(&*self.network.dialer, addresses)).await;
-        let connection = dialed
-            .map_err(|_| timed_out(Stage::Connect, "connect timeout"))?
-            .map_err(|error| failed(Stage::Connect, "connect failed", &error))?;
+        let connection =
+            dialed.map_err(|_| timed_out("connect timeout"))?.map_err(|error| failed("connect failed", &error))?;
         let Some(name) = &origin.tls else { return Ok(connection) };
         let secured = timeout_at(deadline, self.tls.connect(name.clone(), connection)).await;
         let connection = secured
-            .map_err(|_| timed_out(Stage::Tls, "TLS handshake timeout"))?
-            .map_err(|error| failed(Stage::Tls, "TLS handshake failed", &error))?;
+            .map_err(|_| timed_out("TLS handshake timeout"))?
+            .map_err(|error| failed("TLS handshake failed", &error))?;
         Ok(Box::new(TlsStream::from(connection)))
     }
 
@@ -46,15 +45,15 @@ impl Connector {
         let deadline = deadline.min(Instant::now() + RESOLVE_TIMEOUT);
         timeout_at(deadline, self.network.resolver.resolve(&origin.host, origin.port))
             .await
-            .map_err(|_| timed_out(Stage::Connect, "DNS lookup timeout"))?
-            .map_err(|error| failed(Stage::Connect, "DNS lookup failed", &error))
+            .map_err(|_| timed_out("DNS lookup timeout"))?
+            .map_err(|error| failed("DNS lookup failed", &error))
     }
 }
 
-fn timed_out(stage: Stage, what: &str) -> Failure {
-    Failure::unsent(stage, EngineError::Timeout(what.to_owned()))
+fn timed_out(what: &str) -> Failure {
+    Failure::unsent(EngineError::Timeout(what.to_owned()))
 }
 
-fn failed(stage: Stage, what: &str, error: &std::io::Error) -> Failure {
-    Failure::unsent(stage, EngineError::Upstream(format!("{what}: {error}")))
+fn failed(what: &str, error: &std::io::Error) -> Failure {
+    Failure::unsent(EngineError::Upstream(format!("{what}: {error}")))
 }

@@ -10,9 +10,9 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::breaker::Breaker;
 use crate::connect::Connector;
-use crate::failure::{Failure, Stage};
+use crate::failure::Failure;
 use crate::headers;
-use crate::http1::{Http1Connection, describe};
+use crate::http1::{ConnectionEnded, Http1Connection, describe};
 use crate::options::Options;
 use crate::origin::Origin;
 use crate::outgoing::{Outgoing, RequestBody};
@@ -28,14 +28,6 @@ pub(crate) struct Host {
     connect_timeout: Duration,
     head_timeout: Duration,
     idle_timeout: Duration,
-}
-
-/// A request that got no response over its connection.
-enum SendError {
-    /// The connection closed before a single byte of a response arrived.
-    ClosedSilently(Failure),
-    /// Any other failure.
-    Failed(Failure),
 }
 
 impl Host {
@@ -84,22 +76,19 @@ impl Host {
     ) -> Result<(Http1Connection, Response<Incoming>), Failure> {
         if let Some(connection) = self.pool.take() {
             match self.send(connection, outgoing, deadline).await {
-                Ok(sent) => return Ok(sent),
-                Err(SendError::ClosedSilently(_)) => {}
-                Err(SendError::Failed(failure)) => return Err(failure),
+                Err(Failure { closed_silently: true, .. }) => {}
+                sent => return sent,
             }
         }
         // Boxed, because it is rare, and large because of TLS: unboxed, the future of every request would be larger.
         let connection = Box::pin(self.connect(deadline)).await?;
-        self.send(connection, outgoing, deadline).await.map_err(|error| match error {
-            SendError::ClosedSilently(failure) | SendError::Failed(failure) => failure,
-        })
+        self.send(connection, outgoing, deadline).await
     }
 
     async fn connect(&self, deadline: Instant) -> Result<Http1Connection, Failure> {
         let deadline = deadline.min(Instant::now() + self.connect_timeout);
         let io = self.connector.connect(&self.origin, deadline).await?;
-        let failed = |error| Failure::unsent(Stage::Connect, EngineError::Upstream(describe(&error)));
+        let failed = |error| Failure::unsent(EngineError::Upstream(describe(&error)));
         Http1Connection::open(io).await.map_err(failed)
     }
 
@@ -108,23 +97,19 @@ impl Host {
         mut connection: Http1Connection,
         outgoing: &Outgoing,
         deadline: Instant,
-    ) -> Result<(Http1Connection, Response<Incoming>), SendError> {
-        let request = self.request(outgoing).map_err(SendError::Failed)?;
+    ) -> Result<(Http1Connection, Response<Incoming>), Failure> {
+        let request = self.request(outgoing)?;
         let started = Instant::now();
         let deadline = deadline.min(started + self.head_timeout);
         let Ok(sent) = timeout_at(deadline, connection.send(request)).await else {
-            let timeout = EngineError::Timeout("response head timeout".to_owned());
-            return Err(SendError::Failed(Failure::unanswered(timeout)));
+            return Err(Failure::unanswered(EngineError::Timeout("response head timeout".to_owned())));
         };
         match sent {
             Ok(response) => Ok((connection, response)),
-            Err(ended) => {
-                let error = EngineError::Upstream(describe(&ended.error));
-                Err(match (ended.was_written, connection.has_received()) {
-                    (false, _) => SendError::ClosedSilently(Failure::unsent(Stage::Head, error)),
-                    (true, false) if started.elapsed() < STALE => SendError::ClosedSilently(Failure::unanswered(error)),
-                    (true, _) => SendError::Failed(Failure::unanswered(error)),
-                })
+            Err(ConnectionEnded { error, was_written }) => {
+                let error = EngineError::Upstream(describe(&error));
+                let was_stale = !connection.has_received() && started.elapsed() < STALE;
+                Err(Failure { error, may_retry: !was_written, closed_silently: !was_written || was_stale })
             }
         }
     }

@@ -30,7 +30,6 @@ pub use answer::Answer;
 pub use client::Upstream;
 pub use coalescing_waker::CoalescingWaker;
 pub use event_stream::{from_events, read_stream};
-pub use failure::{Failure, Stage};
 pub use image_reply::{ImageReply, StreamingReply};
 pub use incoming::{Incoming, IncomingBody};
 pub use net::{BoxFuture, Connection, Dial, Resolve, WithPeer};

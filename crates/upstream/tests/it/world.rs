@@ -9,10 +9,11 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use engine::EngineError;
 use http::{HeaderMap, HeaderValue};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use sluicegate_upstream::{
-    BoxFuture, Connection, Dial, Failure, Incoming, Network, Options, Outgoing, Resolve, Upstream, WithPeer,
+    BoxFuture, Connection, Dial, Incoming, Network, Options, Outgoing, Resolve, Upstream, WithPeer,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 use tokio::net::TcpListener;
@@ -249,9 +250,14 @@ pub(crate) fn post(body: impl Into<Bytes>) -> Outgoing {
 }
 
 /// Sends a request without a retry. The timeouts of the upstream end it long before its deadline.
-pub(crate) async fn send_once(upstream: &Upstream, request: &Outgoing) -> Result<Incoming, Failure> {
+pub(crate) async fn send_once(upstream: &Upstream, request: &Outgoing) -> Result<Incoming, EngineError> {
     let deadline = Instant::now() + Duration::from_secs(24 * 60 * 60);
     upstream.send_with_retry(request, deadline, false).await
+}
+
+/// Sends a request that may be retried.
+pub(crate) async fn send(upstream: &Upstream) -> Result<Incoming, EngineError> {
+    upstream.send_with_retry(&post("{}"), Instant::now() + Duration::from_secs(600), true).await
 }
 
 /// A JSON response with a `Content-Length`.

@@ -47,8 +47,7 @@ impl Dispatch for UnaryDispatch {
             Backend::Upstream(server) => {
                 let outgoing = self.0.outgoing(server, target).await?;
                 let incoming = server.upstream.send_with_retry(&outgoing, self.0.deadline, turn.first).await;
-                let incoming = incoming.map_err(|failure| TargetFailure::of(failure.error))?;
-                let reply = ImageReply::read(incoming).await;
+                let reply = ImageReply::read(incoming.map_err(TargetFailure::of)?).await;
                 UnaryAnswer::Relayed(reply.map_err(TargetFailure::of)?)
             }
         };
