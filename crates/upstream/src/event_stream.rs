@@ -9,6 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use engine::{EngineError, TextEvent, TextStream};
 use futures_core::Stream;
+use futures_util::stream;
 use translate::outbound::{self, Protocol, StreamReader};
 
 use crate::answer::{Answer, or_timeout};
@@ -34,18 +35,7 @@ pub async fn read_stream(
 /// Returns a stream of buffered events.
 #[must_use]
 pub fn from_events(events: Vec<TextEvent>) -> TextStream {
-    Box::pin(BufferedEvents(events.into()))
-}
-
-/// A stream of buffered events.
-struct BufferedEvents(VecDeque<TextEvent>);
-
-impl Stream for BufferedEvents {
-    type Item = Result<TextEvent, EngineError>;
-
-    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        Poll::Ready(self.0.pop_front().map(Ok))
-    }
+    Box::pin(stream::iter(events.into_iter().map(Ok)))
 }
 
 /// An event stream that is decoded as it is read.

@@ -3,7 +3,7 @@
 use http::uri::PathAndQuery;
 use http::{HeaderValue, Uri};
 use tokio_rustls::rustls::pki_types::ServerName;
-use url::{Host, Url};
+use url::{Host, Position, Url};
 
 use crate::options::OptionsError;
 
@@ -45,7 +45,9 @@ impl Origin {
         Ok(Self {
             port: url.port_or_known_default().ok_or(OptionsError::Host { field })?,
             tls,
-            authority: authority(url).ok_or(OptionsError::Host { field })?,
+            // As the URL writes it: with the port, unless it is the default of the scheme.
+            authority: HeaderValue::try_from(&url[Position::BeforeHost..Position::AfterPort])
+                .map_err(|_| OptionsError::Host { field })?,
             path: url.path().trim_end_matches('/').to_owned(),
             query: url.query().map(|query| format!("?{query}")).unwrap_or_default(),
             host,
@@ -57,11 +59,4 @@ impl Origin {
         let target = [self.path.as_str(), path, self.query.as_str()].concat();
         Ok(PathAndQuery::try_from(target)?.into())
     }
-}
-
-/// Returns the host as the URL writes it, with the port unless it is the default of the scheme.
-fn authority(url: &Url) -> Option<HeaderValue> {
-    let host = url.host_str()?;
-    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
-    HeaderValue::try_from(format!("{host}{port}")).ok()
 }

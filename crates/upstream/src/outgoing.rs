@@ -26,48 +26,24 @@ pub struct Outgoing {
 
 /// The body of a request. Its bytes are shared, not copied, however often they are sent.
 #[derive(Clone)]
-pub struct Payload(Kind);
-
-#[derive(Clone)]
-enum Kind {
-    Single(Bytes),
-    Chunks(Arc<[Bytes]>),
-}
+pub struct Payload(Arc<[Bytes]>);
 
 impl Payload {
-    /// The length in bytes.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        match &self.0 {
-            Kind::Single(bytes) => bytes.len(),
-            Kind::Chunks(chunks) => chunks.iter().map(Bytes::len).sum(),
-        }
-    }
-
-    /// Returns true if the length is zero.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    fn chunk(&self, index: usize) -> Option<&Bytes> {
-        match &self.0 {
-            Kind::Single(bytes) => (index == 0).then_some(bytes),
-            Kind::Chunks(chunks) => chunks.get(index),
-        }
+    fn len(&self) -> usize {
+        self.0.iter().map(Bytes::len).sum()
     }
 }
 
 impl From<Bytes> for Payload {
     fn from(bytes: Bytes) -> Self {
-        Self(Kind::Single(bytes))
+        Self(Arc::new([bytes]))
     }
 }
 
 /// A body from consecutive chunks, which are sent without being concatenated.
 impl From<Vec<Bytes>> for Payload {
     fn from(chunks: Vec<Bytes>) -> Self {
-        Self(Kind::Chunks(chunks.into()))
+        Self(chunks.into())
     }
 }
 
@@ -96,7 +72,7 @@ impl Body for RequestBody {
     type Error = Infallible;
 
     fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let Some(chunk) = self.payload.chunk(self.next).cloned() else { return Poll::Ready(None) };
+        let Some(chunk) = self.payload.0.get(self.next).cloned() else { return Poll::Ready(None) };
         self.next += 1;
         self.remaining -= chunk.len() as u64;
         Poll::Ready(Some(Ok(Frame::data(chunk))))
