@@ -163,7 +163,7 @@ pub(crate) fn http_connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static
 
 /// Awaits `work`, whose parts wake each other, without a pass through the scheduler for each wake-up.
 async fn coalesce_wakes<F: Future + Unpin>(mut work: F) -> F::Output {
-    let waker = CoalescingWaker::new();
+    let waker = CoalescingWaker::default();
     poll_fn(|cx| waker.poll(cx, |cx| Pin::new(&mut work).poll(cx))).await
 }
 

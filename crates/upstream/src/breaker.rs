@@ -16,7 +16,7 @@ pub struct Options {
 
 /// The outcome of an admitted request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// The host works. A request that it rejected with a 4xx status counts as a success.
     Success,
     /// No connection, a timeout, a truncated response, or a 5xx status.
@@ -28,14 +28,15 @@ pub enum Outcome {
 /// The permission to send one request. It is returned by [`Breaker::settle`].
 #[derive(Debug)]
 #[must_use = "a probe that is never settled keeps the breaker half-open"]
-pub struct Ticket {
+pub(crate) struct Ticket {
     era: u64,
-    is_probe: bool,
+    /// True if this request is the probe of a half-open breaker.
+    pub(crate) is_probe: bool,
 }
 
 /// The breaker of one host.
 #[derive(Debug)]
-pub struct Breaker {
+pub(crate) struct Breaker {
     options: Options,
     state: State,
     /// Incremented with each change of state, so that requests admitted before a change do not count after it.
@@ -57,13 +58,12 @@ impl Default for Options {
 
 impl Breaker {
     /// Creates a closed breaker.
-    #[must_use]
-    pub const fn new(options: Options) -> Self {
+    pub(crate) const fn new(options: Options) -> Self {
         Self { options, state: State::Closed { failures: 0 }, era: 0 }
     }
 
     /// Admits a request at `now`, or returns `None`.
-    pub fn admit(&mut self, now: Instant) -> Option<Ticket> {
+    pub(crate) fn admit(&mut self, now: Instant) -> Option<Ticket> {
         let is_probe = match self.state {
             State::Closed { .. } => false,
             State::Open { until } if now >= until => {
@@ -80,7 +80,7 @@ impl Breaker {
     }
 
     /// Records the outcome of an admitted request.
-    pub fn settle(&mut self, ticket: Ticket, outcome: Outcome, now: Instant) {
+    pub(crate) fn settle(&mut self, ticket: Ticket, outcome: Outcome, now: Instant) {
         if ticket.era != self.era {
             return;
         }
@@ -102,14 +102,6 @@ impl Breaker {
     fn enter(&mut self, state: State) {
         self.state = state;
         self.era += 1;
-    }
-}
-
-impl Ticket {
-    /// Returns true if this request is the probe of a half-open breaker.
-    #[must_use]
-    pub const fn is_probe(&self) -> bool {
-        self.is_probe
     }
 }
 
@@ -168,7 +160,7 @@ mod tests {
             assert!(breaker.admit(just_before).is_none());
             let later = now + Duration::from_secs(10);
             let probe = breaker.admit(later).unwrap();
-            assert!(probe.is_probe() && breaker.admit(later).is_none());
+            assert!(probe.is_probe && breaker.admit(later).is_none());
             breaker.settle(probe, outcome, later);
             assert_eq!(breaker.is_open(later), outcome == Outcome::Failure);
             assert!(!breaker.is_open(later + Duration::from_secs(10)));
@@ -217,7 +209,7 @@ mod tests {
                     (_, Some(ticket)) => breaker.settle(ticket, Outcome::Unknown, now),
                     (_, None) => {}
                 }
-                let probes = tickets.iter().filter(|ticket| ticket.is_probe() && ticket.era == breaker.era).count();
+                let probes = tickets.iter().filter(|ticket| ticket.is_probe && ticket.era == breaker.era).count();
                 prop_assert!(probes <= 1);
                 prop_assert!(failures >= 5 || !breaker.is_open(now));
             }

@@ -25,13 +25,6 @@ struct Inner {
 }
 
 impl CoalescingWaker {
-    /// Creates a waker without a task and without a pending wake-up.
-    #[must_use]
-    pub fn new() -> Self {
-        let inner = Arc::<Inner>::default();
-        Self { waker: Waker::from(Arc::clone(&inner)), inner }
-    }
-
     /// Calls `poll` until it is ready, or until it was not woken during the call. Later wake-ups wake the task of `cx`.
     /// When it is ready, a wake-up raised meanwhile is left to the next call, which the caller has to make.
     pub fn poll<T>(&self, cx: &mut Context<'_>, mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Poll<T> {
@@ -55,7 +48,8 @@ impl CoalescingWaker {
 
 impl Default for CoalescingWaker {
     fn default() -> Self {
-        Self::new()
+        let inner = Arc::<Inner>::default();
+        Self { waker: Waker::from(Arc::clone(&inner)), inner }
     }
 }
 
@@ -99,7 +93,7 @@ mod tests {
     /// Polls a future that wakes itself in its first `wakes` polls. Returns its result, the number of polls, and how
     /// often the task was woken.
     fn polled(wakes: usize) -> (Poll<()>, usize, usize) {
-        let (waker, task) = (CoalescingWaker::new(), Arc::<Task>::default());
+        let (waker, task) = (CoalescingWaker::default(), Arc::<Task>::default());
         let mut polls = 0;
         let polled = waker.poll(&mut Context::from_waker(&Waker::from(Arc::clone(&task))), |cx| {
             polls += 1;
@@ -124,7 +118,7 @@ mod tests {
 
     #[test]
     fn what_rings_later_wakes_the_task_that_polled_last() {
-        let (waker, [first, last]) = (CoalescingWaker::new(), [Arc::<Task>::default(), Arc::default()]);
+        let (waker, [first, last]) = (CoalescingWaker::default(), [Arc::<Task>::default(), Arc::default()]);
         let mut kept = None;
         for task in [&first, &last] {
             let task_waker = Waker::from(Arc::clone(task));
@@ -140,7 +134,7 @@ mod tests {
 
     #[test]
     fn what_is_there_is_handed_out() {
-        let waker = CoalescingWaker::new();
+        let waker = CoalescingWaker::default();
         assert_eq!(waker.poll(&mut Context::from_waker(Waker::noop()), |_| Poll::Ready(7)), Poll::Ready(7));
     }
 }

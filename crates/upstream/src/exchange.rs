@@ -22,7 +22,7 @@ pub(crate) async fn exchange(
     outgoing: &Outgoing,
     deadline: Instant,
 ) -> Result<Incoming, Failure> {
-    let exchanged = attempt.host().exchange(outgoing, deadline).await;
+    let exchanged = attempt.host.exchange(outgoing, deadline).await;
     match exchanged.and_then(|(connection, response)| check(&response).map(|()| (connection, response))) {
         Ok((connection, response)) => Ok(incoming(attempt, connection, response)),
         Err(failure) => {

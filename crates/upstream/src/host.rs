@@ -23,11 +23,12 @@ pub(crate) struct Host {
     /// The headers of every request.
     headers: HeaderMap,
     connector: Arc<Connector>,
-    pool: Arc<Pool>,
+    pub(crate) pool: Arc<Pool>,
     breaker: Mutex<Breaker>,
     connect_timeout: Duration,
     head_timeout: Duration,
-    idle_timeout: Duration,
+    /// The timeout between two chunks of a body.
+    pub(crate) idle_timeout: Duration,
 }
 
 impl Host {
@@ -52,16 +53,6 @@ impl Host {
         // A panic cannot leave the breaker in an inconsistent state.
         let mut breaker = self.breaker.lock().unwrap_or_else(PoisonError::into_inner);
         act(&mut breaker, Instant::now().into_std())
-    }
-
-    /// The timeout between two chunks of a body.
-    pub(crate) fn idle_timeout(&self) -> Duration {
-        self.idle_timeout
-    }
-
-    /// Returns a connection to the pool.
-    pub(crate) fn release(&self, connection: Http1Connection) {
-        self.pool.put(connection);
     }
 
     /// Sends a request over an idle connection, or over a new one.

@@ -9,7 +9,7 @@ use crate::host::Host;
 
 /// One admitted attempt. Dropped before it was settled, it reports an unknown outcome to the circuit breaker.
 pub(crate) struct HostAttempt {
-    host: Arc<Host>,
+    pub(crate) host: Arc<Host>,
     ticket: Option<Ticket>,
 }
 
@@ -27,7 +27,7 @@ impl HostAttempt {
             self.settle(Outcome::Failure);
         } else if !status.is_success() {
             self.settle(Outcome::Success);
-        } else if self.ticket.as_ref().is_some_and(Ticket::is_probe) {
+        } else if self.ticket.as_ref().is_some_and(|ticket| ticket.is_probe) {
             self.settle(Outcome::Success);
             self.ticket = self.host.breaker(Breaker::admit);
         }
@@ -38,10 +38,6 @@ impl HostAttempt {
         if let Some(ticket) = self.ticket.take() {
             self.host.breaker(|breaker, now| breaker.settle(ticket, outcome, now));
         }
-    }
-
-    pub(crate) fn host(&self) -> &Host {
-        &self.host
     }
 }
 

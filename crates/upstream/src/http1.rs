@@ -44,7 +44,7 @@ impl Http1Connection {
         let mut builder = http1::Builder::new();
         builder.max_header_size(MAX_HEAD).max_buf_size(MAX_HEAD);
         let (sender, connection) = builder.handshake(TokioIo::new(io)).await?;
-        Ok(Self { sender, connection: Some(Box::pin(connection)), waker: CoalescingWaker::new(), received })
+        Ok(Self { sender, connection: Some(Box::pin(connection)), waker: CoalescingWaker::default(), received })
     }
 
     /// Sends a request and returns the head of its response.

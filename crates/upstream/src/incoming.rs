@@ -54,7 +54,7 @@ impl IncomingBody {
         may_reuse: bool,
         attempt: HostAttempt,
     ) -> Self {
-        let idle_timeout = IdleTimeout::new(attempt.host().idle_timeout());
+        let idle_timeout = IdleTimeout::new(attempt.host.idle_timeout);
         let connection = Some(connection);
         let mut this = Self { body, connection, may_reuse, attempt, idle_timeout, remaining: usize::MAX };
         if this.body.is_end_stream() {
@@ -179,7 +179,7 @@ impl IncomingBody {
         if let Some(connection) = self.connection.take()
             && self.may_reuse
         {
-            self.attempt.host().release(connection);
+            self.attempt.host.pool.put(connection);
         }
     }
 

@@ -1,6 +1,5 @@
 //! The resolver and the dialer that connect to upstreams.
 
-use std::fmt;
 use std::sync::Arc;
 
 use net::{Dial, Resolve, SystemResolver, Tcp};
@@ -17,12 +16,6 @@ pub struct Network {
 impl Default for Network {
     fn default() -> Self {
         Self { resolver: Arc::new(SystemResolver::per_name(MAX_THREADS)), dialer: Arc::new(Tcp) }
-    }
-}
-
-impl fmt::Debug for Network {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Network").finish_non_exhaustive()
     }
 }
 
