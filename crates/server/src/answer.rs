@@ -1,12 +1,12 @@
 //! Streamed answers, as bytes of the client's protocol.
 //!
-//! A `PendingAnswer` waits until a target has started to answer. The answer is then relayed (`RelayedAnswer`), or encoded
-//! from the neutral events of a model by its endpoint (`TranslatedText`, `TranslatedImages`). `CompleteImages` writes the
+//! A `PendingAnswer` waits until a target has started to answer. The answer is then relayed (`Relay`), or encoded from
+//! the neutral events of a model by its endpoint (`TranslatedText`, `TranslatedImages`). `CompleteImages` writes the
 //! complete reply of an upstream as a stream.
 
 pub(crate) mod engine_events;
 pub(crate) mod pending;
-pub(crate) mod relayed;
+mod relayed;
 
 use std::task::{Context, Poll};
 use std::time::Duration;

@@ -14,12 +14,14 @@ use crate::incoming::IncomingBody;
 pub struct Relay<S> {
     /// The guard that validates the stream.
     pub guard: Guard<S>,
-    /// The first bytes for the client.
-    pub opening: Vec<u8>,
+    /// The first bytes for the client, until they are written.
+    pub opening: Option<Vec<u8>>,
     /// The end of the stream, if it was already read.
     pub end: Option<End>,
     /// The rest of the body.
     pub body: IncomingBody,
+    /// The timeout between two events.
+    pub idle_timeout: Duration,
 }
 
 impl<S: RelayProtocol> Relay<S> {
@@ -48,6 +50,6 @@ impl<S: RelayProtocol> Relay<S> {
             guard.finish(&mut opening).map(Some)
         };
         let end = or_timeout(idle_timeout, read_opening).await?;
-        Ok(Self { guard, opening, end, body })
+        Ok(Self { guard, opening: Some(opening), end, body, idle_timeout })
     }
 }

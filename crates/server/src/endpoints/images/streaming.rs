@@ -15,7 +15,6 @@ use super::encode::ImageEncoder;
 use super::read::ParsedRequest;
 use crate::answer::engine_events::poll_event;
 use crate::answer::pending::{StartedStream, started};
-use crate::answer::relayed::RelayedAnswer;
 use crate::answer::{AnswerStream, Progress, StreamFailure};
 use crate::attempt::{self, Dispatch, StartResult, Started, TargetFailure, Turn};
 use crate::outgoing;
@@ -55,9 +54,8 @@ impl StreamingDispatch {
         match outgoing::send(server, &outgoing, self.0.deadline, turn.first).await? {
             Answer::Events(first, body) => {
                 let protocol = Images::new(request.operation, request.count());
-                let idle_timeout = server.config.event_idle;
-                let relay = Relay::begin(first, body, protocol, &request.model, idle_timeout).await;
-                Ok(started(RelayedAnswer::new(relay.map_err(TargetFailure::of)?, idle_timeout)))
+                let relay = Relay::begin(first, body, protocol, &request.model, server.config.event_idle).await;
+                Ok(started(relay.map_err(TargetFailure::of)?))
             }
             Answer::Json(body) => {
                 let stream = relay::reply_as_stream(&body, request.operation, request.count());

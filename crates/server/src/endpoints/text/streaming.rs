@@ -14,7 +14,6 @@ use super::dispatch::{TextAnswer, TextDispatch};
 use super::{TextEndpoint, ending};
 use crate::answer::engine_events::poll_event;
 use crate::answer::pending::{StartedStream, started};
-use crate::answer::relayed::RelayedAnswer;
 use crate::answer::{AnswerStream, Progress, StreamFailure};
 use crate::attempt::{self, Dispatch, StartResult, Started, TargetFailure, Turn};
 use crate::clock;
@@ -39,7 +38,7 @@ impl<D: TextEndpoint> Dispatch for StreamingDispatch<D> {
             }
             TextAnswer::Relayed(upstream::Answer::Events(first, body), idle_timeout) => {
                 let relay = Relay::begin(first, body, D::Relay::default(), &self.0.parsed.model, idle_timeout).await;
-                started(RelayedAnswer::new(relay.map_err(TargetFailure::of)?, idle_timeout))
+                started(relay.map_err(TargetFailure::of)?)
             }
         };
         Ok(Started { dropped, answer })
