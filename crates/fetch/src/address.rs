@@ -27,22 +27,22 @@ pub struct Refused(pub(crate) &'static str);
 /// # Errors
 /// When the address is not global unicast, or is an internal address of a cloud provider.
 pub fn check(address: IpAddr) -> Result<(), Refused> {
-    match unwrapped(address) {
-        IpAddr::V4(address) => check_v4(address),
-        IpAddr::V6(address) => check_v6(address),
-    }
+    let address = match unwrapped(address) {
+        IpAddr::V4(address) => address.to_ipv6_mapped(),
+        IpAddr::V6(address) if !GLOBAL_UNICAST.contains(address) => {
+            return Err(Refused("outside of the IPv6 global unicast range"));
+        }
+        IpAddr::V6(address) => address,
+    };
+    let matching = REFUSED.iter().find(|range| range.contains(address));
+    matching.map_or(Ok(()), |range| Err(Refused(range.kind)))
 }
 
-/// Converts an IPv4-mapped address (`::ffff:0:0/96`, RFC 4291 §2.5.5.2) to IPv4; returns any other unchanged.
-#[must_use]
-pub fn canonical(address: IpAddr) -> IpAddr {
-    address.to_canonical()
-}
-
-/// Returns the IPv4 address that an IPv4-mapped or NAT64 (RFC 6052 §2.1) address stands for, and any other unchanged.
+/// Returns the IPv4 address that an IPv4-mapped (RFC 4291 §2.5.5.2) or NAT64 (RFC 6052 §2.1) address stands for, and any
+/// other unchanged.
 #[must_use]
 pub fn unwrapped(address: IpAddr) -> IpAddr {
-    match canonical(address) {
+    match address.to_canonical() {
         IpAddr::V6(address) if NAT64.contains(address) => {
             let [.., a, b, c, d] = address.octets();
             IpAddr::V4(Ipv4Addr::new(a, b, c, d))
@@ -51,51 +51,38 @@ pub fn unwrapped(address: IpAddr) -> IpAddr {
     }
 }
 
-fn check_v4(address: Ipv4Addr) -> Result<(), Refused> {
-    let matching = V4_REFUSED.iter().find(|range| range.contains(address));
-    matching.map_or(Ok(()), |range| Err(Refused(range.kind)))
-}
-
-fn check_v6(address: Ipv6Addr) -> Result<(), Refused> {
-    if !GLOBAL_UNICAST.contains(address) {
-        return Err(Refused("outside of the IPv6 global unicast range"));
-    }
-    let matching = V6_REFUSED.iter().find(|range| range.contains(address));
-    matching.map_or(Ok(()), |range| Err(Refused(range.kind)))
-}
-
-/// A CIDR range: the addresses that share the first `prefix` bits of `network`.
-struct Range<A> {
-    network: A,
+/// A CIDR range: the addresses that share the first `prefix` bits of `network`. IPv4 addresses are in their IPv4-mapped
+/// form.
+struct Range {
+    network: Ipv6Addr,
     prefix: u32,
     kind: &'static str,
 }
 
-impl Range<Ipv4Addr> {
-    const fn contains(&self, address: Ipv4Addr) -> bool {
-        (address.to_bits() ^ self.network.to_bits()) >> (u32::BITS - self.prefix) == 0
-    }
-}
-
-impl Range<Ipv6Addr> {
+impl Range {
     const fn contains(&self, address: Ipv6Addr) -> bool {
         (address.to_bits() ^ self.network.to_bits()) >> (u128::BITS - self.prefix) == 0
     }
 }
 
-/// Addresses `a.b.c.d/prefix`; the prefix is 1 to 32.
-const fn v4(network: [u8; 4], prefix: u32, kind: &'static str) -> Range<Ipv4Addr> {
-    let [a, b, c, d] = network;
-    Range { network: Ipv4Addr::new(a, b, c, d), prefix, kind }
+/// Addresses `a.b.c.d/prefix`; the prefix is 0 to 32.
+const fn v4([a, b, c, d]: [u8; 4], prefix: u32, kind: &'static str) -> Range {
+    Range { network: Ipv4Addr::new(a, b, c, d).to_ipv6_mapped(), prefix: 96 + prefix, kind }
 }
 
 /// Addresses `a:b:c::/prefix`; the prefix is 1 to 128.
-const fn v6(network: [u16; 3], prefix: u32, kind: &'static str) -> Range<Ipv6Addr> {
-    let [a, b, c] = network;
+const fn v6([a, b, c]: [u16; 3], prefix: u32, kind: &'static str) -> Range {
     Range { network: Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0), prefix, kind }
 }
 
-const V4_REFUSED: &[Range<Ipv4Addr>] = &[
+/// The IPv6 global unicast range (RFC 4291 §2.4). Loopback, IPv4-compatible, local and multicast addresses are outside.
+const GLOBAL_UNICAST: Range = v6([0x2000, 0, 0], 3, "global unicast");
+
+/// The prefix by which IPv6-only networks reach IPv4 hosts. Rejecting it would make most IPv4 hosts unreachable there.
+const NAT64: Range = v6([0x64, 0xff9b, 0], 96, "translated");
+
+/// The rejected ranges: those of IPv4, and those within [`GLOBAL_UNICAST`].
+const REFUSED: &[Range] = &[
     v4([0, 0, 0, 0], 8, "this network"),
     v4([10, 0, 0, 0], 8, "private"),
     v4([100, 64, 0, 0], 10, "shared by a carrier"),
@@ -112,21 +99,11 @@ const V4_REFUSED: &[Range<Ipv4Addr>] = &[
     v4([203, 0, 113, 0], 24, "for documentation"),
     v4([224, 0, 0, 0], 4, "multicast"),
     v4([240, 0, 0, 0], 4, "reserved or broadcast"),
-];
-
-/// The IPv6 global unicast range (RFC 4291 §2.4). Loopback, IPv4-compatible, local and multicast addresses are outside.
-const GLOBAL_UNICAST: Range<Ipv6Addr> = v6([0x2000, 0, 0], 3, "global unicast");
-
-/// The rejected ranges within [`GLOBAL_UNICAST`].
-const V6_REFUSED: &[Range<Ipv6Addr>] = &[
     v6([0x2001, 0, 0], 23, "kept for protocols"),
     v6([0x2001, 0xdb8, 0], 32, "for documentation"),
     v6([0x2002, 0, 0], 16, "a 6to4 tunnel"),
     v6([0x3fff, 0, 0], 20, "for documentation"),
 ];
-
-/// The prefix by which IPv6-only networks reach IPv4 hosts. Rejecting it would make most IPv4 hosts unreachable there.
-const NAT64: Range<Ipv6Addr> = v6([0x64, 0xff9b, 0], 96, "translated");
 
 #[cfg(test)]
 mod tests {
@@ -240,7 +217,7 @@ mod tests {
             }
         }
         assert_eq!(unwrapped("64:ff9b::7f00:1".parse().unwrap()), IpAddr::V4(Ipv4Addr::LOCALHOST));
-        assert_eq!(canonical("::ffff:7f00:1".parse().unwrap()), IpAddr::V4(Ipv4Addr::LOCALHOST));
+        assert_eq!(unwrapped("::ffff:7f00:1".parse().unwrap()), IpAddr::V4(Ipv4Addr::LOCALHOST));
     }
 
     #[test]

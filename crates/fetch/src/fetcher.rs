@@ -114,7 +114,7 @@ impl Inner {
         let Ok(Ok(found)) = found else { return Err(FetchError::Unreachable("DNS lookup failed")) };
         // Rebuilt, so that no scope, port or IPv4-mapped form of the resolver is used.
         let mut addresses: Vec<_> =
-            found.iter().map(|found| SocketAddr::new(address::canonical(found.ip()), PORT)).collect();
+            found.iter().map(|found| SocketAddr::new(found.ip().to_canonical(), PORT)).collect();
         addresses.iter().try_for_each(|address| self.check(*address))?;
         addresses.truncate(MAX_ADDRESSES);
         Ok(addresses)
@@ -131,7 +131,7 @@ impl Inner {
         for address in addresses {
             let Ok(Ok(connection)) = timeout(CONNECT_TIMEOUT, self.dialer.dial(*address)).await else { continue };
             let peer = connection.peer().map_err(|_| FetchError::Unreachable("connection reset"))?;
-            let is_dialed = (address::canonical(peer.ip()), peer.port()) == (address.ip(), address.port());
+            let is_dialed = (peer.ip().to_canonical(), peer.port()) == (address.ip(), address.port());
             return if is_dialed { Ok(connection) } else { Err(Refused("not the one that was dialed").into()) };
         }
         Err(FetchError::Unreachable("connect failed"))

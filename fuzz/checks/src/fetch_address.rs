@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use fetch::address::{canonical, check as judge};
+use fetch::address::check as judge;
 use fetch::target::{Target, log_form};
 
 /// Checks one input; a panic is a finding.
@@ -15,7 +15,7 @@ pub fn check(bytes: &[u8]) {
     }
     let Ok(text) = str::from_utf8(bytes) else { return };
     if let Ok(address) = text.parse::<IpAddr>() {
-        assert_eq!(judge(address), judge(canonical(address)));
+        assert_eq!(judge(address), judge(address.to_canonical()));
         let host = if address.is_ipv6() { format!("[{address}]") } else { address.to_string() };
         assert!(Target::parse(&format!("https://{host}/")).is_err(), "an address is no name");
     }
