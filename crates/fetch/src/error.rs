@@ -82,14 +82,7 @@ impl FetchError {
             Self::NotListed => NOT_LISTED.to_owned(),
             Self::Busy => BUSY.to_owned(),
             Self::Kind => KIND.to_owned(),
-            Self::Address(_)
-            | Self::Redirect(_)
-            | Self::TooLarge
-            | Self::Timeout
-            | Self::Unreachable(_)
-            | Self::Tls
-            | Self::Status(_)
-            | Self::Encoding => NETWORK.to_owned(),
+            _ => NETWORK.to_owned(),
         }
     }
 }

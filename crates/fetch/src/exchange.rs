@@ -49,7 +49,7 @@ async fn send(
     max_bytes: usize,
 ) -> Result<Answer, FetchError> {
     let response = sender.send_request(request).await.map_err(http_error)?;
-    if is_redirect(response.status()) {
+    if matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
         return location(response.headers()).map(Answer::Redirect);
     }
     if response.status() != StatusCode::OK {
@@ -70,10 +70,6 @@ fn request(target: &Target) -> Result<Request<Empty<Bytes>>, FetchError> {
         .header(ACCEPT_ENCODING, IDENTITY)
         .body(Empty::new())
         .map_err(|_| FetchError::Unreachable("invalid request target"))
-}
-
-fn is_redirect(status: StatusCode) -> bool {
-    matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
 }
 
 fn location(headers: &HeaderMap) -> Result<String, FetchError> {
