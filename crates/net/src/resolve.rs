@@ -24,45 +24,37 @@ pub trait Resolve: Send + Sync {
 /// A lookup blocks a thread, and cannot be canceled. A lookup beyond the limit of threads waits for one.
 #[derive(Debug)]
 pub struct SystemResolver {
-    limit: Limit,
-}
-
-/// The limit of threads.
-#[derive(Debug)]
-enum Limit {
-    Total(Arc<Semaphore>),
-    PerName(usize, Mutex<HashMap<String, Arc<Semaphore>>>),
+    threads: usize,
+    per_name: bool,
+    /// The free threads of each name, or of all together under the empty name.
+    free: Mutex<HashMap<String, Arc<Semaphore>>>,
 }
 
 impl SystemResolver {
     /// Creates a resolver with at most `threads` blocked threads.
     #[must_use]
     pub fn new(threads: usize) -> Self {
-        Self { limit: Limit::Total(Arc::new(Semaphore::new(threads))) }
+        Self { threads, per_name: false, free: Mutex::default() }
     }
 
     /// Creates a resolver with at most `threads` blocked threads per name, so that a lookup that hangs does not block
     /// other names. It is for a fixed set of names: each is remembered.
     #[must_use]
     pub fn per_name(threads: usize) -> Self {
-        Self { limit: Limit::PerName(threads, Mutex::default()) }
+        Self { threads, per_name: true, free: Mutex::default() }
     }
 
-    fn threads(&self, host: &str) -> Arc<Semaphore> {
-        match &self.limit {
-            Limit::Total(threads) => Arc::clone(threads),
-            Limit::PerName(threads, names) => {
-                let mut names = names.lock().unwrap_or_else(PoisonError::into_inner);
-                Arc::clone(names.entry(host.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(*threads))))
-            }
-        }
+    fn free(&self, host: &str) -> Arc<Semaphore> {
+        let name = if self.per_name { host } else { "" };
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(free.entry(name.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(self.threads))))
     }
 }
 
 impl Resolve for SystemResolver {
     fn resolve<'a>(&'a self, host: &'a str, port: u16) -> BoxFuture<'a, io::Result<Vec<SocketAddr>>> {
         Box::pin(async move {
-            let permit = self.threads(host).acquire_owned().await.map_err(io::Error::other)?;
+            let permit = self.free(host).acquire_owned().await.map_err(io::Error::other)?;
             let host = host.to_owned();
             let look_up = move || {
                 // A lookup cannot be canceled: its thread is free when it returns, not when the caller gives up.
