@@ -10,7 +10,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::registry::{Metric, Registry, Unit};
 
 use crate::connection_state::CloseReason;
 use crate::log;
@@ -21,20 +21,20 @@ use crate::outcome::Outcome;
 pub(crate) struct Metrics {
     registry: Registry,
     requests: Family<RequestLabels, Counter>,
-    streams: Family<StreamLabels, Counter>,
-    tokens: Family<TokenLabels, Counter>,
+    streams: Family<Labels<2>, Counter>,
+    tokens: Family<Labels<1>, Counter>,
     duration: Histogram,
     in_flight: Gauge,
     connections: Gauge,
-    connections_ended: Family<ConnectionLabels, Counter>,
+    connections_ended: Family<Labels<1>, Counter>,
     connections_full: Counter,
-    fetches: Family<FetchLabels, Counter>,
+    fetches: Family<Labels<1>, Counter>,
     upstream_failures: Family<UpstreamLabels, Counter>,
     panics: Counter,
     /// Panics that ended a request or a stream.
     caught: AtomicU64,
     log_dropped: Counter,
-    reloads: Family<ReloadLabels, Counter>,
+    reloads: Family<Labels<1>, Counter>,
     uptime: Gauge<f64, AtomicU64>,
 }
 
@@ -46,82 +46,38 @@ struct RequestLabels {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct StreamLabels {
-    protocol: &'static str,
-    outcome: &'static str,
-}
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct TokenLabels {
-    direction: &'static str,
-}
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct ConnectionLabels {
-    reason: &'static str,
-}
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct FetchLabels {
-    outcome: &'static str,
-}
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct UpstreamLabels {
     upstream: String,
     code: &'static str,
 }
 
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct ReloadLabels {
-    outcome: &'static str,
-}
+/// Names and values of labels.
+type Labels<const N: usize> = [(&'static str, &'static str); N];
 
 impl Metrics {
     /// Creates the metrics, all zero.
     pub(crate) fn new() -> Self {
-        let mut metrics = Self {
-            registry: Registry::with_prefix("sluicegate"),
-            requests: Family::default(),
-            streams: Family::default(),
-            tokens: Family::default(),
-            duration: Histogram::new(exponential_buckets(0.001, 2.0, 20)),
-            in_flight: Gauge::default(),
-            connections: Gauge::default(),
-            connections_ended: Family::default(),
-            connections_full: Counter::default(),
-            fetches: Family::default(),
-            upstream_failures: Family::default(),
-            panics: Counter::default(),
+        let mut registry = Registry::with_prefix("sluicegate");
+        let to = &mut registry;
+        let duration = Histogram::new(exponential_buckets(0.001, 2.0, 20));
+        Self {
+            requests: registered(to, "requests", "Requests by route, status and error code"),
+            streams: registered(to, "streams_ended", "Streams by protocol and outcome"),
+            tokens: registered(to, "tokens", "Tokens used"),
+            duration: in_seconds(to, "request_duration", REQUEST_DURATION, duration),
+            in_flight: registered(to, "in_flight", "Requests in flight"),
+            connections: registered(to, "connections", "Open client connections"),
+            connections_ended: registered(to, "connections_ended", "Ended client connections by reason"),
+            connections_full: registered(to, "connections_full", "Times that the connection limit was reached"),
+            reloads: registered(to, "config_reloads", "Configuration reloads by outcome"),
+            fetches: registered(to, "fetches", "Images fetched for requests, by outcome"),
+            upstream_failures: registered(to, "upstream_failures", UPSTREAM_FAILURES),
+            panics: registered(to, "panics", "Caught panics"),
+            log_dropped: registered(to, "log_dropped", "Log lines that were dropped or could not be written"),
+            uptime: in_seconds(to, "uptime", "Time since the start", Gauge::default()),
             caught: AtomicU64::new(0),
-            log_dropped: Counter::default(),
-            reloads: Family::default(),
-            uptime: Gauge::default(),
-        };
-        metrics.register();
-        metrics
-    }
-
-    fn register(&mut self) {
-        let registry = &mut self.registry;
-        registry.register("requests", "Requests by route, status and error code", self.requests.clone());
-        registry.register("streams_ended", "Streams by protocol and outcome", self.streams.clone());
-        registry.register("tokens", "Tokens used", self.tokens.clone());
-        let help = "Time from the head of a request to the last byte of its response";
-        registry.register_with_unit("request_duration", help, Unit::Seconds, self.duration.clone());
-        registry.register("in_flight", "Requests in flight", self.in_flight.clone());
-        registry.register("connections", "Open client connections", self.connections.clone());
-        registry.register("connections_ended", "Ended client connections by reason", self.connections_ended.clone());
-        let help = "Times that the connection limit was reached";
-        registry.register("connections_full", help, self.connections_full.clone());
-        registry.register("config_reloads", "Configuration reloads by outcome", self.reloads.clone());
-        registry.register("fetches", "Images fetched for requests, by outcome", self.fetches.clone());
-        let help = "Failed upstream requests by upstream and error code";
-        registry.register("upstream_failures", help, self.upstream_failures.clone());
-        registry.register("panics", "Caught panics", self.panics.clone());
-        let help = "Log lines that were dropped or could not be written";
-        registry.register("log_dropped", help, self.log_dropped.clone());
-        registry.register_with_unit("uptime", "Time since the start", Unit::Seconds, self.uptime.clone());
+            registry,
+        }
     }
 
     pub(crate) fn request_ended(&self, route: &'static str, status: u16, code: Option<&'static str>, took: Duration) {
@@ -131,12 +87,12 @@ impl Metrics {
     }
 
     pub(crate) fn stream_ended(&self, protocol: &'static str, outcome: Outcome) {
-        self.streams.get_or_create(&StreamLabels { protocol, outcome: outcome.as_str() }).inc();
+        self.streams.get_or_create(&[("protocol", protocol), ("outcome", outcome.as_str())]).inc();
     }
 
     pub(crate) fn tokens(&self, usage: Usage) {
-        self.tokens.get_or_create(&TokenLabels { direction: "input" }).inc_by(usage.input);
-        self.tokens.get_or_create(&TokenLabels { direction: "output" }).inc_by(usage.output);
+        self.tokens.get_or_create(&[("direction", "input")]).inc_by(usage.input);
+        self.tokens.get_or_create(&[("direction", "output")]).inc_by(usage.output);
     }
 
     pub(crate) fn connection_opened(&self) {
@@ -145,7 +101,7 @@ impl Metrics {
 
     pub(crate) fn connection_closed(&self, reason: CloseReason) {
         self.connections.dec();
-        self.connections_ended.get_or_create(&ConnectionLabels { reason: reason.as_str() }).inc();
+        self.connections_ended.get_or_create(&[("reason", reason.as_str())]).inc();
     }
 
     pub(crate) fn connections_full(&self) {
@@ -153,11 +109,11 @@ impl Metrics {
     }
 
     pub(crate) fn reloaded(&self, accepted: bool) {
-        self.reloads.get_or_create(&ReloadLabels { outcome: if accepted { "taken" } else { "refused" } }).inc();
+        self.reloads.get_or_create(&[("outcome", if accepted { "taken" } else { "refused" })]).inc();
     }
 
     pub(crate) fn fetched(&self, outcome: &'static str) {
-        self.fetches.get_or_create(&FetchLabels { outcome }).inc();
+        self.fetches.get_or_create(&[("outcome", outcome)]).inc();
     }
 
     pub(crate) fn upstream_failed(&self, upstream: &str, code: &'static str) {
@@ -183,3 +139,19 @@ impl Metrics {
         text
     }
 }
+
+/// Adds a metric to the registry.
+fn registered<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
+    let metric = M::default();
+    registry.register(name, help, metric.clone());
+    metric
+}
+
+/// Adds a metric of a time to the registry.
+fn in_seconds<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
+    registry.register_with_unit(name, help, Unit::Seconds, metric.clone());
+    metric
+}
+
+const REQUEST_DURATION: &str = "Time from the head of a request to the last byte of its response";
+const UPSTREAM_FAILURES: &str = "Failed upstream requests by upstream and error code";
