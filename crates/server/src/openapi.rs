@@ -24,8 +24,8 @@ pub(crate) fn document() -> Value {
     let mut paths = Map::new();
     let mut responses = Map::new();
     for operation in &operations {
-        let described = operation.describe(&mut responses);
-        paths.insert(operation.path.clone(), Map::from_iter([(operation.method(), described)]).into());
+        let method = operation.endpoint.allow().to_ascii_lowercase();
+        paths.insert(operation.path.to_owned(), json!({ (method): operation.describe(&mut responses) }));
     }
     json!({
         "openapi": "3.1.0",
@@ -83,22 +83,25 @@ fn operations(schemas: &mut Schemas) -> Vec<Operation> {
     let count = Exchange::count_tokens(schemas);
     let generations = Exchange::image_generations(schemas);
     let edits = Exchange::image_edits(schemas);
-    let (list, model) = (Exchange::models(schemas), Exchange::model(schemas));
+    let list = Exchange::reply::<catalog::List>(schemas, "Models");
+    let model = Exchange::reply::<catalog::Entry>(schemas, "Models");
     let openai_error = schemas.written::<wire::ErrorBody>("");
     let messages_error = schemas.written::<messages::ErrorBody>("Messages");
-    let of = |endpoint: Endpoint, id, summary, exchange: Exchange| {
-        let errors = (openai_error.clone(), messages_error.clone());
-        Operation::new(endpoint, id, summary, exchange, errors)
+    let of = |endpoint, path, id, summary, exchange| {
+        let error = operation::error(path, &openai_error, &messages_error);
+        Operation { endpoint, path, id, summary, exchange, error }
     };
+    let counting = "How many tokens a message's prompt has";
+    let any_model = Endpoint::Model("{id}".to_owned());
     vec![
-        of(Endpoint::Responses, "createResponse", "A model's response", responses),
-        of(Endpoint::Chat, "createChatCompletion", "A chat completion", chat),
-        of(Endpoint::Messages, "createMessage", "A message", messages),
-        of(Endpoint::CountTokens, "countTokens", "How many tokens a message's prompt has", count),
-        of(Endpoint::ImageGenerations, "createImage", "Pictures from a prompt", generations),
-        of(Endpoint::ImageEdits, "createImageEdit", "Pictures from pictures", edits),
-        of(Endpoint::Models, "listModels", "The models that the key may use", list),
-        of(Endpoint::Model(operation::ID.to_owned()), "retrieveModel", "One model", model),
+        of(Endpoint::Responses, "/v1/responses", "createResponse", "A model's response", responses),
+        of(Endpoint::Chat, "/v1/chat/completions", "createChatCompletion", "A chat completion", chat),
+        of(Endpoint::Messages, "/v1/messages", "createMessage", "A message", messages),
+        of(Endpoint::CountTokens, "/v1/messages/count_tokens", "countTokens", counting, count),
+        of(Endpoint::ImageGenerations, "/v1/images/generations", "createImage", "Pictures from a prompt", generations),
+        of(Endpoint::ImageEdits, "/v1/images/edits", "createImageEdit", "Pictures from pictures", edits),
+        of(Endpoint::Models, "/v1/models", "listModels", "The models that the key may use", list),
+        of(any_model, "/v1/models/{id}", "retrieveModel", "One model", model),
     ]
 }
 

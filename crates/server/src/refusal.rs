@@ -22,8 +22,8 @@ pub(crate) enum Style {
 pub(crate) struct Refusal {
     /// The error that the client gets.
     pub(crate) error: ApiError,
-    /// The allowed methods, if the method was not allowed.
-    pub(crate) allow: Option<Methods>,
+    /// The allowed methods, as in the header `Allow`, if the method was not allowed.
+    pub(crate) allow: Option<&'static str>,
     /// True if the connection is closed after the response, because the rest of the request is not waited for or cannot
     /// be distinguished from the next one.
     pub(crate) closes: bool,
@@ -31,28 +31,6 @@ pub(crate) struct Refusal {
     pub(crate) is_client_gone: bool,
     /// The internal cause, for the log.
     pub(crate) cause: Option<String>,
-}
-
-/// Allowed methods.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Methods {
-    /// `GET` on this path.
-    Get,
-    /// `POST` on this path.
-    Post,
-    /// Both, each on some paths.
-    GetOrPost,
-}
-
-impl Methods {
-    /// The value of the header `Allow`.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Get => "GET",
-            Self::Post => "POST",
-            Self::GetOrPost => "GET, POST",
-        }
-    }
 }
 
 impl From<ApiError> for Refusal {
@@ -89,7 +67,7 @@ impl Refusal {
     }
 
     /// The method is not allowed on this path.
-    pub(crate) fn method(method: &http::Method, path: &str, allow: Methods) -> Self {
+    pub(crate) fn method(method: &http::Method, path: &str, allow: &'static str) -> Self {
         let sentence = format!("Method {method} is not allowed for {path}.");
         let error = ApiError::new(ErrorKind::MethodNotAllowed, "method_not_allowed", sentence);
         Self { allow: Some(allow), ..error.into() }
@@ -105,7 +83,7 @@ impl Refusal {
     pub(crate) fn no_path(method: &http::Method) -> Self {
         let sentence = format!("Method {method} is not allowed without a path.");
         let error = ApiError::new(ErrorKind::MethodNotAllowed, "method_not_allowed", sentence);
-        Self { allow: Some(Methods::GetOrPost), ..error.into() }
+        Self { allow: Some("GET, POST"), ..error.into() }
     }
 
     /// The path and query exceed the limit.
@@ -235,7 +213,7 @@ impl Refusal {
             _ => {}
         }
         if let Some(methods) = self.allow {
-            headers.insert(ALLOW, HeaderValue::from_static(methods.as_str()));
+            headers.insert(ALLOW, HeaderValue::from_static(methods));
         }
         if self.closes {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));

@@ -3,83 +3,56 @@
 use serde_json::{Value, json};
 
 pub(super) fn responses() -> Value {
-    let input = "What is the capital of France?";
-    json!({
-        "plain": { "value": { "model": "alt-flash", "input": input, "max_output_tokens": 16 } },
-        "streamed": { "value": { "model": "alt-flash", "input": input, "max_output_tokens": 16, "stream": true } },
-        "tool": {
-            "value": {
-                "model": "alt-flash",
-                "input": [{ "role": "user", "content": "What is the weather in Oslo?" }],
-                "max_output_tokens": 64,
-                "tools": [{ "type": "function", "name": "get_weather", "parameters": weather() }],
-                "tool_choice": "required",
-            },
-        },
-    })
+    let plain = json!({ "model": "alt-flash", "input": "What is the capital of France?", "max_output_tokens": 16 });
+    let tool = json!({
+        "model": "alt-flash",
+        "input": [{ "role": "user", "content": "What is the weather in Oslo?" }],
+        "max_output_tokens": 64,
+        "tools": [{ "type": "function", "name": "get_weather", "parameters": weather() }],
+        "tool_choice": "required",
+    });
+    named([("plain", plain.clone()), ("streamed", streamed(plain)), ("tool", tool)])
 }
 
 pub(super) fn chat() -> Value {
     let messages = json!([{ "role": "user", "content": "What is the capital of France?" }]);
-    json!({
-        "plain": { "value": { "model": "alt-flash", "messages": messages, "max_tokens": 16 } },
-        "streamed": {
-            "value": {
-                "model": "alt-flash",
-                "messages": messages,
-                "max_tokens": 16,
-                "stream": true,
-                "stream_options": { "include_usage": true },
-            },
-        },
-        "tool": {
-            "value": {
-                "model": "alt-flash",
-                "messages": [{ "role": "user", "content": "What is the weather in Oslo?" }],
-                "max_tokens": 64,
-                "tools": [{ "type": "function", "function": { "name": "get_weather", "parameters": weather() } }],
-                "tool_choice": "required",
-            },
-        },
-    })
+    let plain = json!({ "model": "alt-flash", "messages": messages, "max_tokens": 16 });
+    let mut with_usage = streamed(plain.clone());
+    with_usage["stream_options"] = json!({ "include_usage": true });
+    let tool = json!({
+        "model": "alt-flash",
+        "messages": [{ "role": "user", "content": "What is the weather in Oslo?" }],
+        "max_tokens": 64,
+        "tools": [{ "type": "function", "function": { "name": "get_weather", "parameters": weather() } }],
+        "tool_choice": "required",
+    });
+    named([("plain", plain), ("streamed", with_usage), ("tool", tool)])
 }
 
 pub(super) fn messages() -> Value {
     let messages = json!([{ "role": "user", "content": "Say hello." }]);
-    json!({
-        "plain": { "value": { "model": "msg-sonnet-5", "messages": messages, "max_tokens": 16 } },
-        "streamed": { "value": { "model": "msg-sonnet-5", "messages": messages, "max_tokens": 16, "stream": true } },
-        "tool": {
-            "value": {
-                "model": "msg-sonnet-5",
-                "messages": [{ "role": "user", "content": "What is the weather in Oslo?" }],
-                "max_tokens": 64,
-                "tools": [{ "name": "get_weather", "input_schema": weather() }],
-                "tool_choice": { "type": "any" },
-            },
-        },
-    })
+    let plain = json!({ "model": "msg-sonnet-5", "messages": messages, "max_tokens": 16 });
+    let tool = json!({
+        "model": "msg-sonnet-5",
+        "messages": [{ "role": "user", "content": "What is the weather in Oslo?" }],
+        "max_tokens": 64,
+        "tools": [{ "name": "get_weather", "input_schema": weather() }],
+        "tool_choice": { "type": "any" },
+    });
+    named([("plain", plain.clone()), ("streamed", streamed(plain)), ("tool", tool)])
 }
 
 pub(super) fn count_tokens() -> Value {
     let messages = json!([{ "role": "user", "content": "Say hello." }]);
-    json!({ "plain": { "value": { "model": "msg-sonnet-5", "messages": messages } } })
+    named([("plain", json!({ "model": "msg-sonnet-5", "messages": messages }))])
 }
 
 pub(super) fn image_generations() -> Value {
     let prompt = "A red circle on a white ground";
-    json!({
-        "plain": { "value": { "model": "model-image-2.5-flare", "prompt": prompt, "size": "64x64" } },
-        "streamed": {
-            "value": {
-                "model": "model-image-2.5-flare",
-                "prompt": prompt,
-                "size": "64x64",
-                "stream": true,
-                "partial_images": 1,
-            },
-        },
-    })
+    let plain = json!({ "model": "model-image-2.5-flare", "prompt": prompt, "size": "64x64" });
+    let mut with_preview = streamed(plain.clone());
+    with_preview["partial_images"] = 1.into();
+    named([("plain", plain), ("streamed", with_preview)])
 }
 
 pub(super) fn image_edits() -> Value {
@@ -92,7 +65,16 @@ pub(super) fn image_edits() -> Value {
             "stream": stream,
         })
     };
-    json!({ "plain": { "value": edit(false) }, "streamed": { "value": edit(true) } })
+    named([("plain", edit(false)), ("streamed", edit(true))])
+}
+
+fn named<const N: usize>(examples: [(&str, Value); N]) -> Value {
+    examples.into_iter().map(|(name, example)| (name, json!({ "value": example }))).collect()
+}
+
+fn streamed(mut request: Value) -> Value {
+    request["stream"] = true.into();
+    request
 }
 
 fn weather() -> Value {

@@ -32,21 +32,18 @@ pub(super) fn response(kind: ErrorKind, error: &Value, allow: &str) -> Value {
     if kind == ErrorKind::HeadersTooLarge {
         return json!({ "description": description(kind) });
     }
-    let mut headers = common_headers();
-    let special = match kind {
-        ErrorKind::Authentication => Some(("WWW-Authenticate", header("WwwAuthenticate"))),
-        ErrorKind::MethodNotAllowed => Some(("Allow", allowed(allow))),
-        ErrorKind::TooLarge | ErrorKind::Upstream => Some(("x-should-retry", header("ShouldRetry"))),
-        ErrorKind::RateLimit | ErrorKind::Unavailable | ErrorKind::Overloaded => {
-            if kind != ErrorKind::RateLimit {
-                headers.insert("x-should-retry".to_owned(), header("ShouldRetry"));
-            }
-            headers.insert("retry-after-ms".to_owned(), header("RetryAfterMs"));
-            Some(("Retry-After", header("RetryAfter")))
-        }
-        _ => None,
+    let shared: &[_] = match kind {
+        ErrorKind::Authentication => &[("WWW-Authenticate", "WwwAuthenticate")],
+        ErrorKind::TooLarge | ErrorKind::Upstream => &[SHOULD_RETRY],
+        ErrorKind::RateLimit => &[RETRY_AFTER_MS, RETRY_AFTER],
+        ErrorKind::Unavailable | ErrorKind::Overloaded => &[SHOULD_RETRY, RETRY_AFTER_MS, RETRY_AFTER],
+        _ => &[],
     };
-    headers.extend(special.map(|(name, header)| (name.to_owned(), header)));
+    let mut headers = common_headers();
+    headers.extend(shared.iter().map(|(name, definition)| ((*name).to_owned(), header(definition))));
+    if kind == ErrorKind::MethodNotAllowed {
+        headers.insert("Allow".to_owned(), allowed(allow));
+    }
     let content = json!({ "application/json": { "schema": error } });
     json!({ "description": description(kind), "headers": headers, "content": content })
 }
@@ -124,3 +121,8 @@ fn description(kind: ErrorKind) -> &'static str {
         _ => "An internal error of the gateway.",
     }
 }
+
+/// Headers and the names of their definitions.
+const SHOULD_RETRY: (&str, &str) = ("x-should-retry", "ShouldRetry");
+const RETRY_AFTER: (&str, &str) = ("Retry-After", "RetryAfter");
+const RETRY_AFTER_MS: (&str, &str) = ("retry-after-ms", "RetryAfterMs");

@@ -4,16 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::schemas::Schemas;
 
-/// A body of the media type `multipart/form-data`.
-pub(super) struct Form {
-    /// The schema of its parts.
-    pub(super) schema: Value,
-    /// The content types of the parts that are files.
-    pub(super) encoding: Value,
-}
-
-/// Returns the form of `POST /v1/images/edits`.
-pub(super) fn image_edits(schemas: &mut Schemas) -> Form {
+/// Returns the body of `POST /v1/images/edits` as `multipart/form-data`.
+pub(super) fn image_edits(schemas: &mut Schemas) -> Value {
     let generation = schemas.read::<images::Generation>("Images");
     let mut parts = Map::new();
     for (name, schema) in schemas.target(&generation)["properties"].as_object().into_iter().flatten() {
@@ -32,10 +24,10 @@ pub(super) fn image_edits(schemas: &mut Schemas) -> Form {
     });
     let pictures = json!({ "contentType": "image/png, image/jpeg, image/webp, application/octet-stream" });
     let mask = json!({ "contentType": "image/png, application/octet-stream" });
-    Form {
-        schema: schemas.named("ImagesEditForm", schema),
-        encoding: json!({ "image": pictures, "image[]": pictures, "mask": mask }),
-    }
+    json!({
+        "schema": schemas.named("ImagesEditForm", schema),
+        "encoding": { "image": pictures, "image[]": pictures, "mask": mask },
+    })
 }
 
 /// Returns the schema of a file.

@@ -11,41 +11,17 @@ use crate::routing::{Endpoint, style};
 
 /// An endpoint with its description.
 pub(super) struct Operation {
+    pub(super) endpoint: Endpoint,
     /// The path, with parameters in braces.
-    pub(super) path: String,
-    endpoint: Endpoint,
-    id: &'static str,
-    summary: &'static str,
-    exchange: Exchange,
-    error: Value,
+    pub(super) path: &'static str,
+    pub(super) id: &'static str,
+    pub(super) summary: &'static str,
+    pub(super) exchange: Exchange,
+    /// The schema of error bodies.
+    pub(super) error: Value,
 }
 
 impl Operation {
-    /// Creates the operation of an endpoint; `errors` are the schemas of error bodies in OpenAI's and in Anthropic's
-    /// style.
-    pub(super) fn new(
-        endpoint: Endpoint,
-        id: &'static str,
-        summary: &'static str,
-        exchange: Exchange,
-        errors: (Value, Value),
-    ) -> Self {
-        let path = path(&endpoint);
-        let error = error(&path, errors);
-        Self { path, endpoint, id, summary, exchange, error }
-    }
-
-    /// Returns the endpoint.
-    #[cfg(test)]
-    pub(super) fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
-    }
-
-    /// Returns the method in lower case, as in the document.
-    pub(super) fn method(&self) -> String {
-        self.endpoint.allow().as_str().to_ascii_lowercase()
-    }
-
     /// Returns the operation object, and adds its failures to `responses`, which operations of the same tag share.
     pub(super) fn describe(&self, responses: &mut Map<String, Value>) -> Value {
         let mut operation = json!({
@@ -58,7 +34,7 @@ impl Operation {
         if !parameters.is_empty() {
             operation["parameters"] = parameters.into();
         }
-        if self.takes_body() {
+        if !self.exchange.request.is_empty() {
             operation["requestBody"] = json!({ "required": true, "content": self.exchange.request });
         }
         operation["responses"] = self.responses(responses).into();
@@ -71,7 +47,7 @@ impl Operation {
             let status = self.status(kind);
             let name = format!("{}{status}", self.tag());
             let response = json!({ "$ref": format!("#/components/responses/{name}") });
-            shared.insert(name, failures::response(kind, &self.error, self.endpoint.allow().as_str()));
+            shared.insert(name, failures::response(kind, &self.error, self.endpoint.allow()));
             all.insert(status.to_string(), response);
         }
         all.sort_keys();
@@ -107,10 +83,6 @@ impl Operation {
         matches!(self.endpoint, Endpoint::Messages | Endpoint::CountTokens)
     }
 
-    fn takes_body(&self) -> bool {
-        !self.exchange.request.is_empty()
-    }
-
     /// Returns the headers that may carry the API key.
     fn security(&self) -> Value {
         if self.endpoint.takes_x_api_key() {
@@ -121,13 +93,26 @@ impl Operation {
     }
 
     fn parameters(&self) -> Vec<Value> {
+        let text = json!({ "type": "string" });
         let mut parameters = match &self.endpoint {
-            Endpoint::Models => page_parameters(),
-            Endpoint::Model(_) => vec![model_parameter()],
+            Endpoint::Models => {
+                let limit = json!({ "type": "integer", "minimum": 1, "maximum": 1000 });
+                vec![
+                    parameter("query", "limit", "The maximum number of models.", &limit),
+                    parameter("query", "after_id", "Return models after this id.", &text),
+                    parameter("query", "before_id", "Return models before this id.", &text),
+                ]
+            }
+            Endpoint::Model(_) => {
+                let schema = json!({ "type": "string", "pattern": "^[^/]+$" });
+                let mut id = parameter("path", "id", "The id of the model.", &schema);
+                id["examples"] = json!({ "known": { "value": "alt-flash" }, "unknown": { "value": "model-none" } });
+                vec![id]
+            }
             _ => Vec::new(),
         };
         if self.endpoint.takes_x_api_key() {
-            parameters.push(parameter("header", "anthropic-version", VERSION, &json!({ "type": "string" })));
+            parameters.push(parameter("header", "anthropic-version", VERSION, &text));
         }
         parameters
     }
@@ -142,46 +127,14 @@ impl Operation {
     }
 }
 
-fn path(endpoint: &Endpoint) -> String {
-    match endpoint {
-        Endpoint::Responses => "/v1/responses".to_owned(),
-        Endpoint::Chat => "/v1/chat/completions".to_owned(),
-        Endpoint::Messages => "/v1/messages".to_owned(),
-        Endpoint::CountTokens => "/v1/messages/count_tokens".to_owned(),
-        Endpoint::ImageGenerations => "/v1/images/generations".to_owned(),
-        Endpoint::ImageEdits => "/v1/images/edits".to_owned(),
-        Endpoint::Models => "/v1/models".to_owned(),
-        Endpoint::Model(id) => format!("/v1/models/{id}"),
-    }
-}
-
 /// Returns the schema of error bodies on a path: one style, or both if the request's headers decide between them.
-fn error(path: &str, (openai, messages): (Value, Value)) -> Value {
+pub(super) fn error(path: &str, openai: &Value, messages: &Value) -> Value {
     let with_api_key = HeaderMap::from_iter([(X_API_KEY, HeaderValue::from_static(""))]);
     match (style(path, &HeaderMap::new()), style(path, &with_api_key)) {
-        (Style::OpenAi, Style::OpenAi) => openai,
-        (Style::Messages, Style::Messages) => messages,
+        (Style::OpenAi, Style::OpenAi) => openai.clone(),
+        (Style::Messages, Style::Messages) => messages.clone(),
         _ => json!({ "anyOf": [openai, messages] }),
     }
-}
-
-fn model_parameter() -> Value {
-    let mut id = parameter("path", "id", "The id of the model.", &json!({ "type": "string", "pattern": "^[^/]+$" }));
-    id["examples"] = json!({ "known": { "value": "alt-flash" }, "unknown": { "value": "model-none" } });
-    id
-}
-
-fn page_parameters() -> Vec<Value> {
-    vec![
-        parameter(
-            "query",
-            "limit",
-            "The maximum number of models.",
-            &json!({ "type": "integer", "minimum": 1, "maximum": 1000 }),
-        ),
-        parameter("query", "after_id", "Return models after this id.", &json!({ "type": "string" })),
-        parameter("query", "before_id", "Return models before this id.", &json!({ "type": "string" })),
-    ]
 }
 
 fn parameter(place: &str, name: &str, description: &str, schema: &Value) -> Value {
@@ -189,8 +142,6 @@ fn parameter(place: &str, name: &str, description: &str, schema: &Value) -> Valu
     json!({ "name": name, "in": place, "description": description, "required": required, "schema": schema })
 }
 
-/// The path parameter with the id of a model.
-pub(super) const ID: &str = "{id}";
 pub(super) const TEXT: &str = "Text";
 pub(super) const MESSAGES: &str = "Messages";
 pub(super) const IMAGES: &str = "Images";
