@@ -12,6 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep;
 
+use crate::lifecycle::Phase;
 use crate::metrics::Metrics;
 use crate::state::ServerState;
 
@@ -31,12 +32,12 @@ pub(crate) async fn accept_loop(
         }
     };
     let closing = async {
-        state.lifecycle.closing().await;
+        state.lifecycle.reached(Phase::Closing).await;
         if let Err(error) = drop_new_syns(&listener) {
             tracing::debug!(%error, "cannot drop new SYNs before the listener is closed");
             return;
         }
-        state.lifecycle.draining().await;
+        state.lifecycle.reached(Phase::Draining).await;
     };
     tokio::select! {
         biased;

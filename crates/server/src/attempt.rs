@@ -1,6 +1,5 @@
 //! Tries the targets of a request in order until one of them has started to answer.
 
-use std::future::Future;
 use std::sync::{Arc, OnceLock};
 
 use engine::EngineError;

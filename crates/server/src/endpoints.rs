@@ -19,10 +19,7 @@ use crate::refusal::Refusal;
 use crate::state::ServerState;
 
 /// Reads the body of a request, which must be JSON.
-async fn json_body<B>(request: Request<B>, limit: ByteSize, state: &ServerState) -> Result<Upload, Refusal>
-where
-    B: ClientBody,
-{
+async fn json_body(request: Request<impl ClientBody>, limit: ByteSize, state: &ServerState) -> Result<Upload, Refusal> {
     let limit = bytes(limit);
     check_length(request.headers(), limit)?;
     let media_type = media_type(request.headers())?;

@@ -3,7 +3,7 @@
 //! The checks happen in the order of the functions below: the HTTP rules of a head, path, method, key, scope, and then
 //! in the endpoint size, media type, JSON, fields, model, and last the permit.
 
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
@@ -27,14 +27,11 @@ use crate::state::{Caller, ServerState};
 
 /// Answers one request received on `connection`. A panic is answered with a 500: the process and the connection survive
 /// it.
-pub(crate) async fn answer<B>(
+pub(crate) async fn answer(
     state: &Arc<ServerState>,
-    request: Request<B>,
+    request: Request<impl ClientBody>,
     connection: &Arc<ConnectionState>,
-) -> Response<Body>
-where
-    B: ClientBody,
-{
+) -> Response<Body> {
     let style = style(request.uri().path(), request.headers());
     let id = wire::id("req", clock::random_bits());
     let mut answer = pin!(respond(state, request, connection, style, &id));
@@ -50,20 +47,26 @@ where
     response
 }
 
-/// Answers one request, and records it. Every error is a response too.
-async fn respond<B>(
+/// Answers one request, and records it. Every error is a response too. When the shutdown deadline passes, the request is
+/// aborted.
+async fn respond(
     state: &Arc<ServerState>,
-    request: Request<B>,
+    request: Request<impl ClientBody>,
     connection: &Arc<ConnectionState>,
     style: Style,
     id: &str,
-) -> Response<Body>
-where
-    B: ClientBody,
-{
+) -> Response<Body> {
     let mut record = Record::new(Arc::clone(&state.metrics), Arc::clone(connection), id.to_owned());
     record.client_id = client_id(request.headers());
-    match or_abort(state, request, &mut record).await {
+    let answered = tokio::select! {
+        biased;
+        answered = dispatch(state, request, &mut record) => answered,
+        () = state.lifecycle.aborting() => {
+            record.end(Outcome::Shutdown);
+            Err(Refusal::shutting_down())
+        }
+    };
+    match answered {
         Ok(response) => {
             record.status = response.status().as_u16();
             let deadline = state.deadline(&record);
@@ -78,34 +81,12 @@ where
     }
 }
 
-/// Dispatches a request to its endpoint, and aborts it when the shutdown deadline passes.
-async fn or_abort<B>(
-    state: &Arc<ServerState>,
-    request: Request<B>,
-    record: &mut Record,
-) -> Result<Response<ReplyBody>, Refusal>
-where
-    B: ClientBody,
-{
-    tokio::select! {
-        biased;
-        answer = dispatch(state, request, record) => answer,
-        () = state.lifecycle.abort_signal().wait() => {
-            record.end(Outcome::Shutdown);
-            Err(Refusal::shutting_down())
-        }
-    }
-}
-
 /// Authenticates a request and passes it to its endpoint.
-async fn dispatch<B>(
+async fn dispatch(
     state: &Arc<ServerState>,
-    request: Request<B>,
+    request: Request<impl ClientBody>,
     record: &mut Record,
-) -> Result<Response<ReplyBody>, Refusal>
-where
-    B: ClientBody,
-{
+) -> Result<Response<ReplyBody>, Refusal> {
     head::check(&request, &state.limits)?;
     let endpoint = Endpoint::of(request.method(), request.uri().path())?;
     record.route = endpoint.name();
@@ -118,9 +99,9 @@ where
     let deadline = state.deadline(record);
     let caller = Caller { state, policy: &policy, key, record, deadline };
     match endpoint {
-        Endpoint::Responses => text::answer::<translate::inbound::Responses, B>(caller, request).await,
-        Endpoint::Chat => text::answer::<translate::inbound::Chat, B>(caller, request).await,
-        Endpoint::Messages => text::answer::<translate::inbound::Messages, B>(caller, request).await,
+        Endpoint::Responses => text::answer::<translate::inbound::Responses>(caller, request).await,
+        Endpoint::Chat => text::answer::<translate::inbound::Chat>(caller, request).await,
+        Endpoint::Messages => text::answer::<translate::inbound::Messages>(caller, request).await,
         Endpoint::CountTokens => Box::pin(count_tokens::answer(caller, request)).await,
         // Boxed because their futures are large and would enlarge every request.
         Endpoint::ImageGenerations => Box::pin(images::generate(caller, request)).await,

@@ -21,10 +21,6 @@ pub(crate) enum Phase {
 #[derive(Clone, Debug)]
 pub(crate) struct Lifecycle(watch::Sender<Phase>);
 
-/// Fires when everything that is still open must be aborted.
-#[derive(Debug)]
-pub(crate) struct AbortSignal(watch::Receiver<Phase>);
-
 impl Lifecycle {
     /// Starts in the serving phase.
     pub(crate) fn new() -> Self {
@@ -36,36 +32,22 @@ impl Lifecycle {
         *self.0.borrow() > Phase::Serving
     }
 
-    /// Returns a signal that fires in the aborting phase.
-    pub(crate) fn abort_signal(&self) -> AbortSignal {
-        AbortSignal(self.0.subscribe())
+    /// Waits until this phase, or a later one, is reached.
+    pub(crate) fn reached(&self, wanted: Phase) -> impl Future<Output = ()> + Send + use<> {
+        let mut phases = self.0.subscribe();
+        async move {
+            // An error means that the sender is gone with the process, which is after all phases.
+            let _ = phases.wait_for(|phase| *phase >= wanted).await;
+        }
     }
 
-    /// Waits until new handshakes are not accepted any more.
-    pub(crate) async fn closing(&self) {
-        self.reached(Phase::Closing).await;
-    }
-
-    /// Waits until no connection is accepted any more.
-    pub(crate) async fn draining(&self) {
-        self.reached(Phase::Draining).await;
-    }
-
-    async fn reached(&self, wanted: Phase) {
-        // `self` holds the sender, so the channel cannot be closed here.
-        let _ = self.0.subscribe().wait_for(|phase| *phase >= wanted).await;
+    /// Waits until everything that is still open must be aborted.
+    pub(crate) fn aborting(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.reached(Phase::Aborting)
     }
 
     /// Enters the next phase.
     pub(crate) fn enter(&self, phase: Phase) {
         self.0.send_replace(phase);
-    }
-}
-
-impl AbortSignal {
-    /// Waits for the signal.
-    pub(crate) async fn wait(mut self) {
-        // An error means that the sender is gone with the process: abort too.
-        let _ = self.0.wait_for(|phase| *phase == Phase::Aborting).await;
     }
 }

@@ -14,10 +14,11 @@ use crate::outcome::{Ending, Outcome};
 /// The access record of a request, from its head to its last byte. Dropping it writes the log line.
 #[derive(Debug)]
 pub(crate) struct Record {
-    metrics: Arc<Metrics>,
+    pub(crate) metrics: Arc<Metrics>,
     /// The connection of the request.
     connection: Arc<ConnectionState>,
-    started: Instant,
+    /// The time at which the request was received.
+    pub(crate) started: Instant,
     /// The gateway's id of the request.
     pub(crate) id: String,
     /// The client's own id of the request, if it is safe to log.
@@ -75,20 +76,10 @@ impl Record {
         }
     }
 
-    /// The time at which the request was received.
-    pub(crate) fn started(&self) -> Instant {
-        self.started
-    }
-
     /// Notes the end of an answer that its engine brought to its end.
     pub(crate) fn finish(&mut self, ending: Ending) {
         self.usage = ending.usage;
         self.end(ending.outcome);
-    }
-
-    /// Counts a panic that was caught.
-    pub(crate) fn panicked(&self) {
-        self.metrics.panicked();
     }
 
     /// Sets the outcome. The first one that is set wins.

@@ -33,7 +33,7 @@ impl ReplyBody {
     /// Returns the body with the record of its request, which ends with the last byte. A short reply is written at
     /// once, so its record ends here.
     pub(crate) fn into_body(self, mut record: Record, deadline: Instant, state: &ServerState) -> Body {
-        let abort = state.lifecycle.abort_signal();
+        let abort = state.lifecycle.aborting();
         match self {
             Self::Buffered(body) if body.is_short() => {
                 record.end(Outcome::Completed);

@@ -1,6 +1,5 @@
 //! Starts a gateway from a configuration.
 
-use std::future::Future;
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::num::NonZero;

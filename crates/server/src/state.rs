@@ -15,7 +15,6 @@ use crate::limit::Limiter;
 use crate::metrics::Metrics;
 use crate::policy::{Policies, Policy};
 use crate::record::Record;
-use crate::targets::SelectedTarget;
 
 /// The state that all requests share.
 pub(crate) struct ServerState {
@@ -46,17 +45,10 @@ pub(crate) struct Caller<'a> {
     pub(crate) deadline: Instant,
 }
 
-impl Caller<'_> {
-    /// Returns the targets of a model in the order in which this request tries them.
-    pub(crate) fn targets(&self, model: &str) -> Vec<SelectedTarget> {
-        self.policy.routes.select(model)
-    }
-}
-
 impl ServerState {
     /// Returns the time by which a request has to be answered.
     pub(crate) fn deadline(&self, record: &Record) -> Instant {
-        record.started() + self.limits.request_timeout
+        record.started + self.limits.request_timeout
     }
 
     /// Renders every metric in the Prometheus text format.

@@ -1,6 +1,5 @@
 //! A socket wrapper with first-byte and write timeouts, and a lingering close (RFC 9112 §9.6).
 
-use std::future::Future;
 use std::io;
 use std::mem::MaybeUninit;
 use std::pin::Pin;

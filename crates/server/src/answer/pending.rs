@@ -1,6 +1,5 @@
 //! A streamed answer that no target has started yet.
 
-use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 

@@ -1,6 +1,5 @@
 //! A response body that holds its record until it is sent.
 
-use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -10,14 +9,18 @@ use http_body_util::BodyExt;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::{Aborted, Body};
-use crate::lifecycle::AbortSignal;
 use crate::outcome::Outcome;
 use crate::record::Record;
 
 /// Attaches the record of a request, and the permit that it holds, to the response body: the record ends when the last
 /// byte has been handed to the socket. The body is aborted at the deadline and at the end of a shutdown.
-pub(crate) fn delivered(body: Body, record: Record, deadline: Instant, abort: AbortSignal) -> Body {
-    Delivered { body, record: Some(record), deadline: Box::pin(sleep_until(deadline)), abort: Box::pin(abort.wait()) }
+pub(crate) fn delivered(
+    body: Body,
+    record: Record,
+    deadline: Instant,
+    abort: impl Future<Output = ()> + Send + 'static,
+) -> Body {
+    Delivered { body, record: Some(record), deadline: Box::pin(sleep_until(deadline)), abort: Box::pin(abort) }
         .boxed_unsync()
 }
 
@@ -118,7 +121,7 @@ mod tests {
             record.end(Outcome::Incomplete);
             let body = Buffered::from(vec![Bytes::from(vec![1; MAX_FRAME + 1]), Bytes::new(), vec![2; 9].into()]);
             assert!(!body.is_short());
-            let body = delivered(body.into_body(), record, Instant::now() + SPAN, lifecycle.abort_signal());
+            let body = delivered(body.into_body(), record, Instant::now() + SPAN, lifecycle.aborting());
             Self { limiter, lifecycle, metrics, body }
         }
 

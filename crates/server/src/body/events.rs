@@ -15,7 +15,6 @@
 //! the last byte has been taken, or when the client disconnects and hyper drops the body. Whatever happens to the
 //! engine, the client gets exactly one terminal event.
 
-use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -31,7 +30,6 @@ use super::Aborted;
 use super::buffered::MAX_FRAME;
 use crate::answer::engine_events::timed_out;
 use crate::answer::{AnswerStream, Progress, StreamFailure};
-use crate::lifecycle::AbortSignal;
 use crate::outcome::{Ending, Outcome};
 use crate::record::Record;
 
@@ -71,7 +69,7 @@ impl Events {
         stream: Box<dyn AnswerStream>,
         keep_alive: Duration,
         deadline: Instant,
-        abort: AbortSignal,
+        abort: impl Future<Output = ()> + Send + 'static,
         record: Record,
     ) -> Self {
         let now = Instant::now();
@@ -87,7 +85,7 @@ impl Events {
             was_taken: true,
             timer: sleep_until(now + first),
             deadline: sleep_until(deadline),
-            abort: Box::pin(abort.wait()),
+            abort: Box::pin(abort),
             work: 0,
             record,
         }
@@ -175,7 +173,7 @@ impl Events {
     fn poll_guarded(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let polled = catch_unwind(AssertUnwindSafe(|| self.as_mut().poll_next_step(cx)));
         polled.unwrap_or_else(|_| {
-            self.as_mut().project().record.panicked();
+            self.as_mut().project().record.metrics.panicked();
             let cause = Some("panic in the response stream".to_owned());
             self.fail(StreamFailure { error: ApiError::server_error(), cause, outcome: Outcome::Internal });
             Poll::Ready(())

@@ -38,10 +38,11 @@ pub(crate) fn boundary(content_type: &str) -> Result<String, Refusal> {
 /// # Errors
 /// The same as [`Incoming::next_chunk`]; 413 for a part that is too large, 400 for a form that is malformed or not a
 /// valid edit.
-pub(crate) async fn read<B>(boundary: String, mut incoming: Incoming<B>, limits: &Limits) -> Result<Edit, Refusal>
-where
-    B: ClientBody,
-{
+pub(crate) async fn read(
+    boundary: String,
+    mut incoming: Incoming<impl ClientBody>,
+    limits: &Limits,
+) -> Result<Edit, Refusal> {
     let form = parts(boundary, &mut incoming, limits).await?;
     // The bytes after the last boundary mean nothing, but a disconnect is noticed only once the body has been read to
     // its end.
@@ -55,10 +56,7 @@ where
     form.finish().map_err(|found| ApiError::from(found).into())
 }
 
-async fn parts<B>(boundary: String, incoming: &mut Incoming<B>, limits: &Limits) -> Result<Form, Refusal>
-where
-    B: ClientBody,
-{
+async fn parts(boundary: String, incoming: &mut Incoming<impl ClientBody>, limits: &Limits) -> Result<Form, Refusal> {
     let pace = Pace::default();
     let limit = SizeLimit::new().per_field(limits.picture.as_u64());
     let constraints = Constraints::new().size_limit(limit);
@@ -123,10 +121,7 @@ async fn next_chunk(field: &mut Field<'_>, pace: &Pace) -> Result<Option<Bytes>,
 }
 
 /// Returns the body as a stream for multer, which yields a chunk only after multer has parsed the previous ones.
-fn feed<B>(incoming: &mut Incoming<B>, pace: Pace) -> impl Stream<Item = Result<Bytes, ReadFailure>>
-where
-    B: ClientBody,
-{
+fn feed(incoming: &mut Incoming<impl ClientBody>, pace: Pace) -> impl Stream<Item = Result<Bytes, ReadFailure>> {
     futures_util::stream::unfold((incoming, pace), |(incoming, pace)| async move {
         pace.wait_for_parser().await;
         let chunk = match pace.check_head() {

@@ -22,10 +22,10 @@ use crate::{attempt, image_urls, outgoing};
 
 /// Counts the tokens of a prompt on the targets that would answer it, so that the count matches the usage of the
 /// answer.
-pub(crate) async fn answer<B>(caller: Caller<'_>, request: http::Request<B>) -> Result<Response<ReplyBody>, Refusal>
-where
-    B: ClientBody,
-{
+pub(crate) async fn answer(
+    caller: Caller<'_>,
+    request: http::Request<impl ClientBody>,
+) -> Result<Response<ReplyBody>, Refusal> {
     let Caller { state, policy, key, record, deadline } = caller;
     let headers = outgoing::forwarded(request.headers(), Messages::FORWARDED);
     let upload = json_body(request, state.limits.json_body, state).await?;

@@ -17,19 +17,19 @@ use crate::reply::ReplyBody;
 use crate::state::Caller;
 
 /// Answers an image generation request.
-pub(crate) async fn generate<B>(caller: Caller<'_>, request: Request<B>) -> Result<Response<ReplyBody>, Refusal>
-where
-    B: ClientBody,
-{
+pub(crate) async fn generate(
+    caller: Caller<'_>,
+    request: Request<impl ClientBody>,
+) -> Result<Response<ReplyBody>, Refusal> {
     let parsed = read::generation(request, &caller).await?;
     answer(caller, parsed).await
 }
 
 /// Answers an image edit request.
-pub(crate) async fn edit<B>(caller: Caller<'_>, request: Request<B>) -> Result<Response<ReplyBody>, Refusal>
-where
-    B: ClientBody,
-{
+pub(crate) async fn edit(
+    caller: Caller<'_>,
+    request: Request<impl ClientBody>,
+) -> Result<Response<ReplyBody>, Refusal> {
     let is_form = read::is_form(request.headers());
     let response = async {
         let parsed = read::edit(request, &caller).await?;

@@ -79,11 +79,10 @@ pub(crate) struct ParsedRequest<D: TextEndpoint> {
 
 /// Answers a request: reads and validates it, takes a permit, tries the targets in order, and streams or folds the
 /// answer.
-pub(crate) async fn answer<D, B>(caller: Caller<'_>, request: Request<B>) -> Result<Response<ReplyBody>, Refusal>
-where
-    D: TextEndpoint,
-    B: ClientBody,
-{
+pub(crate) async fn answer<D: TextEndpoint>(
+    caller: Caller<'_>,
+    request: Request<impl ClientBody>,
+) -> Result<Response<ReplyBody>, Refusal> {
     let Caller { state, policy, key, .. } = caller;
     let headers = outgoing::forwarded(request.headers(), D::FORWARDED);
     let upload = json_body(request, state.limits.json_body, state).await?;

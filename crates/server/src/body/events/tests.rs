@@ -44,7 +44,7 @@ impl Harness {
         let mut record = Record::new(Arc::new(Metrics::new()), Arc::default(), "req_1".to_owned());
         record.permit = Some(self.limiter.take("key").expect("a permit is free"));
         let deadline = Instant::now() + DEADLINE;
-        Events::new(Box::new(stream), KEEP_ALIVE, deadline, self.lifecycle.abort_signal(), record)
+        Events::new(Box::new(stream), KEEP_ALIVE, deadline, self.lifecycle.aborting(), record)
     }
 
     fn responses(&self, source: TextStream) -> Events {

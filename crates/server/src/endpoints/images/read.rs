@@ -58,10 +58,10 @@ pub(super) fn protocol(operation: Operation) -> Protocol {
 }
 
 /// Reads and validates a generation request.
-pub(super) async fn generation<B>(request: Request<B>, caller: &Caller<'_>) -> Result<ParsedRequest, Refusal>
-where
-    B: ClientBody,
-{
+pub(super) async fn generation(
+    request: Request<impl ClientBody>,
+    caller: &Caller<'_>,
+) -> Result<ParsedRequest, Refusal> {
     let upload = json_body(request, caller.state.limits.json_body, caller.state).await?;
     let generation = Generation::read(&upload.bytes).map_err(ApiError::from)?;
     let model = model(&generation);
@@ -79,10 +79,7 @@ pub(super) fn is_form(headers: &HeaderMap) -> bool {
 }
 
 /// Reads and validates an edit request.
-pub(super) async fn edit<B>(request: Request<B>, caller: &Caller<'_>) -> Result<ParsedRequest, Refusal>
-where
-    B: ClientBody,
-{
+pub(super) async fn edit(request: Request<impl ClientBody>, caller: &Caller<'_>) -> Result<ParsedRequest, Refusal> {
     let state = caller.state;
     let limit = bytes(state.limits.edit_body);
     check_length(request.headers(), limit)?;

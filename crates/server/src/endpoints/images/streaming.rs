@@ -68,7 +68,7 @@ impl StreamingDispatch {
 
 /// Streams the answer to a request.
 pub(super) async fn answer(parsed: ParsedRequest, caller: &Caller<'_>) -> Result<Response<ReplyBody>, Refusal> {
-    let targets = caller.targets(&parsed.model);
+    let targets = caller.policy.routes.select(&parsed.model);
     let dispatch = StreamingDispatch(ImageDispatch::new(parsed, caller));
     let attempt = attempt::first_successful_target(dispatch, targets, caller);
     reply::stream(Box::pin(attempt), (), |(), error, out| fail(error, out), caller).await

@@ -57,7 +57,7 @@ impl Dispatch for UnaryDispatch {
 
 /// Returns the reply of an upstream, or folds the events of the engine into one.
 pub(super) async fn answer(parsed: ParsedRequest, caller: Caller<'_>) -> Result<Response<ReplyBody>, Refusal> {
-    let targets = caller.targets(&parsed.model);
+    let targets = caller.policy.routes.select(&parsed.model);
     let fold = Fold::new(parsed.operation, Some(parsed.count()));
     let dispatch = UnaryDispatch(ImageDispatch::new(parsed, &caller));
     let Started { answer, .. } = attempt::first_successful_target(dispatch, targets, &caller).await?;

@@ -51,7 +51,7 @@ pub(super) async fn answer<D: TextEndpoint>(
     encoder: Answer<D>,
     caller: &Caller<'_>,
 ) -> Result<Response<ReplyBody>, Refusal> {
-    let targets = caller.targets(&dispatch.parsed.model);
+    let targets = caller.policy.routes.select(&dispatch.parsed.model);
     let attempt = attempt::first_successful_target(StreamingDispatch(dispatch), targets, caller);
     reply::stream(Box::pin(attempt), encoder, Answer::fail, caller).await
 }

@@ -61,7 +61,7 @@ pub(super) async fn answer<D: TextEndpoint>(
     reply: Reply<D>,
     caller: Caller<'_>,
 ) -> Result<Response<ReplyBody>, Refusal> {
-    let targets = caller.targets(&dispatch.parsed.model);
+    let targets = caller.policy.routes.select(&dispatch.parsed.model);
     let attempt = attempt::first_successful_target(UnaryDispatch(dispatch), targets, &caller);
     let Started { dropped, answer } = attempt.await?;
     let mut response = match answer {
