@@ -10,7 +10,7 @@ use wire::ErrorKind;
 use crate::outcome::Outcome;
 use crate::refusal::Refusal;
 use crate::state::{Caller, ServerState};
-use crate::targets::{Backend, SelectedTarget};
+use crate::targets::{Backend, Target};
 
 /// A request that can be sent to any of its targets. It owns all its data, so that attempts can continue within the body
 /// of the response.
@@ -19,7 +19,7 @@ pub(crate) trait Dispatch: Send + 'static {
     type Answer: Send;
 
     /// Sends the request to a target, and waits until it has started to answer.
-    fn send(&mut self, target: &SelectedTarget, turn: Turn) -> impl Future<Output = StartResult<Self::Answer>> + Send;
+    fn send(&mut self, target: &Target, turn: Turn) -> impl Future<Output = StartResult<Self::Answer>> + Send;
 }
 
 /// The position of a target among the targets of a request.
@@ -40,13 +40,6 @@ pub(crate) struct Started<A> {
     pub(crate) dropped: Vec<String>,
     /// The answer.
     pub(crate) answer: A,
-}
-
-impl<A> Started<A> {
-    /// The answer to a request of which no field was dropped.
-    pub(crate) fn undropped(answer: A) -> Self {
-        Self { dropped: Vec::new(), answer }
-    }
 }
 
 /// The failure of one target.
@@ -92,7 +85,7 @@ impl TargetFailure {
 /// The failure of the last target that was tried. No further target is tried if the request itself is at fault.
 pub(crate) fn first_successful_target<A: Dispatch>(
     dispatch: A,
-    targets: Vec<SelectedTarget>,
+    targets: Vec<Target>,
     caller: &Caller<'_>,
 ) -> impl Future<Output = Result<Started<A::Answer>, Refusal>> + Send + use<A> {
     let served_by = Arc::clone(&caller.record.served_by);
@@ -101,7 +94,7 @@ pub(crate) fn first_successful_target<A: Dispatch>(
 
 async fn try_targets<A: Dispatch>(
     mut dispatch: A,
-    targets: Vec<SelectedTarget>,
+    targets: Vec<Target>,
     state: Arc<ServerState>,
     served_by: Arc<OnceLock<String>>,
     deadline: Instant,
@@ -129,7 +122,7 @@ async fn try_targets<A: Dispatch>(
     Err(last_failure.unwrap_or_else(Refusal::no_engine))
 }
 
-async fn send<A: Dispatch>(dispatch: &mut A, target: &SelectedTarget, turn: Turn) -> StartResult<A::Answer> {
+async fn send<A: Dispatch>(dispatch: &mut A, target: &Target, turn: Turn) -> StartResult<A::Answer> {
     let result = dispatch.send(target, turn).await;
     match &target.backend {
         Backend::Embedded => result,
@@ -138,7 +131,7 @@ async fn send<A: Dispatch>(dispatch: &mut A, target: &SelectedTarget, turn: Turn
 }
 
 /// Logs and counts the failure of an upstream, unless the client's request was at fault.
-pub(crate) fn report_failure(state: &ServerState, target: &SelectedTarget, refusal: &Refusal) {
+pub(crate) fn report_failure(state: &ServerState, target: &Target, refusal: &Refusal) {
     let is_client_error = Outcome::of_refusal(&refusal.error) == Outcome::Refused;
     if matches!(target.backend, Backend::Upstream(_)) && !is_client_error {
         let (upstream, code) = (target.label(), refusal.error.code);

@@ -16,10 +16,11 @@ pub(crate) struct Routes {
     /// The network for new upstreams.
     network: Network,
     upstreams: BTreeMap<String, Arc<UpstreamTarget>>,
-    targets: BTreeMap<String, Arc<[Target]>>,
+    targets: BTreeMap<String, Vec<Target>>,
 }
 
 /// A target of a model.
+#[derive(Clone)]
 pub(crate) struct Target {
     /// The engine or upstream.
     pub(crate) backend: Backend,
@@ -66,34 +67,35 @@ impl Routes {
 
     /// Builds the routes of a changed configuration. Unchanged upstreams keep their connections.
     pub(crate) fn reload(config: &Config, catalog: &Catalog, before: &Self) -> Result<Self, ConfigError> {
-        let (mut upstreams, mut problems) = (BTreeMap::new(), Vec::new());
+        let mut problems = Vec::new();
+        let mut upstreams = BTreeMap::new();
         for upstream in &config.upstreams {
+            let name = &upstream.name;
             match UpstreamTarget::new(upstream, before) {
                 Ok(server) => {
-                    if upstreams.insert(upstream.name.clone(), server).is_some() {
-                        problems.push(format!("upstream '{}': the name is used twice", upstream.name));
+                    if upstreams.insert(name.clone(), server).is_some() {
+                        problems.push(format!("upstream '{name}': the name is used twice"));
                     }
                 }
-                Err(found) => {
-                    problems
-                        .extend(found.into_iter().map(|problem| format!("upstream '{}': {problem}", upstream.name)));
-                }
+                Err(found) => problems.extend(found.iter().map(|problem| format!("upstream '{name}': {problem}"))),
             }
         }
         let known: Vec<_> = config.upstreams.iter().map(|upstream| upstream.name.as_str()).collect();
         let mut routes = Self { network: before.network.clone(), upstreams, targets: BTreeMap::new() };
         for entry in config.models.iter().flatten() {
             let Some(model) = catalog.find(&entry.model.id) else { continue };
-            let found = entry.targets.iter().enumerate().map(|(i, target)| {
-                let backend = routes.backend(target, model, &known);
-                let name = |problem| format!("model '{}': targets[{i}]: {problem}", model.id);
-                backend.map(|backend| backend.map(|backend| Target::new(backend, target))).map_err(name)
-            });
-            let (targets, wrong): (Vec<_>, Vec<_>) = found.partition(Result::is_ok);
-            problems.extend(wrong.into_iter().filter_map(Result::err));
-            let targets: Vec<_> = targets.into_iter().filter_map(Result::ok).flatten().collect();
+            let mut targets = Vec::new();
+            for (i, target) in entry.targets.iter().enumerate() {
+                match routes.backend(target, model, &known) {
+                    Ok(Some(backend)) => {
+                        targets.push(Target { backend, model: target.model.clone(), weight: target.weight });
+                    }
+                    Ok(None) => {}
+                    Err(problem) => problems.push(format!("model '{}': targets[{i}]: {problem}", model.id)),
+                }
+            }
             if !targets.is_empty() {
-                routes.targets.insert(model.id.clone(), targets.into());
+                routes.targets.insert(model.id.clone(), targets);
             }
         }
         if problems.is_empty() { Ok(routes) } else { Err(ConfigError::of(problems)) }
@@ -101,8 +103,10 @@ impl Routes {
 
     /// Returns the targets of a model in the order in which this request tries them. A model without targets is
     /// embedded.
-    pub(crate) fn select(&self, model: &str) -> Vec<SelectedTarget> {
-        let Some(targets) = self.targets.get(model) else { return vec![SelectedTarget::embedded()] };
+    pub(crate) fn select(&self, model: &str) -> Vec<Target> {
+        let Some(targets) = self.targets.get(model) else {
+            return vec![Target { backend: Backend::Embedded, model: None, weight: None }];
+        };
         let order = match &targets[..] {
             [_] => vec![0],
             targets => {
@@ -111,8 +115,7 @@ impl Routes {
                 targets::order(&weights, clock::random_bits() as u64)
             }
         };
-        let selected = order.into_iter().filter_map(|at| targets.get(at));
-        selected.map(|target| SelectedTarget { backend: target.backend.clone(), model: target.model.clone() }).collect()
+        order.into_iter().filter_map(|at| targets.get(at).cloned()).collect()
     }
 
     /// True if the embedded engine may serve a model: it is a target, or the model has no targets.
@@ -128,7 +131,7 @@ impl Routes {
 
     /// The targets of a model in the order of the configuration.
     pub(crate) fn configured(&self, model: &str) -> &[Target] {
-        self.targets.get(model).map_or(&[], |targets| targets)
+        self.targets.get(model).map_or(&[], Vec::as_slice)
     }
 
     /// The upstreams that are not a target of any model of `catalog`.
@@ -166,32 +169,13 @@ impl Routes {
     }
 }
 
-/// A target in the order of one request.
-#[derive(Clone)]
-pub(crate) struct SelectedTarget {
-    /// The engine or upstream.
-    pub(crate) backend: Backend,
-    /// The upstream's name of the model. `None`: the client's.
-    pub(crate) model: Option<String>,
-}
-
-impl SelectedTarget {
-    fn embedded() -> Self {
-        Self { backend: Backend::Embedded, model: None }
-    }
-
+impl Target {
     /// The name for logs and metrics.
     pub(crate) fn label(&self) -> &str {
         match &self.backend {
             Backend::Embedded => "embedded",
             Backend::Upstream(server) => &server.config.name,
         }
-    }
-}
-
-impl Target {
-    fn new(backend: Backend, config: &config::Target) -> Self {
-        Self { backend, model: config.model.clone(), weight: config.weight }
     }
 }
 

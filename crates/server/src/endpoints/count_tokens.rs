@@ -17,7 +17,7 @@ use crate::body::upload::Share;
 use crate::refusal::Refusal;
 use crate::reply::{ReplyBody, json, json_bytes};
 use crate::state::{Caller, ServerState};
-use crate::targets::{Backend, Handling, SelectedTarget, UpstreamTarget};
+use crate::targets::{Backend, Handling, Target, UpstreamTarget};
 use crate::{attempt, image_urls, outgoing};
 
 /// Counts the tokens of a prompt on the targets that would answer it, so that the count matches the usage of the
@@ -84,7 +84,7 @@ async fn embedded(
 }
 
 /// Returns the request to an upstream, with the upstream's name of the model.
-fn outgoing(body: &Bytes, headers: &HeaderMap, model: &str, target: &SelectedTarget) -> Outgoing {
+fn outgoing(body: &Bytes, headers: &HeaderMap, model: &str, target: &Target) -> Outgoing {
     let mut splice = Splice::new(body);
     outgoing::replace_model(&mut splice, model, target.model.as_deref().unwrap_or(model));
     Outgoing {

@@ -16,7 +16,7 @@ use crate::attempt::{TargetFailure, Turn};
 use crate::config::upstream::EditForm;
 use crate::refusal::Refusal;
 use crate::state::{Caller, ServerState};
-use crate::targets::{SelectedTarget, UpstreamTarget};
+use crate::targets::{Target, UpstreamTarget};
 use crate::{clock, image_urls, outgoing};
 
 /// An image request and the state of its attempts.
@@ -59,11 +59,7 @@ impl ImageDispatch {
     }
 
     /// Returns the request to an upstream.
-    pub(super) async fn outgoing(
-        &self,
-        server: &UpstreamTarget,
-        target: &SelectedTarget,
-    ) -> Result<Outgoing, TargetFailure> {
+    pub(super) async fn outgoing(&self, server: &UpstreamTarget, target: &Target) -> Result<Outgoing, TargetFailure> {
         let model = target.model.as_ref().unwrap_or(&self.parsed.model);
         let (content_type, body) = self.body(server, model).await?;
         let path = match self.parsed.operation {

@@ -21,7 +21,7 @@ use crate::outgoing;
 use crate::refusal::Refusal;
 use crate::reply::{self, ReplyBody};
 use crate::state::Caller;
-use crate::targets::{Backend, SelectedTarget, UpstreamTarget};
+use crate::targets::{Backend, Target, UpstreamTarget};
 
 /// An image request that is answered with a stream.
 struct StreamingDispatch(ImageDispatch);
@@ -29,7 +29,7 @@ struct StreamingDispatch(ImageDispatch);
 impl Dispatch for StreamingDispatch {
     type Answer = StartedStream<()>;
 
-    async fn send(&mut self, target: &SelectedTarget, turn: Turn) -> StartResult<Self::Answer> {
+    async fn send(&mut self, target: &Target, turn: Turn) -> StartResult<Self::Answer> {
         let answer = match &target.backend {
             Backend::Embedded => {
                 let (events, pictures) = Box::pin(self.0.embedded(turn)).await?;
@@ -37,7 +37,7 @@ impl Dispatch for StreamingDispatch {
             }
             Backend::Upstream(server) => self.relay(server, target, turn).await?,
         };
-        Ok(Started::undropped(answer))
+        Ok(Started { dropped: Vec::new(), answer })
     }
 }
 
@@ -46,7 +46,7 @@ impl StreamingDispatch {
     async fn relay(
         &self,
         server: &UpstreamTarget,
-        target: &SelectedTarget,
+        target: &Target,
         turn: Turn,
     ) -> Result<StartedStream<()>, TargetFailure> {
         let outgoing = self.0.outgoing(server, target).await?;

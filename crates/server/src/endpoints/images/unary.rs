@@ -22,7 +22,7 @@ use crate::record::Record;
 use crate::refusal::Refusal;
 use crate::reply::{ReplyBody, json_bytes, json_reply, unserializable};
 use crate::state::Caller;
-use crate::targets::{Backend, SelectedTarget};
+use crate::targets::{Backend, Target};
 
 /// An image request that is not streamed.
 struct UnaryDispatch(ImageDispatch);
@@ -38,7 +38,7 @@ enum UnaryAnswer {
 impl Dispatch for UnaryDispatch {
     type Answer = UnaryAnswer;
 
-    async fn send(&mut self, target: &SelectedTarget, turn: Turn) -> StartResult<UnaryAnswer> {
+    async fn send(&mut self, target: &Target, turn: Turn) -> StartResult<UnaryAnswer> {
         let answer = match &target.backend {
             Backend::Embedded => {
                 let (events, pictures) = Box::pin(self.0.embedded(turn)).await?;
@@ -51,7 +51,7 @@ impl Dispatch for UnaryDispatch {
                 UnaryAnswer::Relayed(reply.map_err(TargetFailure::of)?)
             }
         };
-        Ok(Started::undropped(answer))
+        Ok(Started { dropped: Vec::new(), answer })
     }
 }
 

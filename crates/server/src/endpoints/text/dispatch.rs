@@ -19,7 +19,7 @@ use crate::image_urls;
 use crate::outgoing;
 use crate::refusal::Refusal;
 use crate::state::{Caller, ServerState};
-use crate::targets::{Backend, Handling, SelectedTarget, UpstreamTarget};
+use crate::targets::{Backend, Handling, Target, UpstreamTarget};
 
 /// A text request and the state of its attempts.
 pub(super) struct TextDispatch<D: TextEndpoint> {
@@ -54,7 +54,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
     }
 
     /// Sends the request to a target, and returns its answer, of which nothing but the kind is known if it is relayed.
-    pub(super) async fn send(&mut self, target: &SelectedTarget, turn: Turn) -> StartResult<TextAnswer> {
+    pub(super) async fn send(&mut self, target: &Target, turn: Turn) -> StartResult<TextAnswer> {
         let Backend::Upstream(server) = &target.backend else {
             // Boxed because its future is large, with the state for fetching images in it, and would enlarge every
             // request.
@@ -96,7 +96,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
         };
         let answer = outgoing::send(server, &outgoing, self.deadline, turn.first).await?;
         let answer = TextAnswer::Relayed(answer.at_most(outgoing::MAX_STREAM), server.config.event_idle);
-        Ok(Started::undropped(answer))
+        Ok(Started { dropped: Vec::new(), answer })
     }
 
     /// Translates the request and the answer between the client's and the upstream's protocol.

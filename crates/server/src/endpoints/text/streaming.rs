@@ -20,7 +20,7 @@ use crate::clock;
 use crate::refusal::Refusal;
 use crate::reply::{self, ReplyBody};
 use crate::state::Caller;
-use crate::targets::SelectedTarget;
+use crate::targets::Target;
 
 /// A text request that is answered with a stream.
 struct StreamingDispatch<D: TextEndpoint>(TextDispatch<D>);
@@ -28,7 +28,7 @@ struct StreamingDispatch<D: TextEndpoint>(TextDispatch<D>);
 impl<D: TextEndpoint> Dispatch for StreamingDispatch<D> {
     type Answer = StartedStream<Answer<D>>;
 
-    async fn send(&mut self, target: &SelectedTarget, turn: Turn) -> StartResult<Self::Answer> {
+    async fn send(&mut self, target: &Target, turn: Turn) -> StartResult<Self::Answer> {
         let Started { dropped, answer } = self.0.send(target, turn).await?;
         let answer = match answer {
             TextAnswer::Translated(events, idle_timeout) => translated(events, idle_timeout),

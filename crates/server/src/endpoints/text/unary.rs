@@ -20,7 +20,7 @@ use crate::record::Record;
 use crate::refusal::Refusal;
 use crate::reply::{ReplyBody, json, json_bytes, name_dropped};
 use crate::state::Caller;
-use crate::targets::SelectedTarget;
+use crate::targets::Target;
 
 /// A text request that is not streamed.
 struct UnaryDispatch<D: TextEndpoint>(TextDispatch<D>);
@@ -36,7 +36,7 @@ enum UnaryAnswer {
 impl<D: TextEndpoint> Dispatch for UnaryDispatch<D> {
     type Answer = UnaryAnswer;
 
-    async fn send(&mut self, target: &SelectedTarget, turn: Turn) -> StartResult<UnaryAnswer> {
+    async fn send(&mut self, target: &Target, turn: Turn) -> StartResult<UnaryAnswer> {
         let Started { dropped, answer } = self.0.send(target, turn).await?;
         let answer = match answer {
             TextAnswer::Translated(events, idle_timeout) => UnaryAnswer::Translated(events, idle_timeout),
