@@ -1,9 +1,9 @@
 //! Tries the targets of a request in order until one of them has started to answer.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use engine::EngineError;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout_at;
 use upstream::Upstream;
 use wire::ErrorKind;
 
@@ -78,48 +78,42 @@ impl TargetFailure {
     }
 }
 
-/// Sends the request to the targets in order until one starts to answer or the deadline passes, and notes
-/// in the record which target answers.
+/// Sends the request to the targets in order until one starts to answer or the deadline passes, and notes in the record
+/// which target answers.
 ///
 /// # Errors
 /// The failure of the last target that was tried. No further target is tried if the request itself is at fault.
 pub(crate) fn first_successful_target<A: Dispatch>(
-    dispatch: A,
+    mut dispatch: A,
     targets: Vec<Target>,
     caller: &Caller<'_>,
 ) -> impl Future<Output = Result<Started<A::Answer>, Refusal>> + Send + use<A> {
+    let state = Arc::clone(caller.state);
     let served_by = Arc::clone(&caller.record.served_by);
-    try_targets(dispatch, targets, Arc::clone(caller.state), served_by, caller.deadline)
-}
-
-async fn try_targets<A: Dispatch>(
-    mut dispatch: A,
-    targets: Vec<Target>,
-    state: Arc<ServerState>,
-    served_by: Arc<OnceLock<String>>,
-    deadline: Instant,
-) -> Result<Started<A::Answer>, Refusal> {
-    let mut last_failure = None;
-    let count = targets.len();
-    for (index, target) in targets.into_iter().enumerate() {
-        let turn = Turn { first: last_failure.is_none(), last: index + 1 == count };
-        let attempted = timeout_at(deadline, send(&mut dispatch, &target, turn)).await;
-        match attempted.unwrap_or_else(|_| Err(TargetFailure::fatal(Refusal::timeout()))) {
-            Ok(started) => {
-                // It cannot be set already: a request is answered by one target.
-                let _ = served_by.set(target.label().to_owned());
-                return Ok(started);
-            }
-            Err(failure) => {
-                report_failure(&state, &target, &failure.refusal);
-                if !failure.may_fall_back {
-                    return Err(*failure.refusal);
+    let deadline = caller.deadline;
+    async move {
+        let mut last_failure = None;
+        let count = targets.len();
+        for (index, target) in targets.into_iter().enumerate() {
+            let turn = Turn { first: last_failure.is_none(), last: index + 1 == count };
+            let attempted = timeout_at(deadline, send(&mut dispatch, &target, turn)).await;
+            match attempted.unwrap_or_else(|_| Err(TargetFailure::fatal(Refusal::timeout()))) {
+                Ok(started) => {
+                    // It cannot be set already: a request is answered by one target.
+                    let _ = served_by.set(target.label().to_owned());
+                    return Ok(started);
                 }
-                last_failure = Some(*failure.refusal);
+                Err(failure) => {
+                    report_failure(&state, &target, &failure.refusal);
+                    if !failure.may_fall_back {
+                        return Err(*failure.refusal);
+                    }
+                    last_failure = Some(*failure.refusal);
+                }
             }
         }
+        Err(last_failure.unwrap_or_else(Refusal::no_engine))
     }
-    Err(last_failure.unwrap_or_else(Refusal::no_engine))
 }
 
 async fn send<A: Dispatch>(dispatch: &mut A, target: &Target, turn: Turn) -> StartResult<A::Answer> {
