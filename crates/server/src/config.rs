@@ -105,7 +105,7 @@ pub(crate) struct Easel {
 
 /// The problems that prevent the gateway from starting, one per line.
 #[derive(Debug)]
-pub struct ConfigError(Vec<String>);
+pub struct ConfigError(pub(crate) Vec<String>);
 
 impl Config {
     /// Reads a configuration file.
@@ -130,13 +130,12 @@ impl Config {
 
     /// Returns the entries of its keys.
     pub(crate) fn entries(&self) -> Result<Vec<Entry>, ConfigError> {
-        let (mut entries, mut problems) = (Vec::new(), Vec::new());
+        let mut problems = Vec::new();
+        let mut entries = Vec::new();
         for key in &self.keys {
             match key.entry() {
                 Ok(entry) => entries.push(entry),
-                Err(found) => {
-                    problems.extend(found.into_iter().map(|problem| format!("key '{}': {problem}", key.name)));
-                }
+                Err(found) => problems.extend(found.iter().map(|problem| format!("key '{}': {problem}", key.name))),
             }
         }
         if problems.is_empty() { Ok(entries) } else { Err(ConfigError(problems)) }
@@ -154,10 +153,6 @@ impl Config {
 impl ConfigError {
     pub(crate) fn one(problem: String) -> Self {
         Self(vec![problem])
-    }
-
-    pub(crate) fn of(problems: Vec<String>) -> Self {
-        Self(problems)
     }
 
     fn within(self, file: &impl std::fmt::Display) -> Self {

@@ -14,15 +14,7 @@ const VARIABLES: [(Scope, &str); 3] = [
     (Scope::Images, "SLUICEGATE_IMAGE_KEY"),
 ];
 
-/// The keys of a run.
-pub(crate) struct Keys {
-    /// All keys.
-    pub(crate) ring: KeyRing,
-    /// The keys that were generated for this run, to be printed once.
-    pub(crate) generated: Vec<GeneratedKey>,
-}
-
-/// A key that was generated for this run.
+/// A key that was generated for this run, to be printed once.
 pub(crate) struct GeneratedKey {
     /// Its scope.
     pub(crate) scope: Scope,
@@ -32,9 +24,10 @@ pub(crate) struct GeneratedKey {
     pub(crate) key: Key,
 }
 
-/// Collects the keys of a run. A key is generated only without a file (`from_file` is false) and without the
-/// environment variable of its scope. A file without keys is rejected: the gateway is never open.
-pub(crate) fn gather(config: &Config, from_file: bool) -> Result<Keys, ConfigError> {
+/// Collects the keys of a run, and those of them that were generated for it. A key is generated only without a file
+/// (`from_file` is false) and without the environment variable of its scope. A file without keys is rejected: the
+/// gateway is never open.
+pub(crate) fn gather(config: &Config, from_file: bool) -> Result<(KeyRing, Vec<GeneratedKey>), ConfigError> {
     let mut entries = config.entries()?;
     let mut generated = Vec::new();
     for (scope, variable) in VARIABLES {
@@ -54,7 +47,7 @@ pub(crate) fn gather(config: &Config, from_file: bool) -> Result<Keys, ConfigErr
             "no keys: add [[keys]] to the file (see `sluicegate keys new`), or set one of {names}"
         )));
     }
-    Ok(Keys { ring: KeyRing::new(entries)?, generated })
+    Ok((KeyRing::new(entries)?, generated))
 }
 
 /// Generates a key of 256 bits.

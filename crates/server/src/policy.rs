@@ -16,7 +16,7 @@ use tokio::time::sleep;
 use upstream::Network;
 
 use crate::config::{Config, ConfigError};
-use crate::keys::{self, GeneratedKey, Keys};
+use crate::keys::{self, GeneratedKey};
 use crate::metrics::Metrics;
 use crate::targets::Routes;
 
@@ -38,10 +38,10 @@ impl Policy {
         from_file: bool,
         network: Network,
     ) -> Result<(Self, Vec<GeneratedKey>), ConfigError> {
-        let Keys { ring, generated } = keys::gather(config, from_file)?;
+        let (keys, generated) = keys::gather(config, from_file)?;
         let catalog = config.catalog()?;
         let routes = Routes::new(config, &catalog, network)?;
-        Ok((Self { keys: ring, catalog, routes }, generated))
+        Ok((Self { keys, catalog, routes }, generated))
     }
 
     /// True if a model needs the embedded image engine (`images`) or text engine.
@@ -52,10 +52,10 @@ impl Policy {
 
     /// Builds the policy of a changed configuration. Unchanged upstreams keep their connections.
     fn reload(config: &Config, before: &Self, engines: Embedded) -> Result<Self, ConfigError> {
-        let ring = keys::gather(config, true)?.ring;
+        let (keys, _) = keys::gather(config, true)?;
         let catalog = config.catalog()?;
         let routes = Routes::reload(config, &catalog, &before.routes)?;
-        let policy = Self { keys: ring, catalog, routes };
+        let policy = Self { keys, catalog, routes };
         for (images, is_loaded, kind) in [(false, engines.text, "text"), (true, engines.images, "image")] {
             if policy.needs_embedded(images) && !is_loaded && !before.needs_embedded(images) {
                 let why = "which was not loaded at the start: restart to load it";

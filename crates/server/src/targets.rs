@@ -8,7 +8,7 @@ use translate::envelope::Envelope;
 use upstream::{Network, Options, Upstream, targets};
 
 use crate::clock;
-use crate::config::upstream::{EngineName, Protocol, TargetRef};
+use crate::config::upstream::{EngineName, Protocol};
 use crate::config::{Config, ConfigError, upstream as config};
 
 /// The targets of every model.
@@ -98,7 +98,7 @@ impl Routes {
                 routes.targets.insert(model.id.clone(), targets);
             }
         }
-        if problems.is_empty() { Ok(routes) } else { Err(ConfigError::of(problems)) }
+        if problems.is_empty() { Ok(routes) } else { Err(ConfigError(problems)) }
     }
 
     /// Returns the targets of a model in the order in which this request tries them. A model without targets is
@@ -146,25 +146,32 @@ impl Routes {
         self.upstreams.keys().map(String::as_str).filter(move |name| !used.contains(name))
     }
 
-    /// Resolves a target. `None` if its upstream is invalid, which is already reported.
+    /// Returns the engine or upstream that a target refers to. `None` if its upstream is invalid, which is already
+    /// reported.
+    ///
+    /// # Errors
+    /// When the target names neither or both, one that does not exist or does not serve the model, or has a field that
+    /// does not apply.
     fn backend(&self, target: &config::Target, model: &Model, known: &[&str]) -> Result<Option<Backend>, String> {
         let embedded = match model.family {
             Family::Images => EngineName::Easel,
             _ => EngineName::Local,
         };
-        match target.target_ref()? {
-            TargetRef::Engine(engine) if engine == embedded => Ok(Some(Backend::Embedded)),
-            TargetRef::Engine(_) => Err(format!("this engine does not serve the family '{}'", model.family.as_str())),
-            TargetRef::Upstream(name) => match self.upstreams.get(name) {
+        match (&target.upstream, target.engine) {
+            (None, Some(_)) if target.model.is_some() => Err("'model' is only allowed with 'upstream'".to_owned()),
+            (None, Some(engine)) if engine == embedded => Ok(Some(Backend::Embedded)),
+            (None, Some(_)) => Err(format!("this engine does not serve the family '{}'", model.family.as_str())),
+            (Some(name), None) => match self.upstreams.get(name) {
                 Some(server) if server.serves(model) => Ok(Some(Backend::Upstream(Arc::clone(server)))),
                 Some(server) => Err(format!(
                     "upstream '{name}' speaks {}, which does not serve the family '{}'",
                     server.config.protocol.as_str(),
                     model.family.as_str()
                 )),
-                None if known.contains(&name) => Ok(None),
+                None if known.contains(&name.as_str()) => Ok(None),
                 None => Err(format!("there is no upstream '{name}'; there are: {}", list(known))),
             },
+            _ => Err("one of 'upstream' and 'engine' is needed".to_owned()),
         }
     }
 }

@@ -55,18 +55,15 @@ impl Fetch {
     /// Converts it to the options of the fetcher. `listeners` are the gateway's own addresses, which are never fetched
     /// from.
     pub(crate) fn options(&self, listeners: &[SocketAddr], picture: ByteSize) -> ::fetch::Options {
-        let mode = match self.mode {
-            Mode::Off => ::fetch::Mode::Off,
-            Mode::AllowList => {
-                ::fetch::Mode::AllowList(self.hosts.iter().map(|host| host.to_ascii_lowercase()).collect())
-            }
-            Mode::Global => ::fetch::Mode::Global,
-        };
-        let max_bytes = bytes(picture);
+        let hosts = self.hosts.iter().map(|host| host.to_ascii_lowercase());
         ::fetch::Options {
-            mode,
+            mode: match self.mode {
+                Mode::Off => ::fetch::Mode::Off,
+                Mode::AllowList => ::fetch::Mode::AllowList(hosts.collect()),
+                Mode::Global => ::fetch::Mode::Global,
+            },
             timeout: self.timeout,
-            max_bytes,
+            max_bytes: bytes(picture),
             at_once: self.at_once,
             listeners: listeners.to_vec(),
             ..::fetch::Options::default()

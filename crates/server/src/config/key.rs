@@ -33,14 +33,7 @@ impl Key {
                 models.iter().map(|model| model.parse::<Pattern>().map_err(|error| note(format!("models: {error}"))));
             patterns.filter_map(Result::ok).collect()
         });
-        let expires = match self.expires.as_deref().map(expiry) {
-            None => None,
-            Some(Ok(at)) => Some(at),
-            Some(Err(problem)) => {
-                note(problem);
-                None
-            }
-        };
+        let expires = self.expires.as_deref().and_then(|text| expiry(text).map_err(&mut note).ok());
         let Some(hash) = hash.filter(|_| problems.is_empty()) else { return Err(problems) };
         let mut entry = Entry::new(self.name.clone(), hash, scopes);
         (entry.models, entry.expires) = (models, expires);

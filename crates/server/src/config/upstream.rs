@@ -144,16 +144,11 @@ impl Upstream {
     /// Converts it to the options of the upstream client, with its key, or returns all its problems.
     pub(crate) fn options(&self) -> Result<Options, Vec<String>> {
         let mut problems = Vec::new();
-        let base = url("base_url", &self.base_url, &mut problems);
-        let fallback = self.fallback_base_url.as_ref().and_then(|text| url("fallback_base_url", text, &mut problems));
-        let credential = self.api_key.as_ref().and_then(|secret| match self.credential(secret) {
-            Ok(credential) => Some(credential),
-            Err(problem) => {
-                problems.push(problem);
-                None
-            }
-        });
-        let roots = self.ca_file.as_ref().and_then(|path| read("ca_file", path, &mut problems));
+        let base = noted(Some(url("base_url", &self.base_url)), &mut problems);
+        let fallback = self.fallback_base_url.as_ref().map(|text| url("fallback_base_url", text));
+        let fallback = noted(fallback, &mut problems);
+        let credential = noted(self.api_key.as_ref().map(|secret| self.credential(secret)), &mut problems);
+        let roots = noted(self.ca_file.as_ref().map(|path| read("ca_file", path)), &mut problems);
         let Some(base) = base.filter(|_| problems.is_empty()) else { return Err(problems) };
         let mut options = Options::new(self.name.clone(), base);
         options.fallback_base_url = fallback;
@@ -216,65 +211,34 @@ impl Upstream {
 
 impl Secret {
     fn read(&self) -> Result<String, String> {
-        match self {
-            Self::Env(name) => match std::env::var(name) {
-                Ok(key) => Ok(key.trim().to_owned()),
-                Err(_) => Err(format!("api_key: the environment has no variable '{name}'")),
-            },
-            Self::File(path) => match std::fs::read_to_string(path) {
-                Ok(key) => Ok(key.trim().to_owned()),
-                Err(error) => Err(format!("api_key: {}: {error}", path.display())),
-            },
-        }
+        let found = match self {
+            Self::Env(name) => {
+                std::env::var(name).map_err(|_| format!("api_key: the environment has no variable '{name}'"))
+            }
+            Self::File(path) => {
+                std::fs::read_to_string(path).map_err(|error| format!("api_key: {}: {error}", path.display()))
+            }
+        };
+        Ok(found?.trim().to_owned())
     }
 }
 
-impl Target {
-    /// Returns the engine or upstream that the target refers to.
-    ///
-    /// # Errors
-    /// When it names neither or both, or has a field that does not apply.
-    pub(crate) fn target_ref(&self) -> Result<TargetRef<'_>, String> {
-        match (&self.upstream, self.engine) {
-            (Some(name), None) => Ok(TargetRef::Upstream(name)),
-            (None, Some(_)) if self.model.is_some() => Err("'model' is only allowed with 'upstream'".to_owned()),
-            (None, Some(engine)) => Ok(TargetRef::Engine(engine)),
-            _ => Err("one of 'upstream' and 'engine' is needed".to_owned()),
-        }
-    }
+/// Returns what was found, or adds the problem to the list.
+fn noted<T>(found: Option<Result<T, String>>, problems: &mut Vec<String>) -> Option<T> {
+    found?.map_err(|problem| problems.push(problem)).ok()
 }
 
-/// The engine or upstream that a target refers to.
-pub(crate) enum TargetRef<'a> {
-    /// The upstream of that name.
-    Upstream(&'a str),
-    /// An embedded engine.
-    Engine(EngineName),
+fn url(name: &str, text: &str) -> Result<Url, String> {
+    Url::parse(text).map_err(|error| format!("{name}: '{text}' is not a URL such as https://host/v1: {error}"))
 }
 
-fn url(name: &str, text: &str, problems: &mut Vec<String>) -> Option<Url> {
-    match Url::parse(text) {
-        Ok(url) => Some(url),
-        Err(error) => {
-            problems.push(format!("{name}: '{text}' is not a URL such as https://host/v1: {error}"));
-            None
-        }
-    }
+fn read(name: &str, path: &Path) -> Result<Vec<u8>, String> {
+    std::fs::read(path).map_err(|error| format!("{name}: {}: {error}", path.display()))
 }
 
 /// True if every user of the machine can read the file.
 fn is_world_readable(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o004 != 0)
-}
-
-fn read(name: &str, path: &Path, problems: &mut Vec<String>) -> Option<Vec<u8>> {
-    match std::fs::read(path) {
-        Ok(bytes) => Some(bytes),
-        Err(error) => {
-            problems.push(format!("{name}: {}: {error}", path.display()));
-            None
-        }
-    }
 }
 
 const fn max_tokens() -> u64 {
