@@ -38,12 +38,6 @@ pub(crate) struct Aborted {
     pub(crate) cause: String,
 }
 
-impl Aborted {
-    pub(crate) fn new(outcome: Outcome, cause: impl Into<String>) -> Self {
-        Self { outcome, cause: cause.into() }
-    }
-}
-
 impl std::fmt::Display for Aborted {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("response aborted")

@@ -61,15 +61,6 @@ pub(crate) fn edited_chunks(splice: &Splice<'_>, whole: &Bytes) -> Vec<Bytes> {
     splice.pieces().map(piece).filter(|piece| !piece.is_empty()).collect()
 }
 
-/// Adds the names that are not in the list yet.
-pub(crate) fn add_missing(names: &mut Vec<String>, more: impl IntoIterator<Item = String>) {
-    for name in more {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-}
-
 /// The largest unary reply of a text protocol, in bytes.
 const MAX_REPLY: usize = 32 << 20;
 /// The longest stream of a text protocol, in bytes. An event is many times as long as its text, and the text is

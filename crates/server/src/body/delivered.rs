@@ -34,14 +34,12 @@ struct Delivered {
 
 impl Delivered {
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
+        let aborted = |outcome, cause: &str| Poll::Ready(Some(Err(Aborted { outcome, cause: cause.to_owned() })));
         if self.abort.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(Some(Err(Aborted::new(Outcome::Shutdown, "shutdown before the response was sent"))));
+            return aborted(Outcome::Shutdown, "shutdown before the response was sent");
         }
         if self.deadline.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(Some(Err(Aborted::new(
-                Outcome::Timeout,
-                "request timeout before the response was sent",
-            ))));
+            return aborted(Outcome::Timeout, "request timeout before the response was sent");
         }
         Pin::new(&mut self.body).poll_frame(cx)
     }
@@ -53,19 +51,15 @@ impl HttpBody for Delivered {
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
         let frame = ready!(self.poll_next(cx));
-        match &frame {
-            Some(Ok(_)) if !self.body.is_end_stream() => {}
-            Some(Err(aborted)) => {
-                if let Some(mut record) = self.record.take() {
+        let is_last = !matches!(frame, Some(Ok(_))) || self.body.is_end_stream();
+        if is_last && let Some(mut record) = self.record.take() {
+            match &frame {
+                Some(Err(aborted)) => {
                     // The client notices by the closed connection; the status and bytes sent so far stay correct.
                     record.outcome = Some(aborted.outcome);
                     record.cause = Some(aborted.cause.clone());
                 }
-            }
-            Some(Ok(_)) | None => {
-                if let Some(mut record) = self.record.take() {
-                    record.end(Outcome::Completed);
-                }
+                _ => record.end(Outcome::Completed),
             }
         }
         Poll::Ready(frame)

@@ -133,14 +133,14 @@ impl Events {
     /// shutdown; a failure event cannot be written inside of another event, so the body is aborted then.
     fn next_frame_in_time(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Result<Frame<Bytes>, Aborted> {
         let Some(outcome) = self.as_mut().expired(cx) else { return Ok(self.next_frame()) };
-        let aborted = Aborted::new(outcome, "timeout or shutdown before an event was sent completely");
+        let cause = "timeout or shutdown before an event was sent completely".to_owned();
         let this = self.project();
         this.stream.take();
         this.rest.clear();
         this.ending.take();
-        this.record.cause = Some(aborted.cause.clone());
-        this.record.end(aborted.outcome);
-        Err(aborted)
+        this.record.cause = Some(cause.clone());
+        this.record.end(outcome);
+        Err(Aborted { outcome, cause })
     }
 
     /// Returns the outcome of a stream that must end now, because of a shutdown or its deadline.

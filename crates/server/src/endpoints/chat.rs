@@ -11,8 +11,6 @@ use super::text::TextEndpoint;
 impl TextEndpoint for Chat {
     const PROTOCOL: Protocol = Protocol::Chat;
     const UPSTREAM_PROTOCOL: outbound::Protocol = outbound::Protocol::Chat;
-    const UPSTREAM_PATH: &'static str = "/chat/completions";
-    const LIMIT_IN_STREAM: bool = false;
     type Unchecked = Request;
     type Relay = relay::Chat;
 

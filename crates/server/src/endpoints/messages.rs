@@ -12,8 +12,6 @@ use crate::targets::UpstreamTarget;
 impl TextEndpoint for Messages {
     const PROTOCOL: Protocol = Protocol::Messages;
     const UPSTREAM_PROTOCOL: outbound::Protocol = outbound::Protocol::Messages;
-    const UPSTREAM_PATH: &'static str = "/messages";
-    const LIMIT_IN_STREAM: bool = false;
     const FORWARDED: &'static [&'static str] = &["anthropic-version", "anthropic-beta"];
     type Unchecked = Request;
     type Relay = relay::Messages;

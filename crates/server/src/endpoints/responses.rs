@@ -12,7 +12,6 @@ use crate::targets::UpstreamTarget;
 impl TextEndpoint for Responses {
     const PROTOCOL: Protocol = Protocol::Responses;
     const UPSTREAM_PROTOCOL: outbound::Protocol = outbound::Protocol::Responses;
-    const UPSTREAM_PATH: &'static str = "/responses";
     const LIMIT_IN_STREAM: bool = true;
     const USES_ENVELOPES: bool = true;
     type Unchecked = Request;

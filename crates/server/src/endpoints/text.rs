@@ -34,10 +34,8 @@ pub(crate) trait TextEndpoint: ClientProtocol<Request: Send + Sync> + Send + Syn
     const PROTOCOL: Protocol;
     /// The same protocol among those of upstreams.
     const UPSTREAM_PROTOCOL: translate::outbound::Protocol;
-    /// The path that is appended to the base URL of an upstream.
-    const UPSTREAM_PATH: &'static str;
     /// True if a streaming request over the concurrency limit gets a failure event; otherwise it gets a 429.
-    const LIMIT_IN_STREAM: bool;
+    const LIMIT_IN_STREAM: bool = false;
     /// True if the signatures of reasoning blocks are passed to clients in envelopes, which clients send back unchanged
     /// (see [`translate::envelope`]).
     const USES_ENVELOPES: bool = false;

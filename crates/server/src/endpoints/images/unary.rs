@@ -77,7 +77,7 @@ pub(super) async fn answer(parsed: ParsedRequest, caller: Caller<'_>) -> Result<
 /// Forwards a long reply of an upstream without buffering it.
 fn forward(reply: StreamingReply, record: &mut Record) -> Response<ReplyBody> {
     record.relayed_usage = Some(Arc::clone(&reply.usage));
-    let body = reply.map_err(|error| Aborted::new(Outcome::of_failure(&error), error.to_string()));
+    let body = reply.map_err(|error| Aborted { outcome: Outcome::of_failure(&error), cause: error.to_string() });
     json_reply(ReplyBody::Forwarded(body.boxed_unsync()))
 }
 

@@ -88,7 +88,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
         outgoing::replace_model(&mut splice, &self.parsed.model, model);
         D::edit(server, &mut splice);
         let outgoing = Outgoing {
-            path: D::UPSTREAM_PATH,
+            path: outgoing::path(D::UPSTREAM_PROTOCOL),
             content_type: HeaderValue::from_static("application/json"),
             headers: headers.clone(),
             body: outgoing::edited_chunks(&splice, &upload.bytes).into(),
@@ -121,7 +121,11 @@ impl<D: TextEndpoint> TextDispatch<D> {
         };
         let encoded = encode::request(protocol, &inbound.request, &settings);
         let encoded = encoded.map_err(TargetFailure::fall_back)?;
-        outgoing::add_missing(&mut dropped, encoded.dropped.iter().map(ToString::to_string));
+        for name in encoded.dropped.iter().map(ToString::to_string) {
+            if !dropped.contains(&name) {
+                dropped.push(name);
+            }
+        }
         let outgoing = Outgoing {
             path: outgoing::path(protocol),
             content_type: HeaderValue::from_static("application/json"),
