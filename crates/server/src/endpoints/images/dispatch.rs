@@ -49,7 +49,10 @@ impl ImageDispatch {
             Some(inputs) if inputs.references.len() > engine.most_references() => {
                 return Err(TargetFailure::fall_back(too_many(inputs.references.len(), engine.most_references())));
             }
-            Some(inputs) => Some(self.edit(inputs).await.map_err(TargetFailure::fatal)?),
+            Some(inputs) => {
+                let references = self.references(inputs).await.map_err(TargetFailure::fatal)?;
+                Some(ImageEdit { references, mask: inputs.mask.clone() })
+            }
             None => None,
         };
         let request = image_request(&self.parsed.generation, &self.parsed.model, edit);
@@ -61,20 +64,13 @@ impl ImageDispatch {
     /// Returns the request to an upstream.
     pub(super) async fn outgoing(&self, server: &UpstreamTarget, target: &Target) -> Result<Outgoing, TargetFailure> {
         let model = target.model.as_ref().unwrap_or(&self.parsed.model);
-        let (content_type, body) = self.body(server, model).await?;
+        let (content_type, body) = self.body(server, model).await.map_err(TargetFailure::fatal)?;
         let path = match self.parsed.operation {
             Operation::Generation => "/images/generations",
             Operation::Edit => "/images/edits",
         };
         let accept_stream = self.parsed.generation.streams();
         Ok(Outgoing { path, content_type, headers: HeaderMap::new(), body, accept_stream })
-    }
-}
-
-impl ImageDispatch {
-    /// Returns the input images and the mask of an edit as bytes.
-    async fn edit(&self, inputs: &EditInputs) -> Result<ImageEdit, Refusal> {
-        Ok(ImageEdit { references: self.references(inputs).await?, mask: inputs.mask.clone() })
     }
 
     /// Returns the bytes of the input images, and fetches those that are given by URL.
@@ -93,14 +89,14 @@ impl ImageDispatch {
     }
 
     /// Returns the body for an upstream, in the format that it accepts, with its content type.
-    async fn body(&self, server: &UpstreamTarget, model: &str) -> Result<(HeaderValue, Payload), TargetFailure> {
+    async fn body(&self, server: &UpstreamTarget, model: &str) -> Result<(HeaderValue, Payload), Refusal> {
         match (&self.parsed.json, &self.parsed.inputs, server.config.edits) {
             (Some(json), None, _) | (Some(json), Some(_), EditForm::AsSent | EditForm::Json) => {
                 Ok((JSON, renamed(json, model).into()))
             }
-            (None, Some(inputs), EditForm::Json) => self.as_json(inputs, model).map_err(TargetFailure::fatal),
-            (_, Some(inputs), _) => self.as_form(inputs, model).await.map_err(TargetFailure::fatal),
-            (None, None, _) => Err(TargetFailure::fatal(ApiError::server_error())),
+            (None, Some(inputs), EditForm::Json) => self.as_json(inputs, model),
+            (_, Some(inputs), _) => self.as_form(inputs, model).await,
+            (None, None, _) => Err(ApiError::server_error().into()),
         }
     }
 
