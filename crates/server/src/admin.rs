@@ -6,7 +6,6 @@ use http::{HeaderValue, Method, Request, Response, StatusCode};
 use crate::body::{Body, whole};
 use crate::state::ServerState;
 
-/// Answers one admin request.
 pub(crate) fn answer<B>(state: &ServerState, request: &Request<B>) -> Response<Body> {
     let text = HeaderValue::from_static("text/plain; charset=utf-8");
     let (status, content_type, body) = match (request.method(), request.uri().path()) {

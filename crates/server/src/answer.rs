@@ -28,7 +28,6 @@ pub(crate) trait AnswerStream: Send {
     /// Writes the failure that ends the stream.
     fn fail(&mut self, error: &ApiError, out: &mut Vec<u8>);
 
-    /// Writes a keep-alive.
     fn keep_alive(&self, out: &mut Vec<u8>) {
         sse::comment("keep-alive", out);
     }
@@ -63,7 +62,6 @@ pub(crate) struct StreamFailure {
     pub(crate) error: ApiError,
     /// The cause, for the log alone.
     pub(crate) cause: Option<String>,
-    /// The outcome to record.
     pub(crate) outcome: Outcome,
 }
 

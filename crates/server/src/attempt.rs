@@ -38,11 +38,9 @@ pub(crate) type StartResult<A> = Result<Started<A>, TargetFailure>;
 pub(crate) struct Started<A> {
     /// The fields of the request that were dropped.
     pub(crate) dropped: Vec<String>,
-    /// The answer.
     pub(crate) answer: A,
 }
 
-/// The failure of one target.
 pub(crate) struct TargetFailure {
     /// The error response that the client gets if this is the last target.
     pub(crate) refusal: Box<Refusal>,

@@ -23,7 +23,6 @@ impl<B: http_body::Body<Data = Bytes, Error: Error> + Send> ClientBody for B {}
 /// The body of any response.
 pub(crate) type Body = UnsyncBoxBody<Bytes, Aborted>;
 
-/// Returns a body of these bytes.
 pub(crate) fn whole(bytes: Bytes) -> Body {
     Buffered::from(bytes).into_body()
 }
@@ -32,7 +31,6 @@ pub(crate) fn whole(bytes: Bytes) -> Body {
 /// a failure once a plain response has started.
 #[derive(Debug)]
 pub(crate) struct Aborted {
-    /// The outcome to record.
     pub(crate) outcome: Outcome,
     /// The cause, for the log.
     pub(crate) cause: String,

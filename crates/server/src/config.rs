@@ -31,9 +31,7 @@ pub(crate) struct Config {
     pub(crate) listen: Vec<SocketAddr>,
     /// The address of `/livez`, `/readyz` and `/metrics`. Off in a file unless set.
     pub(crate) admin: Option<SocketAddr>,
-    /// Sizes, durations and counts.
     pub(crate) limits: Limits,
-    /// The API keys of clients.
     pub(crate) keys: Vec<Key>,
     /// The models. Absent: the ten built-in ones.
     pub(crate) models: Option<Vec<ModelEntry>>,
@@ -43,7 +41,6 @@ pub(crate) struct Config {
     pub(crate) local: Local,
     /// The embedded image engine.
     pub(crate) easel: Easel,
-    /// Fetching of images that requests refer to by URL.
     pub(crate) fetch: Fetch,
 }
 
@@ -68,7 +65,6 @@ impl Default for Config {
 pub(crate) struct ModelEntry {
     /// Its targets. Empty: the embedded engine of its family.
     pub(crate) targets: Vec<upstream::Target>,
-    /// Its properties.
     pub(crate) model: Model,
 }
 
@@ -108,13 +104,11 @@ pub(crate) struct Easel {
 pub struct ConfigError(pub(crate) Vec<String>);
 
 impl Config {
-    /// Reads a configuration file.
     pub(crate) fn load(path: &Path) -> Result<Self, ConfigError> {
         let text = std::fs::read_to_string(path).map_err(|error| ConfigError::one(error.to_string()));
         text.and_then(|text| Self::parse(&text)).map_err(|error| error.within(&path.display()))
     }
 
-    /// Parses the text of a configuration file.
     pub(crate) fn parse(text: &str) -> Result<Self, ConfigError> {
         let config: Self = toml::from_str(text).map_err(|error| ConfigError::one(error.to_string()))?;
         let mut problems = config.limits.problems();
@@ -128,7 +122,6 @@ impl Config {
         if problems.is_empty() { Ok(config) } else { Err(ConfigError(problems)) }
     }
 
-    /// Returns the entries of its keys.
     pub(crate) fn entries(&self) -> Result<Vec<Entry>, ConfigError> {
         let mut problems = Vec::new();
         let mut entries = Vec::new();

@@ -11,7 +11,6 @@ use http_body::{Body, Frame, SizeHint};
 
 use crate::outcome::Outcome;
 
-/// The state of one client connection.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionState {
     /// True if bytes were received that belong to no completely read request.
@@ -44,7 +43,6 @@ pub(crate) struct TrackedBody<B> {
 }
 
 impl ConnectionState {
-    /// Notes that bytes were received.
     pub(crate) fn note_bytes(&self) {
         self.mid_request.store(true, Ordering::Relaxed);
     }

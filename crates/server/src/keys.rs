@@ -16,11 +16,9 @@ const VARIABLES: [(Scope, &str); 3] = [
 
 /// A key that was generated for this run, to be printed once.
 pub(crate) struct GeneratedKey {
-    /// Its scope.
     pub(crate) scope: Scope,
     /// The environment variable that keeps it across runs.
     pub(crate) variable: &'static str,
-    /// The key itself.
     pub(crate) key: Key,
 }
 

@@ -2,7 +2,6 @@
 
 use tokio::sync::watch;
 
-/// The phase of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
     /// Serving, without a request to shut down.
@@ -22,12 +21,10 @@ pub(crate) enum Phase {
 pub(crate) struct Lifecycle(watch::Sender<Phase>);
 
 impl Lifecycle {
-    /// Starts in the serving phase.
     pub(crate) fn new() -> Self {
         Self(watch::Sender::new(Phase::Serving))
     }
 
-    /// True once the shutdown has begun.
     pub(crate) fn is_stopping(&self) -> bool {
         *self.0.borrow() > Phase::Serving
     }
@@ -46,7 +43,6 @@ impl Lifecycle {
         self.reached(Phase::Aborting)
     }
 
-    /// Enters the next phase.
     pub(crate) fn enter(&self, phase: Phase) {
         self.0.send_replace(phase);
     }

@@ -52,7 +52,6 @@ impl<S: Subscriber> Layer<S> for Lines {
     }
 }
 
-/// The panics of the process.
 static PANICS: AtomicU64 = AtomicU64::new(0);
 /// The queue of the log, global like its subscriber.
 static QUEUE: OnceLock<Arc<Queue>> = OnceLock::new();

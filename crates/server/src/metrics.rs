@@ -55,7 +55,6 @@ struct UpstreamLabels {
 type Labels<const N: usize> = [(&'static str, &'static str); N];
 
 impl Metrics {
-    /// Creates the metrics, all zero.
     pub(crate) fn new() -> Self {
         let mut registry = Registry::with_prefix("sluicegate");
         let to = &mut registry;

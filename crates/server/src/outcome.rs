@@ -7,7 +7,6 @@ use wire::{ApiError, StreamCode};
 /// The outcome of a request. Exactly one is logged and counted for each request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Outcome {
-    /// The answer is complete.
     Completed,
     /// The output limit truncated the answer.
     Incomplete,
@@ -19,11 +18,8 @@ pub(crate) enum Outcome {
     UpstreamError,
     /// The upstream's stream ended without a terminal event.
     UpstreamTruncated,
-    /// An internal error.
     Internal,
-    /// A timeout.
     Timeout,
-    /// The client disconnected.
     ClientGone,
     /// The client did not read its response in time.
     SlowReader,

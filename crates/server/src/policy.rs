@@ -67,12 +67,10 @@ impl Policy {
 }
 
 impl Policies {
-    /// Starts with this policy.
     pub(crate) fn new(policy: Policy) -> Self {
         Self(RwLock::new(Arc::new(policy)))
     }
 
-    /// Returns the current policy.
     pub(crate) fn current(&self) -> Arc<Policy> {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }

@@ -15,7 +15,6 @@ use crate::outcome::{Ending, Outcome};
 #[derive(Debug)]
 pub(crate) struct Record {
     pub(crate) metrics: Arc<Metrics>,
-    /// The connection of the request.
     connection: Arc<ConnectionState>,
     /// The time at which the request was received.
     pub(crate) started: Instant,
@@ -29,7 +28,6 @@ pub(crate) struct Record {
     pub(crate) key: Option<String>,
     /// The model, once it is known to exist.
     pub(crate) model: Option<String>,
-    /// The HTTP status.
     pub(crate) status: u16,
     /// The code of the error, if the request failed.
     pub(crate) code: Option<&'static str>,
@@ -37,15 +35,12 @@ pub(crate) struct Record {
     pub(crate) cause: Option<String>,
     /// The target that answers, once known: the name of an upstream, or `embedded`.
     pub(crate) served_by: Arc<OnceLock<String>>,
-    /// True if the answer is streamed.
     pub(crate) stream: bool,
     /// The outcome. A record that is dropped without one means that the client disconnected, or a panic.
     pub(crate) outcome: Option<Outcome>,
-    /// The tokens used.
     pub(crate) usage: Option<Usage>,
     /// The tokens used by a reply that is relayed without buffering, known with its last byte.
     pub(crate) relayed_usage: Option<Arc<OnceLock<Usage>>>,
-    /// The time of the model's first event.
     pub(crate) first_event: Option<Instant>,
     /// The permit of the request, released with the last byte.
     pub(crate) permit: Option<Permit>,

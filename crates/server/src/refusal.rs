@@ -60,13 +60,11 @@ impl Refusal {
         Self { cause: Some(cause.into()), ..ApiError::server_error().into() }
     }
 
-    /// The path does not exist.
     pub(crate) fn not_found(method: &http::Method, path: &str) -> Self {
         let path = wire::truncate_for_error(path);
         ApiError::new(ErrorKind::NotFound, "not_found", format!("No such path: {method} {path}.")).into()
     }
 
-    /// The method is not allowed on this path.
     pub(crate) fn method(method: &http::Method, path: &str, allow: &'static str) -> Self {
         let sentence = format!("Method {method} is not allowed for {path}.");
         let error = ApiError::new(ErrorKind::MethodNotAllowed, "method_not_allowed", sentence);
@@ -79,20 +77,17 @@ impl Refusal {
         Self { closes: true, ..error.into() }
     }
 
-    /// The request has no path.
     pub(crate) fn no_path(method: &http::Method) -> Self {
         let sentence = format!("Method {method} is not allowed without a path.");
         let error = ApiError::new(ErrorKind::MethodNotAllowed, "method_not_allowed", sentence);
         Self { allow: Some("GET, POST"), ..error.into() }
     }
 
-    /// The path and query exceed the limit.
     pub(crate) fn target_too_long() -> Self {
         let sentence = "The path and query of the request are longer than the limit.";
         ApiError::new(ErrorKind::TargetTooLong, "target_too_long", sentence).into()
     }
 
-    /// The request carries no key.
     pub(crate) fn missing_key() -> Self {
         let sentence = "No API key was provided. Send it as 'Authorization: Bearer <key>'.";
         ApiError::new(ErrorKind::Authentication, "missing_api_key", sentence).into()
@@ -112,19 +107,16 @@ impl Refusal {
         ApiError::new(ErrorKind::Permission, "insufficient_permissions", sentence).into()
     }
 
-    /// The key has no permission for this model.
     pub(crate) fn model(id: &str) -> Self {
         let sentence = format!("This key has no permission for the model '{id}'.");
         ApiError::new(ErrorKind::Permission, "insufficient_permissions", sentence).with_param("model").into()
     }
 
-    /// The body exceeds the limit.
     pub(crate) fn too_large() -> Self {
         let sentence = "The request body is larger than the limit.";
         ApiError::new(ErrorKind::TooLarge, "request_too_large", sentence).into()
     }
 
-    /// The media type of the body is not supported.
     pub(crate) fn media_type(accepted: &str, found: &str) -> Self {
         let found = wire::truncate_for_error(found);
         let sentence = format!("Content-Type must be {accepted}, but it is '{found}'.");
@@ -137,7 +129,6 @@ impl Refusal {
         ApiError::new(ErrorKind::UnsupportedMediaType, "unsupported_media_type", sentence).into()
     }
 
-    /// The body was not received in time.
     pub(crate) fn slow_upload() -> Self {
         let sentence = "The request body did not arrive in time.";
         ApiError::new(ErrorKind::RequestTimeout, "request_timeout", sentence).into()
@@ -170,7 +161,6 @@ impl Refusal {
         translate::api_error(&EngineError::Timeout(String::new())).into()
     }
 
-    /// No engine serves this model.
     pub(crate) fn no_engine() -> Self {
         let sentence = "No engine is configured for this model.";
         ApiError::new(ErrorKind::Unavailable, "service_unavailable", sentence).with_retry_after(30).into()

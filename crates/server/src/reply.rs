@@ -21,11 +21,9 @@ use crate::state::{Caller, ServerState};
 
 /// The body of a successful response.
 pub(crate) enum ReplyBody {
-    /// Bytes in memory.
     Buffered(Buffered),
     /// A body that is forwarded while it is received.
     Forwarded(Body),
-    /// A streamed answer.
     Stream(Box<dyn AnswerStream>),
 }
 
@@ -53,7 +51,6 @@ pub(crate) fn json(value: &impl Serialize) -> Result<Response<ReplyBody>, Refusa
     Ok(json_bytes(serde_json::to_vec(value).map_err(unserializable)?.into()))
 }
 
-/// The refusal for a reply that cannot be serialized.
 pub(crate) fn unserializable(error: serde_json::Error) -> Refusal {
     Refusal::internal(format!("failed to serialize the reply: {error}"))
 }
@@ -94,7 +91,6 @@ pub(crate) async fn stream<E: Send + 'static>(
     Ok(response)
 }
 
-/// Returns a `text/event-stream` response with this body.
 pub(crate) fn event_stream(body: ReplyBody) -> Response<ReplyBody> {
     let mut response = Response::new(body);
     let headers = response.headers_mut();

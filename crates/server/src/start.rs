@@ -246,5 +246,4 @@ const SAVE: &str = r#" \
 open("boat.png", "wb").write(base64.b64decode(json.load(sys.stdin)["data"][0]["b64_json"]))'"#;
 /// The exit status after a second signal.
 const SECOND_SIGNAL: i32 = 130;
-/// The length of the listener's accept queue.
 const BACKLOG: u32 = 1024;

@@ -16,7 +16,6 @@ use crate::metrics::Metrics;
 use crate::policy::{Policies, Policy};
 use crate::record::Record;
 
-/// The state that all requests share.
 pub(crate) struct ServerState {
     pub(crate) policies: Arc<Policies>,
     pub(crate) limits: Limits,
@@ -51,7 +50,6 @@ impl ServerState {
         record.started + self.limits.request_timeout
     }
 
-    /// Renders every metric in the Prometheus text format.
     pub(crate) fn render_metrics(&self) -> String {
         self.metrics.render(self.limiter.taken(), self.started.elapsed())
     }

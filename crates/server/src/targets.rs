@@ -19,10 +19,8 @@ pub(crate) struct Routes {
     targets: BTreeMap<String, Vec<Target>>,
 }
 
-/// A target of a model.
 #[derive(Clone)]
 pub(crate) struct Target {
-    /// The engine or upstream.
     pub(crate) backend: Backend,
     /// The upstream's name of the model. `None`: the client's.
     pub(crate) model: Option<String>,
@@ -35,13 +33,11 @@ pub(crate) struct Target {
 pub(crate) enum Backend {
     /// The embedded text or image engine, depending on the model.
     Embedded,
-    /// An upstream.
     Upstream(Arc<UpstreamTarget>),
 }
 
 /// A configured upstream and its client.
 pub(crate) struct UpstreamTarget {
-    /// Its configuration.
     pub(crate) config: config::Upstream,
     /// Its client, with its connections.
     pub(crate) upstream: Upstream,
@@ -53,7 +49,6 @@ pub(crate) struct UpstreamTarget {
 /// The way in which requests get to an upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Handling {
-    /// The bytes are relayed.
     Relay,
     /// The request is translated through the neutral model.
     Translate(translate::outbound::Protocol),

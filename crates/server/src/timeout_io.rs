@@ -27,7 +27,6 @@ pub(crate) struct TimeoutIo<S> {
     purpose: TimerPurpose,
 }
 
-/// The purpose of the timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TimerPurpose {
     None,

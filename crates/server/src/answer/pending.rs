@@ -34,7 +34,6 @@ pub(crate) struct PendingAnswer<E> {
 pub(crate) type WriteFailure<E> = fn(&mut E, &ApiError, &mut Vec<u8>);
 
 impl<E: Send + 'static> PendingAnswer<E> {
-    /// Creates the stream of an answer that no target has started yet.
     pub(crate) fn boxed(attempt: Attempt<E>, encoder: E, write_failure: WriteFailure<E>) -> Box<dyn AnswerStream> {
         Box::new(Self { attempt, encoder: Some(encoder), write_failure })
     }

@@ -84,7 +84,6 @@ fn check_head(field: &Field<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// Reads a part and adds it to the form.
 async fn add_part(field: Field<'_>, form: &mut Form, pace: &Pace) -> Result<(), Refusal> {
     let name = field.name().map(str::to_owned).ok_or_else(|| malformed("a part has no name"))?;
     match images::part(&name, field.file_name().is_some()) {
@@ -173,9 +172,7 @@ fn too_large(name: Option<&str>) -> Refusal {
 
 /// The maximum length of a boundary (RFC 2046 §5.1.1).
 const MAX_BOUNDARY: usize = 70;
-/// The maximum number of headers of a part.
 const MAX_HEADERS: usize = 16;
-/// The maximum number of parts of a form.
 const MAX_PARTS: usize = 64;
 /// The maximum length of a text part, in bytes.
 const MAX_TEXT: usize = 1 << 20;

@@ -15,12 +15,10 @@ pub(crate) struct Pieces {
 }
 
 impl Pieces {
-    /// The number of bytes received.
     pub(crate) fn len(&self) -> usize {
         self.length
     }
 
-    /// Appends a chunk.
     pub(crate) fn push(&mut self, chunk: Bytes) {
         self.length += chunk.len();
         if chunk.len() >= LARGE || self.length == chunk.len() {
@@ -35,7 +33,6 @@ impl Pieces {
         self.block.extend_from_slice(&chunk);
     }
 
-    /// Returns all bytes as one buffer.
     pub(crate) fn join(mut self) -> Bytes {
         self.flush_block();
         if self.chunks.len() <= 1 {

@@ -88,12 +88,10 @@ impl Share {
 }
 
 impl Upload {
-    /// Returns the share of the budget that the body holds.
     pub(crate) fn share(&self) -> &Share {
         &self.share
     }
 
-    /// Splits the body into its bytes and their share of the budget.
     pub(crate) fn into_parts(self) -> (Bytes, Share) {
         (self.bytes, self.share)
     }

@@ -10,7 +10,6 @@ use super::{bytes, duration};
 
 wire::read_objects!(Fetch);
 
-/// Settings for fetching images that requests refer to by URL.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(remote = "Self", default, deny_unknown_fields, rename_all = "snake_case")]
 pub(crate) struct Fetch {
@@ -31,7 +30,6 @@ pub(crate) struct Fetch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Mode {
-    /// None.
     Off,
     /// Those of the listed hosts.
     AllowList,
@@ -70,7 +68,6 @@ impl Fetch {
         }
     }
 
-    /// Returns its problems, one per line.
     pub(super) fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         if self.mode == Mode::AllowList && self.hosts.is_empty() {

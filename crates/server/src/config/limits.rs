@@ -102,7 +102,6 @@ impl Limits {
         bytes(self.head).max(MIN_HEAD)
     }
 
-    /// Returns their problems, one per line.
     pub(super) fn problems(&self) -> Vec<String> {
         let zero = [
             ("limits.concurrency", self.concurrency == 0),

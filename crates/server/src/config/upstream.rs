@@ -19,7 +19,6 @@ wire::read_objects!(Upstream, Target);
 pub(crate) struct Upstream {
     /// The name by which targets refer to it.
     pub(crate) name: String,
-    /// The protocol it serves.
     pub(crate) protocol: Protocol,
     /// The base URL, to which the paths of the protocol are appended: `https://host/v1`.
     base_url: String,
@@ -35,7 +34,6 @@ pub(crate) struct Upstream {
     /// clients of the same protocol.
     #[serde(default)]
     pub(crate) repair: bool,
-    /// The form in which image edits are sent to it.
     #[serde(default)]
     pub(crate) edits: EditForm,
     /// The output limit that is sent if the protocol requires one and the client set none. Default 4096.
@@ -55,17 +53,12 @@ pub(crate) struct Upstream {
     pub(crate) event_idle: Duration,
 }
 
-/// The protocol of an upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Protocol {
-    /// Responses.
     Responses,
-    /// Chat Completions.
     Chat,
-    /// Messages.
     Messages,
-    /// Images: generations and edits.
     Images,
 }
 
@@ -76,9 +69,7 @@ pub(crate) enum EditForm {
     /// The form in which the client sent them.
     #[default]
     AsSent,
-    /// As JSON.
     Json,
-    /// As a multipart form.
     Multipart,
 }
 
@@ -86,7 +77,6 @@ pub(crate) enum EditForm {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum Secret {
-    /// An environment variable.
     Env(String),
     /// A file that contains only the secret and white space.
     File(PathBuf),
@@ -103,11 +93,9 @@ enum Auth {
     XApiKey,
 }
 
-/// A target of a model.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct Target {
-    /// The name of an upstream.
     pub(crate) upstream: Option<String>,
     /// The upstream's name of the model. Absent: the client's.
     pub(crate) model: Option<String>,
@@ -118,7 +106,6 @@ pub(crate) struct Target {
     pub(crate) weight: Option<u32>,
 }
 
-/// An embedded engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum EngineName {

@@ -68,7 +68,6 @@ pub(crate) async fn answer(
     Err(last.unwrap_or_else(|| not_countable(&model)))
 }
 
-/// Counts the tokens with the embedded engine.
 async fn embedded(
     valid: ValidCount,
     key: &str,

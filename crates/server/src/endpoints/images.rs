@@ -16,7 +16,6 @@ use crate::refusal::Refusal;
 use crate::reply::ReplyBody;
 use crate::state::Caller;
 
-/// Answers an image generation request.
 pub(crate) async fn generate(
     caller: Caller<'_>,
     request: Request<impl ClientBody>,
@@ -25,7 +24,6 @@ pub(crate) async fn generate(
     answer(caller, parsed).await
 }
 
-/// Answers an image edit request.
 pub(crate) async fn edit(
     caller: Caller<'_>,
     request: Request<impl ClientBody>,

@@ -46,7 +46,6 @@ pub(crate) trait TextEndpoint: ClientProtocol<Request: Send + Sync> + Send + Syn
     /// The protocol that checks a relayed answer.
     type Relay: RelayProtocol + Default + Unpin + 'static;
 
-    /// Parses a body.
     fn read(body: &[u8]) -> Result<Self::Unchecked, ApiError>;
 
     /// Returns the model that a request names, and true if it requests a stream.

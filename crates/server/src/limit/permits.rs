@@ -46,12 +46,10 @@ impl Limiter {
         Some(Permit { out: Arc::clone(&self.out), key: key.to_owned() })
     }
 
-    /// The number of taken permits.
     pub(crate) fn taken(&self) -> usize {
         lock(&self.out).all
     }
 
-    /// The number of keys that have permits.
     #[cfg(test)]
     pub(super) fn keys(&self) -> usize {
         lock(&self.out).of_keys.len()

@@ -26,7 +26,6 @@ pub(super) struct Queue {
 #[derive(Default)]
 struct State {
     lines: Vec<u8>,
-    /// The number of dropped lines.
     dropped: u64,
     /// True if the writer waits to be woken.
     is_waiting: bool,
@@ -54,7 +53,6 @@ impl Queue {
         }
     }
 
-    /// The number of lines that were dropped or could not be written.
     pub(super) fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }

@@ -15,14 +15,12 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    /// `POST /v1/responses`.
     pub(super) fn responses(schemas: &mut Schemas) -> Self {
         Self::new::<responses::Request, responses::Response>(schemas, "Responses")
             .with_events(named_events::<responses::Event>(schemas, "Responses"))
             .with_examples(examples::responses())
     }
 
-    /// `POST /v1/chat/completions`.
     pub(super) fn chat(schemas: &mut Schemas) -> Self {
         let exchange = Self::new::<chat::Request, chat::Completion>(schemas, "Chat");
         let chunk = schemas.written::<chat::Chunk>("Chat");
@@ -40,7 +38,6 @@ impl Exchange {
         exchange.with_events(schemas.named("ChatServerSentEvent", event)).with_examples(examples::chat())
     }
 
-    /// `POST /v1/messages`.
     pub(super) fn messages(schemas: &mut Schemas) -> Self {
         Self::new::<messages::Request, messages::Message>(schemas, "Messages")
             .with_events(named_events::<messages::Event>(schemas, "Messages"))
@@ -53,7 +50,6 @@ impl Exchange {
             .with_examples(examples::count_tokens())
     }
 
-    /// `POST /v1/images/generations`.
     pub(super) fn image_generations(schemas: &mut Schemas) -> Self {
         Self::new::<images::Generation, images::Response>(schemas, "Images")
             .with_events(named_events::<images::Event>(schemas, "Images"))

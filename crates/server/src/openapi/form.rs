@@ -30,7 +30,6 @@ pub(super) fn image_edits(schemas: &mut Schemas) -> Value {
     })
 }
 
-/// Returns the schema of a file.
 fn file(description: &str) -> Value {
     json!({ "description": description, "type": "string", "contentMediaType": "application/octet-stream" })
 }

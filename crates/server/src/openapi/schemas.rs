@@ -51,7 +51,6 @@ impl Schemas {
         name.and_then(|name| self.all.get(name)).unwrap_or(schema)
     }
 
-    /// Returns all schemas.
     pub(super) fn into_all(self) -> Map<String, Value> {
         self.all
     }
@@ -71,7 +70,6 @@ impl Schemas {
     }
 }
 
-/// Returns a reference to the schema of this name.
 fn reference(name: &str) -> Value {
     serde_json::json!({ "$ref": format!("{REFERENCE}{name}") })
 }

@@ -21,17 +21,14 @@ use crate::{clock, image_urls, outgoing};
 
 /// An image request and the state of its attempts.
 pub(super) struct ImageDispatch {
-    /// The request.
     pub(super) parsed: ParsedRequest,
     state: Arc<ServerState>,
     /// The name of the key.
     key: String,
-    /// The time by which the request has to be answered.
     pub(super) deadline: Instant,
 }
 
 impl ImageDispatch {
-    /// Creates the dispatch of a request that was not sent to any target yet.
     pub(super) fn new(parsed: ParsedRequest, caller: &Caller<'_>) -> Self {
         Self { parsed, state: Arc::clone(caller.state), key: caller.key.name.clone(), deadline: caller.deadline }
     }
@@ -100,7 +97,6 @@ impl ImageDispatch {
         }
     }
 
-    /// Returns an edit as a JSON document.
     fn as_json(&self, inputs: &EditInputs, model: &str) -> Result<(HeaderValue, Payload), Refusal> {
         let mut generation = self.parsed.generation.clone();
         generation.model = Some(model.to_owned());
@@ -113,7 +109,6 @@ impl ImageDispatch {
         Ok((JSON, Bytes::from(body).into()))
     }
 
-    /// Returns an edit as a multipart form.
     async fn as_form(&self, inputs: &EditInputs, model: &str) -> Result<(HeaderValue, Payload), Refusal> {
         let mut generation = self.parsed.generation.clone();
         generation.model = Some(model.to_owned());
@@ -133,7 +128,6 @@ fn engine_failure(error: EngineError) -> TargetFailure {
     }
 }
 
-/// Returns the error for more input images than the engine accepts.
 fn too_many(found: usize, most: usize) -> EngineError {
     let reason = format!("There are {found} pictures to start from; at most {most} are accepted.");
     EngineError::Unsupported { param: Some("images".to_owned()), reason }

@@ -15,7 +15,6 @@ pub(super) struct ImageEncoder {
 }
 
 impl ImageEncoder {
-    /// Creates the encoder of an answer without images so far.
     pub(super) fn new(pictures: Pictures) -> Self {
         Self { pictures, usage: Usage::default() }
     }

@@ -22,9 +22,7 @@ use crate::state::{Caller, ServerState};
 pub(super) struct ParsedRequest {
     /// The model of the request, or the default model.
     pub(super) model: String,
-    /// The endpoint that was requested.
     pub(super) operation: Operation,
-    /// The parameters of the images.
     pub(super) generation: Generation,
     /// The input images of an edit.
     pub(super) inputs: Option<EditInputs>,
@@ -43,13 +41,10 @@ impl ParsedRequest {
 
 /// The input images of an edit.
 pub(super) struct EditInputs {
-    /// The images, in order.
     pub(super) references: Vec<Source>,
-    /// The bytes of the mask.
     pub(super) mask: Option<Bytes>,
 }
 
-/// Returns the protocol of an operation in the catalog.
 pub(super) fn protocol(operation: Operation) -> Protocol {
     match operation {
         Operation::Generation => Protocol::ImagesGenerations,
@@ -73,7 +68,6 @@ pub(super) async fn generation(
     Ok(ParsedRequest { model, operation: Operation::Generation, generation, inputs: None, json, share })
 }
 
-/// Returns true if the content type of the request is a multipart form.
 pub(super) fn is_form(headers: &HeaderMap) -> bool {
     media_type(headers).is_ok_and(|media_type| media_type == FORM)
 }

@@ -23,7 +23,6 @@ use crate::reply::{self, ReplyBody};
 use crate::state::Caller;
 use crate::targets::{Backend, Target, UpstreamTarget};
 
-/// An image request that is answered with a stream.
 struct StreamingDispatch(ImageDispatch);
 
 impl Dispatch for StreamingDispatch {

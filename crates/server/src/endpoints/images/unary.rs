@@ -24,14 +24,10 @@ use crate::reply::{ReplyBody, json_bytes, json_reply, unserializable};
 use crate::state::Caller;
 use crate::targets::{Backend, Target};
 
-/// An image request that is not streamed.
 struct UnaryDispatch(ImageDispatch);
 
-/// The answer to a request that is not streamed.
 enum UnaryAnswer {
-    /// The events of the engine, and their encoder.
     Translated(ImageStream, Pictures),
-    /// The reply of an upstream.
     Relayed(ImageReply),
 }
 
@@ -81,7 +77,6 @@ fn forward(reply: StreamingReply, record: &mut Record) -> Response<ReplyBody> {
     json_reply(ReplyBody::Forwarded(body.boxed_unsync()))
 }
 
-/// Folds the events of the engine into a reply.
 async fn fold_reply(
     events: ImageStream,
     mut encoder: ImageEncoder,

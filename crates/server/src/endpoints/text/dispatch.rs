@@ -23,7 +23,6 @@ use crate::targets::{Backend, Handling, Target, UpstreamTarget};
 
 /// A text request and the state of its attempts.
 pub(super) struct TextDispatch<D: TextEndpoint> {
-    /// The request.
     pub(super) parsed: ParsedRequest<D>,
     state: Arc<ServerState>,
     /// The name of the key.
@@ -33,7 +32,6 @@ pub(super) struct TextDispatch<D: TextEndpoint> {
     inbound: Option<Result<Inbound, ApiError>>,
 }
 
-/// The answer of a target.
 pub(super) enum TextAnswer {
     /// The events of a model, with their idle timeout.
     Translated(TextStream, Option<Duration>),
@@ -42,7 +40,6 @@ pub(super) enum TextAnswer {
 }
 
 impl<D: TextEndpoint> TextDispatch<D> {
-    /// Creates the dispatch of a request that was not sent to any target yet.
     pub(super) fn new(parsed: ParsedRequest<D>, caller: &Caller<'_>) -> Self {
         Self {
             parsed,

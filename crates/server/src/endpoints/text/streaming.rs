@@ -22,7 +22,6 @@ use crate::reply::{self, ReplyBody};
 use crate::state::Caller;
 use crate::targets::Target;
 
-/// A text request that is answered with a stream.
 struct StreamingDispatch<D: TextEndpoint>(TextDispatch<D>);
 
 impl<D: TextEndpoint> Dispatch for StreamingDispatch<D> {
@@ -69,7 +68,6 @@ pub(crate) struct TranslatedText<D: TextEndpoint> {
 }
 
 impl<D: TextEndpoint> TranslatedText<D> {
-    /// Creates the stream of an answer of which nothing is written yet.
     pub(crate) fn new(encoder: Answer<D>, events: TextStream, idle_timeout: Option<Duration>) -> Self {
         Self { encoder, events, idle_timeout, is_open: false }
     }

@@ -22,10 +22,8 @@ use crate::reply::{ReplyBody, json, json_bytes, name_dropped};
 use crate::state::Caller;
 use crate::targets::Target;
 
-/// A text request that is not streamed.
 struct UnaryDispatch<D: TextEndpoint>(TextDispatch<D>);
 
-/// The answer to a request that is not streamed.
 enum UnaryAnswer {
     /// The events of a model, with their idle timeout.
     Translated(TextStream, Option<Duration>),
