@@ -52,54 +52,30 @@ pub struct Credential {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum OptionsError {
-    /// A URL scheme other than http and https.
-    #[error("`{field}` has the scheme `{found}`; `http` and `https` are accepted.")]
-    Scheme {
-        /// The setting.
-        field: &'static str,
-        /// The scheme.
-        found: String,
-    },
-    /// A URL component that a base URL must not have.
-    #[error("`{field}` has a {part}; it must not have one.")]
-    Part {
-        /// The setting.
-        field: &'static str,
-        /// The component.
-        part: &'static str,
-    },
-    /// A base URL without a usable host.
-    #[error("`{field}` has no host that can be connected to.")]
-    Host {
-        /// The setting.
-        field: &'static str,
-    },
-    /// A duration of zero, or of more than a day.
-    #[error("`{field}` is {found:?}; a time above 0 and of a day at most is accepted.")]
-    Time {
-        /// The setting.
-        field: &'static str,
-        /// The duration.
-        found: Duration,
-    },
+    /// The setting, and its URL scheme other than http and https.
+    #[error("`{0}` has the scheme `{1}`; `http` and `https` are accepted.")]
+    Scheme(&'static str, String),
+    /// The setting, and the URL component that a base URL must not have.
+    #[error("`{0}` has a {1}; it must not have one.")]
+    Part(&'static str, &'static str),
+    /// The base URL without a usable host.
+    #[error("`{0}` has no host that can be connected to.")]
+    Host(&'static str),
+    /// The setting, and its duration of zero or of more than a day.
+    #[error("`{0}` is {1:?}; a time above 0 and of a day at most is accepted.")]
+    Time(&'static str, Duration),
     /// A circuit breaker that opens after zero failures.
     #[error("`breaker.failures` is 0; 1 and more are accepted.")]
     Failures,
-    /// A header that only the gateway sets.
-    #[error("`headers` has `{found}`, which the gateway sets itself.")]
-    Header {
-        /// The name of the header.
-        found: String,
-    },
+    /// The name of a header that only the gateway sets.
+    #[error("`headers` has `{0}`, which the gateway sets itself.")]
+    Header(String),
     /// A key that is not a valid header value.
     #[error("`api_key` is empty or has characters that a header cannot carry; visible ASCII characters are accepted.")]
     Credential,
-    /// CA certificates that cannot be parsed.
-    #[error("`roots` has {found}; certificates in PEM are accepted.")]
-    Roots {
-        /// A description of the problem.
-        found: &'static str,
-    },
+    /// The problem of CA certificates that cannot be parsed.
+    #[error("`roots` has {0}; certificates in PEM are accepted.")]
+    Roots(&'static str),
 }
 
 impl Options {
@@ -125,14 +101,14 @@ impl Options {
         let times =
             [("connect", self.connect), ("head", self.head), ("idle", self.idle), ("breaker.open", self.breaker.open)];
         if let Some((field, found)) = times.into_iter().find(|(_, time)| time.is_zero() || *time > DAY) {
-            return Err(OptionsError::Time { field, found });
+            return Err(OptionsError::Time(field, found));
         }
         if self.breaker.failures == 0 {
             return Err(OptionsError::Failures);
         }
         let is_credential = |name: &HeaderName| self.credential.as_ref().is_some_and(|own| own.name == name);
         match self.headers.keys().find(|name| is_ours(name) || is_credential(name)) {
-            Some(name) => Err(OptionsError::Header { found: name.to_string() }),
+            Some(name) => Err(OptionsError::Header(name.to_string())),
             None => Ok(()),
         }
     }
@@ -143,11 +119,11 @@ impl Options {
         let Some(pem) = &self.roots else { return Ok(store) };
         let public = store.len();
         for certificate in CertificateDer::pem_slice_iter(pem) {
-            let certificate = certificate.map_err(|_| OptionsError::Roots { found: "PEM that cannot be read" })?;
-            store.add(certificate).map_err(|_| OptionsError::Roots { found: "a certificate that cannot be read" })?;
+            let certificate = certificate.map_err(|_| OptionsError::Roots("PEM that cannot be read"))?;
+            store.add(certificate).map_err(|_| OptionsError::Roots("a certificate that cannot be read"))?;
         }
         if store.len() == public {
-            return Err(OptionsError::Roots { found: "no certificate" });
+            return Err(OptionsError::Roots("no certificate"));
         }
         Ok(store)
     }

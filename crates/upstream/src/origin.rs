@@ -26,28 +26,28 @@ impl Origin {
         let is_tls = match url.scheme() {
             "https" => true,
             "http" => false,
-            other => return Err(OptionsError::Scheme { field, found: other.to_owned() }),
+            other => return Err(OptionsError::Scheme(field, other.to_owned())),
         };
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(OptionsError::Part { field, part: "user or password" });
+            return Err(OptionsError::Part(field, "user or password"));
         }
         if url.fragment().is_some() {
-            return Err(OptionsError::Part { field, part: "fragment" });
+            return Err(OptionsError::Part(field, "fragment"));
         }
         let host = match url.host() {
             Some(Host::Domain(name)) => name.to_owned(),
             Some(Host::Ipv4(address)) => address.to_string(),
             Some(Host::Ipv6(address)) => address.to_string(),
-            None => return Err(OptionsError::Host { field }),
+            None => return Err(OptionsError::Host(field)),
         };
-        let no_host = |_| OptionsError::Host { field };
+        let no_host = |_| OptionsError::Host(field);
         let tls = is_tls.then(|| ServerName::try_from(host.clone())).transpose().map_err(no_host)?;
         Ok(Self {
-            port: url.port_or_known_default().ok_or(OptionsError::Host { field })?,
+            port: url.port_or_known_default().ok_or(OptionsError::Host(field))?,
             tls,
             // As the URL writes it: with the port, unless it is the default of the scheme.
             authority: HeaderValue::try_from(&url[Position::BeforeHost..Position::AfterPort])
-                .map_err(|_| OptionsError::Host { field })?,
+                .map_err(|_| OptionsError::Host(field))?,
             path: url.path().trim_end_matches('/').to_owned(),
             query: url.query().map(|query| format!("?{query}")).unwrap_or_default(),
             host,
