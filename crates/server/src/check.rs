@@ -9,9 +9,6 @@ use crate::policy::Policy;
 use crate::targets::{Backend, Handling, Routes, Target};
 
 /// Describes how a request for each model would be handled.
-///
-/// # Errors
-/// Every problem of the configuration.
 pub(crate) fn report(config: &Config) -> Result<String, ConfigError> {
     let (policy, _) = Policy::read(config, true, upstream::Network::default())?;
     let mut out = String::new();

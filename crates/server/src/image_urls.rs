@@ -27,10 +27,7 @@ pub(crate) fn check(path: &Path<'_>, url: &str, state: &ServerState) -> Result<(
     Err(refuse(error, url, Some(&path.to_string())))
 }
 
-/// Applies [`check`] to every URL that `visit_all` visits.
-///
-/// # Errors
-/// Returns the error of [`check`] for the first URL that is refused.
+/// Applies [`check`] to every URL that `visit_all` visits, until one is refused.
 pub(crate) fn check_all(
     state: &ServerState,
     visit_all: impl FnOnce(&mut dyn FnMut(&Path<'_>, &str)),

@@ -34,7 +34,7 @@ pub(crate) fn document() -> Value {
         "tags": tags(),
         "paths": paths,
         "components": {
-            "schemas": schemas.into_all(),
+            "schemas": schemas.all,
             "responses": responses,
             "headers": failures::headers(),
             "securitySchemes": security_schemes(),

@@ -12,9 +12,6 @@ use crate::targets::UpstreamTarget;
 
 /// Sends a request to a text upstream and reads the head of its response. It is retried once, if this is the `first`
 /// target of the request.
-///
-/// # Errors
-/// When there is no response, or it is an error.
 pub(crate) async fn send(
     server: &UpstreamTarget,
     outgoing: &Outgoing,

@@ -70,9 +70,6 @@ pub(crate) fn json_reply(body: ReplyBody) -> Response<ReplyBody> {
 
 /// Streams the answer of an attempt. A failure is an HTTP status for at most one keep-alive interval; once the answer has
 /// started, or that interval has passed, the status is 200 and a failure is an event of the stream.
-///
-/// # Errors
-/// Returns the refusal of an attempt that fails within the keep-alive interval.
 pub(crate) async fn stream<E: Send + 'static>(
     mut attempt: Attempt<E>,
     encoder: E,

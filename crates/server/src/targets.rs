@@ -143,10 +143,6 @@ impl Routes {
 
     /// Returns the engine or upstream that a target refers to. `None` if its upstream is invalid, which is already
     /// reported.
-    ///
-    /// # Errors
-    /// When the target names neither or both, one that does not exist or does not serve the model, or has a field that
-    /// does not apply.
     fn backend(&self, target: &config::Target, model: &Model, known: &[&str]) -> Result<Option<Backend>, String> {
         let embedded = match model.family {
             Family::Images => EngineName::Easel,

@@ -26,9 +26,6 @@ pub(crate) fn poll_event<S>(events: &mut EngineEvents<S>, cx: &mut Context<'_>) 
 }
 
 /// Passes each event to `take` until it returns how the answer ended. `idle_timeout` bounds the wait for each event.
-///
-/// # Errors
-/// Returns the failure of the engine, or a timeout.
 pub(crate) async fn fold<S>(
     mut events: EngineEvents<S>,
     idle_timeout: Option<Duration>,
@@ -47,9 +44,6 @@ pub(crate) async fn fold<S>(
 }
 
 /// Folds the events of an answer that is not streamed, and records how it ended.
-///
-/// # Errors
-/// Returns the refusal for the error of [`fold`].
 pub(crate) async fn fold_recorded<S>(
     events: EngineEvents<S>,
     idle_timeout: Option<Duration>,

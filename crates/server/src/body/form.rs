@@ -84,7 +84,7 @@ fn check_head(field: &Field<'_>) -> Result<(), Refusal> {
     }
 }
 
-async fn add_part(field: Field<'_>, form: &mut Form, pace: &Pace) -> Result<(), Refusal> {
+async fn add_part(mut field: Field<'_>, form: &mut Form, pace: &Pace) -> Result<(), Refusal> {
     let name = field.name().map(str::to_owned).ok_or_else(|| malformed("a part has no name"))?;
     match images::part(&name, field.file_name().is_some()) {
         PartKind::Text => {
@@ -93,7 +93,7 @@ async fn add_part(field: Field<'_>, form: &mut Form, pace: &Pace) -> Result<(), 
             form.text(&name, text.map_err(|_| malformed(&format!("its part '{name}' is not UTF-8")))?);
         }
         PartKind::Picture => form.picture(&name, read_part(field, usize::MAX, pace).await?),
-        PartKind::Ignored => skip_part(field, pace).await?,
+        PartKind::Ignored => while next_chunk(&mut field, pace).await?.is_some() {},
     }
     Ok(())
 }
@@ -107,11 +107,6 @@ async fn read_part(mut field: Field<'_>, limit: usize, pace: &Pace) -> Result<By
         pieces.push(chunk);
     }
     Ok(pieces.join())
-}
-
-async fn skip_part(mut field: Field<'_>, pace: &Pace) -> Result<(), Refusal> {
-    while next_chunk(&mut field, pace).await?.is_some() {}
-    Ok(())
 }
 
 async fn next_chunk(field: &mut Field<'_>, pace: &Pace) -> Result<Option<Bytes>, Refusal> {

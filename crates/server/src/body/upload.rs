@@ -34,7 +34,7 @@ struct Held {
 #[derive(Debug)]
 pub(crate) struct Upload {
     pub(crate) bytes: Bytes,
-    share: Share,
+    pub(crate) share: Share,
 }
 
 /// A request body that is read chunk by chunk.
@@ -48,7 +48,8 @@ pub(crate) struct Incoming<B> {
     rate: u64,
     deadline: Instant,
     budget: Budget,
-    share: Share,
+    /// The share of the budget, which grows while the body is read.
+    pub(crate) share: Share,
 }
 
 impl Budget {
@@ -87,16 +88,6 @@ impl Share {
     }
 }
 
-impl Upload {
-    pub(crate) fn share(&self) -> &Share {
-        &self.share
-    }
-
-    pub(crate) fn into_parts(self) -> (Bytes, Share) {
-        (self.bytes, self.share)
-    }
-}
-
 impl<B: Body<Data = Bytes, Error: Error>> Incoming<B> {
     /// Prepares to read a body of at most `limit` bytes; its timeouts start now.
     pub(crate) fn new(body: B, limit: usize, limits: &Limits, budget: &Budget) -> Self {
@@ -130,15 +121,7 @@ impl<B: Body<Data = Bytes, Error: Error>> Incoming<B> {
         }
     }
 
-    /// Returns the share of the budget, which grows while the body is read.
-    pub(crate) fn share(&self) -> Share {
-        self.share.clone()
-    }
-
-    /// Reads the complete body.
-    ///
-    /// # Errors
-    /// The same as [`Incoming::next_chunk`].
+    /// Reads the complete body. Its errors are those of [`Incoming::next_chunk`].
     pub(crate) async fn collect(mut self) -> Result<Upload, Refusal> {
         let mut pieces = Pieces::default();
         while let Some(chunk) = self.next_chunk().await? {

@@ -41,7 +41,7 @@ pub(crate) async fn answer(
     for target in policy.routes.select(&model) {
         match &target.backend {
             Backend::Embedded => {
-                let counted = embedded(valid.clone(), &key.name, state, upload.share());
+                let counted = embedded(valid.clone(), &key.name, state, &upload.share);
                 match timeout_at(deadline, counted).await.map_err(|_| Refusal::timeout())? {
                     Ok(reply) => return Ok(reply),
                     Err(TargetFailure { refusal, may_fall_back: true }) => last = Some(*refusal),

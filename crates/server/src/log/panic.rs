@@ -1,6 +1,5 @@
 //! The panic hook: logs the location of a panic, but not its message, which may contain client data.
 
-use std::panic::PanicHookInfo;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
@@ -8,13 +7,9 @@ use std::thread;
 pub(super) fn hook(count: &'static AtomicU64) {
     std::panic::set_hook(Box::new(move |panic| {
         count.fetch_add(1, Ordering::Relaxed);
-        log_panic(panic);
+        let place = panic.location().map(ToString::to_string);
+        tracing::error!(target: "panic", place, thread = thread::current().name(), "thread panicked");
     }));
-}
-
-fn log_panic(panic: &PanicHookInfo<'_>) {
-    let place = panic.location().map(ToString::to_string);
-    tracing::error!(target: "panic", place, thread = thread::current().name(), "thread panicked");
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// The schemas of the document, by name.
 ///
@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 /// of the second ends in `Written`. The requests of a protocol must therefore be added first.
 #[derive(Default)]
 pub(super) struct Schemas {
-    all: Map<String, Value>,
+    pub(super) all: Map<String, Value>,
     read: BTreeSet<String>,
 }
 
@@ -42,17 +42,13 @@ impl Schemas {
     /// Adds a hand-written schema, and returns a reference to it.
     pub(super) fn named(&mut self, name: &str, schema: Value) -> Value {
         self.all.insert(name.to_owned(), schema);
-        reference(name)
+        json!({ "$ref": format!("{REFERENCE}{name}") })
     }
 
     /// Returns the schema that a reference points to, or `schema` itself if it is not a reference.
     pub(super) fn target<'a>(&'a self, schema: &'a Value) -> &'a Value {
         let name = schema["$ref"].as_str().and_then(|target| target.strip_prefix(REFERENCE));
         name.and_then(|name| self.all.get(name)).unwrap_or(schema)
-    }
-
-    pub(super) fn into_all(self) -> Map<String, Value> {
-        self.all
     }
 
     fn add(
@@ -68,10 +64,6 @@ impl Schemas {
         }
         schema
     }
-}
-
-fn reference(name: &str) -> Value {
-    serde_json::json!({ "$ref": format!("{REFERENCE}{name}") })
 }
 
 fn generator(settings: SchemaSettings) -> SchemaGenerator {

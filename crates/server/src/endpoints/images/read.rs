@@ -61,9 +61,8 @@ pub(super) async fn generation(
     let generation = Generation::read(&upload.bytes).map_err(ApiError::from)?;
     let model = model(&generation);
     let valid = generation.validate(&rules(&model, caller)).map_err(ApiError::from)?;
-    let (json, share) = upload.into_parts();
-    let json = caller.policy.routes.uses_upstream(&model).then_some(json);
-    let share = if json.is_some() { share } else { Share::default() };
+    let json = caller.policy.routes.uses_upstream(&model).then_some(upload.bytes);
+    let share = if json.is_some() { upload.share } else { Share::default() };
     let generation = valid.into_inner();
     Ok(ParsedRequest { model, operation: Operation::Generation, generation, inputs: None, json, share })
 }
@@ -80,7 +79,7 @@ pub(super) async fn edit(request: Request<impl ClientBody>, caller: &Caller<'_>)
     let media_type = media_type(request.headers())?;
     let content_type = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let incoming = Incoming::new(request.into_body(), limit, &state.limits, &state.budget);
-    let share = incoming.share();
+    let share = incoming.share.clone();
     let mut json = None;
     let edit = if is_json(&media_type) {
         let body = incoming.collect().await?.bytes;

@@ -69,7 +69,7 @@ impl<D: TextEndpoint> TextDispatch<D> {
         let Some(engine) = &state.text_engine else { return Err(TargetFailure::fall_back(Refusal::no_engine())) };
         let mut inbound = self.inbound(turn).map_err(TargetFailure::fall_back)?;
         inbound.request.reasoning.by_default = self.parsed.reasons_by_default;
-        let share = self.parsed.upload.share();
+        let share = &self.parsed.upload.share;
         image_urls::inline(&mut inbound.request, &self.key, &state, share).await.map_err(TargetFailure::fatal)?;
         let started = engine.start(inbound.request).await;
         // A request that is too large for a small model may fit the next one.
