@@ -7,13 +7,12 @@ use engine::EngineError;
 use tokio::time::{Instant, sleep};
 
 use crate::budget::Budget;
-use crate::connect::Connector;
+use crate::connect::{Connector, Network};
 use crate::exchange::exchange;
 use crate::failure::Failure;
 use crate::host::Host;
 use crate::host_attempt::HostAttempt;
 use crate::incoming::Incoming;
-use crate::network::Network;
 use crate::options::{Options, OptionsError};
 use crate::origin::Origin;
 use crate::outgoing::Outgoing;

@@ -4,14 +4,28 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use engine::EngineError;
-use net::{Connection, RESOLVE_TIMEOUT, client_config, dial_any};
+use net::{Connection, Dial, RESOLVE_TIMEOUT, Resolve, SystemResolver, Tcp, client_config, dial_any};
 use tokio::time::{Instant, timeout_at};
 use tokio_rustls::rustls::RootCertStore;
 use tokio_rustls::{TlsConnector, TlsStream};
 
 use crate::failure::Failure;
-use crate::network::Network;
 use crate::origin::Origin;
+
+/// A resolver and a dialer: the system's by default, others for tests and for embedded gateways.
+#[derive(Clone)]
+pub struct Network {
+    /// The DNS resolver.
+    pub resolver: Arc<dyn Resolve>,
+    /// The dialer.
+    pub dialer: Arc<dyn Dial>,
+}
+
+impl Default for Network {
+    fn default() -> Self {
+        Self { resolver: Arc::new(SystemResolver::per_name(MAX_THREADS)), dialer: Arc::new(Tcp) }
+    }
+}
 
 pub(crate) struct Connector {
     network: Network,
@@ -57,3 +71,6 @@ fn timed_out(what: &str) -> Failure {
 fn failed(what: &str, error: &std::io::Error) -> Failure {
     Failure::unsent(EngineError::Upstream(format!("{what}: {error}")))
 }
+
+/// The maximum number of blocked lookup threads per name.
+const MAX_THREADS: usize = 16;
