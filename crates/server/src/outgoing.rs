@@ -1,10 +1,10 @@
 //! Helpers for requests to upstreams.
 
 use bytes::Bytes;
-use http::HeaderMap;
+use http::{HeaderMap, HeaderValue};
 use tokio::time::Instant;
 use translate::outbound::Protocol;
-use upstream::{Answer, Outgoing};
+use upstream::{Answer, Outgoing, Payload};
 use wire::{Piece, Splice};
 
 use crate::attempt::TargetFailure;
@@ -20,6 +20,12 @@ pub(crate) async fn send(
 ) -> Result<Answer, TargetFailure> {
     let incoming = server.upstream.send_with_retry(outgoing, deadline, first).await;
     Answer::read(incoming.map_err(TargetFailure::of)?, MAX_REPLY).await.map_err(TargetFailure::of)
+}
+
+/// Returns a request with a JSON body.
+pub(crate) fn json(path: &'static str, headers: HeaderMap, body: impl Into<Payload>, accept_stream: bool) -> Outgoing {
+    let content_type = HeaderValue::from_static("application/json");
+    Outgoing { path, content_type, headers, body: body.into(), accept_stream }
 }
 
 /// Returns the headers of a client with these `names`, which are the ones that are forwarded.

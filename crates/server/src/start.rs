@@ -31,7 +31,7 @@ use crate::state::ServerState;
 pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(), ConfigError> {
     // Handlers are installed first, so that a signal during the start is a shutdown too, and a hangup does not end the
     // process.
-    let stop = Signals::catch()?.into_stop_signal();
+    let stop = catch_stop()?;
     let reload = file.map(|path| catch(SignalKind::hangup()).map(|hangup| (path, hangup))).transpose()?;
     let (policy, generated) = Policy::read(&config, reload.is_some(), Network::default())?;
     fd_limit::clamp(&mut config);
@@ -156,37 +156,26 @@ fn catch(kind: SignalKind) -> Result<Signal, ConfigError> {
     signal(kind).map_err(|error| ConfigError::one(format!("cannot catch signals: {error}")))
 }
 
-/// The signals that shut the process down.
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl Signals {
-    fn catch() -> Result<Self, ConfigError> {
-        Ok(Self { terminate: catch(SignalKind::terminate())?, interrupt: catch(SignalKind::interrupt())? })
-    }
-
-    /// Resolves with the first signal. The second one exits the process immediately.
-    fn into_stop_signal(mut self) -> impl Future<Output = Stop> {
-        let (sender, receiver) = oneshot::channel();
-        tokio::spawn(async move {
-            let stop = self.next().await;
+/// Catches the signals that shut the process down. The future resolves with the first one; the second one exits the
+/// process immediately.
+fn catch_stop() -> Result<impl Future<Output = Stop>, ConfigError> {
+    let mut terminate = catch(SignalKind::terminate())?;
+    let mut interrupt = catch(SignalKind::interrupt())?;
+    let (sender, receiver) = oneshot::channel();
+    tokio::spawn(async move {
+        let mut sender = Some(sender);
+        loop {
+            let stop = tokio::select! {
+                _ = terminate.recv() => Stop::Graceful,
+                _ = interrupt.recv() => Stop::Immediate,
+            };
+            let Some(sender) = sender.take() else { std::process::exit(SECOND_SIGNAL) };
             tracing::info!("shutdown started");
             // During the start the receiver is not polled yet; it gets the value later.
             let _ = sender.send(stop);
-            self.next().await;
-            std::process::exit(SECOND_SIGNAL);
-        });
-        async { receiver.await.unwrap_or(Stop::Immediate) }
-    }
-
-    async fn next(&mut self) -> Stop {
-        tokio::select! {
-            _ = self.terminate.recv() => Stop::Graceful,
-            _ = self.interrupt.recv() => Stop::Immediate,
         }
-    }
+    });
+    Ok(async { receiver.await.unwrap_or(Stop::Immediate) })
 }
 
 /// Prints the addresses, and how to use the generated keys.

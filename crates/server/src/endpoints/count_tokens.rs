@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use catalog::Protocol;
-use http::{HeaderMap, HeaderValue, Response};
+use http::{HeaderMap, Response};
 use messages::{Request, TokenCount, ValidCount, refusal};
 use tokio::time::{Instant, timeout_at};
 use translate::inbound::Messages;
@@ -86,13 +86,7 @@ async fn embedded(
 fn outgoing(body: &Bytes, headers: &HeaderMap, model: &str, target: &Target) -> Outgoing {
     let mut splice = Splice::new(body);
     outgoing::replace_model(&mut splice, model, target.model.as_deref().unwrap_or(model));
-    Outgoing {
-        path: "/messages/count_tokens",
-        content_type: HeaderValue::from_static("application/json"),
-        headers: headers.clone(),
-        body: outgoing::edited_chunks(&splice, body).into(),
-        accept_stream: false,
-    }
+    outgoing::json("/messages/count_tokens", headers.clone(), outgoing::edited_chunks(&splice, body), false)
 }
 
 /// Requests the count from an upstream, and returns its reply unchanged.

@@ -3,14 +3,13 @@
 use engine::{ImageEvent, Usage};
 use images::Event;
 use translate::inbound::Pictures;
-use wire::ApiError;
 
 use crate::clock;
 use crate::outcome::{Ending, Outcome};
 
 /// The encoder of an answer, image by image, which adds up its token usage.
 pub(super) struct ImageEncoder {
-    pictures: Pictures,
+    pub(super) pictures: Pictures,
     usage: Usage,
 }
 
@@ -28,10 +27,5 @@ impl ImageEncoder {
         let event = self.pictures.event(event, clock::unix_seconds());
         let ended = self.pictures.is_complete();
         (event, ended.then_some(Ending { outcome: Outcome::Completed, usage: Some(self.usage) }))
-    }
-
-    /// Returns the failure event that ends the stream, unless the answer has failed before.
-    pub(super) fn fail(&mut self, error: &ApiError) -> Option<Event> {
-        self.pictures.fail(error)
     }
 }

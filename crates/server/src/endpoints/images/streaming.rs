@@ -92,7 +92,7 @@ impl AnswerStream for TranslatedImages {
     }
 
     fn fail(&mut self, error: &ApiError, out: &mut Vec<u8>) {
-        if let Some(event) = self.encoder.fail(error) {
+        if let Some(event) = self.encoder.pictures.fail(error) {
             event.write(out);
         }
     }

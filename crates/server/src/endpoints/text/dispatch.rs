@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use engine::{EngineError, Generation, TextStream};
 use futures_util::TryStreamExt;
-use http::{HeaderMap, HeaderValue};
+use http::HeaderMap;
 use tokio::time::Instant;
 use translate::field_map;
 use translate::inbound::Inbound;
 use translate::outbound::{Protocol, encode};
-use upstream::{Answer, Outgoing, Upstream, read_stream};
+use upstream::{Answer, Upstream, read_stream};
 use wire::{ApiError, Splice};
 
 use super::{ParsedRequest, TextEndpoint};
@@ -84,13 +84,8 @@ impl<D: TextEndpoint> TextDispatch<D> {
         let mut splice = Splice::new(&upload.bytes);
         outgoing::replace_model(&mut splice, &self.parsed.model, model);
         D::edit(server, &mut splice);
-        let outgoing = Outgoing {
-            path: outgoing::path(D::UPSTREAM_PROTOCOL),
-            content_type: HeaderValue::from_static("application/json"),
-            headers: headers.clone(),
-            body: outgoing::edited_chunks(&splice, &upload.bytes).into(),
-            accept_stream: *streams,
-        };
+        let body = outgoing::edited_chunks(&splice, &upload.bytes);
+        let outgoing = outgoing::json(outgoing::path(D::UPSTREAM_PROTOCOL), headers.clone(), body, *streams);
         let answer = outgoing::send(server, &outgoing, self.deadline, turn.first).await?;
         let answer = TextAnswer::Relayed(answer.at_most(outgoing::MAX_STREAM), server.config.event_idle);
         Ok(Started { dropped: Vec::new(), answer })
@@ -123,13 +118,8 @@ impl<D: TextEndpoint> TextDispatch<D> {
                 dropped.push(name);
             }
         }
-        let outgoing = Outgoing {
-            path: outgoing::path(protocol),
-            content_type: HeaderValue::from_static("application/json"),
-            headers: HeaderMap::new(),
-            body: bytes::Bytes::from(encoded.body).into(),
-            accept_stream: self.parsed.streams,
-        };
+        let body = bytes::Bytes::from(encoded.body);
+        let outgoing = outgoing::json(outgoing::path(protocol), HeaderMap::new(), body, self.parsed.streams);
         let answer = outgoing::send(server, &outgoing, self.deadline, turn.first).await?.at_most(outgoing::MAX_STREAM);
         let idle_timeout = server.config.event_idle;
         let mut events = read_stream(answer, protocol, idle_timeout).await.map_err(TargetFailure::of)?;
