@@ -126,7 +126,8 @@ async fn send<A: Dispatch>(dispatch: &mut A, target: &Target, turn: Turn) -> Sta
 pub(crate) fn report_failure(state: &ServerState, target: &Target, refusal: &Refusal) {
     let is_client_error = Outcome::of_refusal(&refusal.error) == Outcome::Refused;
     if matches!(target.backend, Backend::Upstream(_)) && !is_client_error {
-        let (upstream, code) = (target.label(), refusal.error.code);
+        let upstream = target.label();
+        let code = refusal.error.code;
         state.metrics.upstream_failed(upstream, code);
         let cause = refusal.cause.as_deref();
         // An invalid response, or a rejected API key: an error that does not pass by itself.

@@ -18,7 +18,8 @@ pub(crate) fn report(config: &Config) -> Result<String, ConfigError> {
 }
 
 fn write(out: &mut String, config: &Config, policy: &Policy) -> std::fmt::Result {
-    let (keys, upstreams) = (policy.keys.entries().count(), config.upstreams.len());
+    let keys = policy.keys.entries().count();
+    let upstreams = config.upstreams.len();
     writeln!(out, "ok: {keys} keys, {} models, {upstreams} upstreams", policy.catalog.iter().count())?;
     for key in policy.keys.entries() {
         let models = match &key.models {

@@ -55,7 +55,8 @@ fn check_host(headers: &HeaderMap, version: Version) -> Result<(), Refusal> {
 
 fn is_host(value: &HeaderValue) -> bool {
     let Some(authority) = value.to_str().ok().and_then(|text| Authority::from_str(text).ok()) else { return false };
-    let (text, host) = (authority.as_str(), authority.host());
+    let text = authority.as_str();
+    let host = authority.host();
     !host.is_empty() && !text.contains('@') && (text == host || authority.port_u16().is_some())
 }
 

@@ -54,7 +54,8 @@ pub(crate) async fn serve(
     let accepting: Vec<_> = listeners
         .into_iter()
         .map(|listener| {
-            let (state, graceful) = (Arc::clone(&state), Arc::clone(&graceful));
+            let state = Arc::clone(&state);
+            let graceful = Arc::clone(&graceful);
             tokio::spawn(accept::accept_loop(
                 listener,
                 Arc::clone(&state),
@@ -104,7 +105,8 @@ async fn drain(state: &ServerState, graceful: GracefulShutdown, deadline: Instan
 /// Spawns a task that serves the connection.
 fn admit(socket: TcpStream, permit: OwnedSemaphorePermit, state: &Arc<ServerState>, graceful: &GracefulShutdown) {
     let _ = socket.set_nodelay(true);
-    let (state, connection) = (Arc::clone(state), Arc::<ConnectionState>::default());
+    let state = Arc::clone(state);
+    let connection = Arc::<ConnectionState>::default();
     // Boxed, because each wrapping future would reserve its size again.
     let served = Box::pin(graceful.watch(http_connection(&state, socket, &connection, reset)));
     tokio::spawn(async move {
@@ -142,9 +144,11 @@ pub(crate) fn http_connection<S: AsyncRead + AsyncWrite + Send + Unpin + 'static
     reset: fn(&S),
 ) -> impl hyper_util::server::graceful::GracefulConnection<Error = hyper::Error> + Send + 'static {
     let limits = &state.limits;
-    let (head, buffer) = (limits.head_timeout, limits.head_bytes());
+    let head = limits.head_timeout;
+    let buffer = limits.head_bytes();
     let socket = TimeoutIo::new(socket, Arc::clone(connection), limits.first_byte, limits.write_stall, reset);
-    let (state, connection) = (Arc::clone(state), Arc::clone(connection));
+    let state = Arc::clone(state);
+    let connection = Arc::clone(connection);
     let service = service_fn(move |request: Request<Incoming>| {
         let state = Arc::clone(&state);
         let connection = Arc::clone(&connection);

@@ -45,7 +45,8 @@ pub(crate) async fn run(mut config: Config, file: Option<PathBuf>) -> Result<(),
     print_banner(&addresses, admin.as_ref().and_then(|admin| admin.local_addr().ok()), &generated);
     let state = Arc::new(state);
     let reload = reload.map(|(path, hangup)| {
-        let (policies, metrics) = (Arc::clone(&state.policies), Arc::clone(&state.metrics));
+        let policies = Arc::clone(&state.policies);
+        let metrics = Arc::clone(&state.metrics);
         let engines = Embedded { text: state.text_engine.is_some(), images: state.image_engine.is_some() };
         tokio::spawn(policy::watch_file(path, hangup, policies, engines, metrics))
     });

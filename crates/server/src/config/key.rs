@@ -36,7 +36,8 @@ impl Key {
         let expires = self.expires.as_deref().and_then(|text| expiry(text).map_err(&mut note).ok());
         let Some(hash) = hash.filter(|_| problems.is_empty()) else { return Err(problems) };
         let mut entry = Entry::new(self.name.clone(), hash, scopes);
-        (entry.models, entry.expires) = (models, expires);
+        entry.models = models;
+        entry.expires = expires;
         Ok(entry)
     }
 }

@@ -174,7 +174,8 @@ impl Upstream {
         if let Secret::File(path) = secret
             && is_world_readable(path)
         {
-            let (upstream, file) = (&self.name, path.display());
+            let upstream = &self.name;
+            let file = path.display();
             tracing::warn!(upstream, %file, "the key file is world-readable: chmod o-r");
         }
         let credential = match self.auth {

@@ -85,7 +85,8 @@ pub(crate) async fn answer<D: TextEndpoint>(
     let upload = json_body(request, state.limits.json_body, state).await?;
     let unchecked = D::read(&upload.bytes)?;
     let (id, streams) = D::model_and_stream(&unchecked);
-    let (id, model) = (id.to_owned(), policy.catalog.find(id));
+    let model = policy.catalog.find(id);
+    let id = id.to_owned();
     let valid = Box::new(D::validate(unchecked, model)?);
     let reasons_by_default = policy.catalog.serves(&id, D::PROTOCOL)?.reasoning;
     if !key.may_use(&id) {

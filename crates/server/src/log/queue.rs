@@ -121,7 +121,8 @@ fn write(queue: &Queue, out: &mut impl Write) {
     let mut lines = Vec::new();
     while let Some(dropped) = queue.take(&mut lines) {
         if dropped > 0 {
-            let (at, fields) = (clock::timestamp(), r#""level":"WARN","log":"log","message":"log lines were dropped""#);
+            let at = clock::timestamp();
+            let fields = r#""level":"WARN","log":"log","message":"log lines were dropped""#;
             // Writing to memory cannot fail.
             let _ = writeln!(lines, r#"{{"timestamp":"{at:.6}",{fields},"count":{dropped}}}"#);
         }
