@@ -38,8 +38,8 @@ pub fn check(address: IpAddr) -> Result<(), Refused> {
     matching.map_or(Ok(()), |range| Err(Refused(range.kind)))
 }
 
-/// Returns the IPv4 address that an IPv4-mapped (RFC 4291 §2.5.5.2) or NAT64 (RFC 6052 §2.1) address stands for, and any
-/// other unchanged.
+/// Returns the IPv4 address that an IPv4-mapped (RFC 4291 §2.5.5.2) or NAT64 (RFC 6052 §2.1) address stands for, and
+/// any other unchanged.
 #[must_use]
 pub fn unwrapped(address: IpAddr) -> IpAddr {
     match address.to_canonical() {

@@ -14,7 +14,6 @@ use url::{Host, Url};
 /// let target = Target::parse("https://Pictures.Example.com/cat.png?signature=secret")?;
 /// assert_eq!(target.host(), "pictures.example.com");
 /// assert_eq!(target.path_and_query(), "/cat.png?signature=secret");
-/// assert_eq!(target.log_form(), "pictures.example.com/cat.png");
 /// assert_eq!(Target::parse("https://127.1/"), Err(NotAllowed::Literal));
 /// # Ok::<(), NotAllowed>(())
 /// ```
@@ -97,12 +96,6 @@ impl Target {
         &self.url
     }
 
-    /// Returns host and path, for logs. The query is omitted, because that of a signed URL is a credential.
-    #[must_use]
-    pub fn log_form(&self) -> String {
-        log_form(self.url.as_str())
-    }
-
     fn validate(url: Url) -> Result<Self, NotAllowed> {
         // Percent-encoding can make the URL longer than its text.
         if url.as_str().len() > MAX_LENGTH {
@@ -132,11 +125,12 @@ impl Target {
 
 impl std::fmt::Debug for Target {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Target").field(&self.log_form()).finish()
+        f.debug_tuple("Target").field(&log_form(self.url.as_str())).finish()
     }
 }
 
-/// Returns host and path of any text that may be a URL, for logs: no query, no userinfo, and nothing of other text.
+/// Returns host and path of any text that may be a URL, for logs: no userinfo, no query, because that of a signed URL is
+/// a credential, and nothing of other text.
 #[must_use]
 pub fn log_form(text: &str) -> String {
     let mut form = match Url::parse(text) {

@@ -47,8 +47,8 @@ pub(crate) async fn answer(
     response
 }
 
-/// Answers one request, and records it. Every error is a response too. When the shutdown deadline passes, the request is
-/// aborted.
+/// Answers one request, and records it. Every error is a response too. When the shutdown deadline passes, the request
+/// is aborted.
 async fn respond(
     state: &Arc<ServerState>,
     request: Request<impl ClientBody>,

@@ -24,7 +24,6 @@ pub struct Upstream {
 }
 
 struct Inner {
-    name: String,
     /// The API key, for redaction.
     key: Option<Box<str>>,
     /// In order of preference.
@@ -61,15 +60,8 @@ impl Upstream {
         let host = |origin| Arc::new(Host::new(origin, &options, Arc::clone(&connector)));
         let hosts = origins.into_iter().map(host).collect();
         let budget = Mutex::new(Budget::new());
-        let Options { name, credential, .. } = options;
-        let key = credential.map(|credential| credential.key);
-        Ok(Self { inner: Arc::new(Inner { name, key, hosts, budget }) })
-    }
-
-    /// The name of the upstream.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.inner.name
+        let key = options.credential.map(|credential| credential.key);
+        Ok(Self { inner: Arc::new(Inner { key, hosts, budget }) })
     }
 
     /// Redacts the upstream's API key in a text that comes from the upstream: servers may echo their request headers. A

@@ -17,8 +17,6 @@ use crate::headers::{X_API_KEY, is_ours};
 /// The settings of an upstream. Its `Debug` shows no secrets.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Options {
-    /// The name, for logs and metrics.
-    pub name: String,
     /// The URL that request paths are appended to: http or https, any host. Its query is kept after the path.
     pub base_url: Url,
     /// The base URL of the fallback host, which is used when the first host fails.
@@ -81,9 +79,8 @@ pub enum OptionsError {
 impl Options {
     /// Returns the default settings for an upstream at `base_url`.
     #[must_use]
-    pub fn new(name: impl Into<String>, base_url: Url) -> Self {
+    pub fn new(base_url: Url) -> Self {
         Self {
-            name: name.into(),
             base_url,
             fallback_base_url: None,
             credential: None,
@@ -131,10 +128,7 @@ impl Options {
 
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options")
-            .field("name", &self.name)
-            .field("host", &self.base_url.host_str())
-            .finish_non_exhaustive()
+        f.debug_struct("Options").field("host", &self.base_url.host_str()).finish_non_exhaustive()
     }
 }
 

@@ -1,5 +1,5 @@
-//! Relays the stream of an upstream that uses the client's protocol. The guard forwards the events unchanged once it has
-//! accepted them.
+//! Relays the stream of an upstream that uses the client's protocol. The guard forwards the events unchanged once it
+//! has accepted them.
 
 use std::task::{Context, Poll, ready};
 use std::time::Duration;

@@ -137,7 +137,7 @@ impl Upstream {
         let credential = noted(self.api_key.as_ref().map(|secret| self.credential(secret)), &mut problems);
         let roots = noted(self.ca_file.as_ref().map(|path| read("ca_file", path)), &mut problems);
         let Some(base) = base.filter(|_| problems.is_empty()) else { return Err(problems) };
-        let mut options = Options::new(self.name.clone(), base);
+        let mut options = Options::new(base);
         options.fallback_base_url = fallback;
         options.credential = credential;
         options.headers = self.headers();

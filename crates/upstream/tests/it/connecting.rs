@@ -32,7 +32,7 @@ async fn a_closed_port_fails_at_once() {
     let bound = TcpSocket::new_v4().unwrap();
     bound.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let base = url(&format!("http://{}", bound.local_addr().unwrap()));
-    let upstream = Upstream::new(Options::new("test", base)).unwrap();
+    let upstream = Upstream::new(Options::new(base)).unwrap();
     assert_unreachable(&send_once(&upstream, &post("{}")).await.unwrap_err(), "connect failed");
 }
 

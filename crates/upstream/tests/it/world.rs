@@ -177,7 +177,7 @@ where
             tokio::spawn(serve(number, Peer { io: Box::new(stream) }));
         }
     });
-    Upstream::new(Options::new("test", base.parse().unwrap())).unwrap()
+    Upstream::new(Options::new(base.parse().unwrap())).unwrap()
 }
 
 /// The server's side of a connection.
@@ -227,7 +227,7 @@ impl Peer {
 
 /// The settings of the upstream `http://a.example/v1`.
 pub(crate) fn options() -> Options {
-    Options::new("test", url("http://a.example/v1"))
+    Options::new(url("http://a.example/v1"))
 }
 
 /// Like [`options`], with the fallback host `http://b.example/v1`.
