@@ -5,13 +5,12 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 use tokio_rustls::TlsStream;
-
-use crate::resolve::BoxFuture;
 
 /// A dialer, which opens connections.
 pub trait Dial: Send + Sync {

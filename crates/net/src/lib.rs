@@ -6,6 +6,7 @@ mod tls;
 mod with_peer;
 
 pub use dial::{Connection, Dial, MAX_ADDRESSES, Tcp, connect, dial_any};
-pub use resolve::{BoxFuture, RESOLVE_TIMEOUT, Resolve, SystemResolver};
+pub use futures_util::future::BoxFuture;
+pub use resolve::{RESOLVE_TIMEOUT, Resolve, SystemResolver};
 pub use tls::{client_config, public_roots};
 pub use with_peer::WithPeer;

@@ -113,8 +113,7 @@ impl Refusal {
     }
 
     pub(crate) fn too_large() -> Self {
-        let sentence = "The request body is larger than the limit.";
-        ApiError::new(ErrorKind::TooLarge, "request_too_large", sentence).into()
+        ApiError::new(ErrorKind::TooLarge, "request_too_large", "The request body is larger than the limit.").into()
     }
 
     pub(crate) fn media_type(accepted: &str, found: &str) -> Self {
