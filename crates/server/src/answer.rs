@@ -19,10 +19,7 @@ use crate::refusal::{self, Refusal};
 
 /// A streamed answer. It is pulled, and stops when it is dropped.
 pub(crate) trait AnswerStream: Send {
-    /// Appends the next bytes of the stream to `out`.
-    ///
-    /// # Errors
-    /// When the answer fails. The failure is not written yet.
+    /// Appends the next bytes of the stream to `out`. A failure that it returns is not written yet.
     fn poll_write(&mut self, cx: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Result<Progress, StreamFailure>>;
 
     /// Writes the failure that ends the stream.

@@ -77,10 +77,8 @@ impl TargetFailure {
 }
 
 /// Sends the request to the targets in order until one starts to answer or the deadline passes, and notes in the record
-/// which target answers.
-///
-/// # Errors
-/// The failure of the last target that was tried. No further target is tried if the request itself is at fault.
+/// which target answers. Otherwise returns the failure of the last target that was tried; no further target is tried if
+/// the request itself is at fault.
 pub(crate) fn first_successful_target<A: Dispatch>(
     mut dispatch: A,
     targets: Vec<Target>,

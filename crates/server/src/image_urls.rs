@@ -15,11 +15,8 @@ use crate::config::bytes;
 use crate::refusal::Refusal;
 use crate::state::ServerState;
 
-/// Refuses a URL that must not be fetched. Only the URL itself is checked: an upstream that resolves its host name has
-/// to check the resulting addresses.
-///
-/// # Errors
-/// Returns 400 for the field at `path`.
+/// Refuses a URL that must not be fetched with 400 for the field at `path`. Only the URL itself is checked: an upstream
+/// that resolves its host name has to check the resulting addresses.
 pub(crate) fn check(path: &Path<'_>, url: &str, state: &ServerState) -> Result<(), Refusal> {
     let Err(why) = Target::parse(url) else { return Ok(()) };
     let error = FetchError::from(why);
@@ -44,7 +41,6 @@ pub(crate) fn check_all(
 /// Fetches the image at a URL, for the key of this name. `param` is the field with the URL; the memory of the image is
 /// added to `share`.
 ///
-/// # Errors
 /// Returns 400 if the URL is not allowed or does not lead to an image, 429 if too many fetches are running, and 503 if
 /// the memory budget is exhausted. The client does not get the cause of a failed fetch, so that it cannot probe the
 /// gateway's network.
@@ -65,10 +61,8 @@ pub(crate) async fn fetch_image(
     fetched.map_err(|error| refuse(error, url, param))
 }
 
-/// Fetches every image URL in a conversation and replaces it with the bytes.
-///
-/// # Errors
-/// The same as [`fetch_image`], and 400 before anything is fetched if there are too many URLs.
+/// Fetches every image URL in a conversation and replaces it with the bytes. Returns the errors of [`fetch_image`], and
+/// 400 before anything is fetched if there are too many URLs.
 pub(crate) async fn inline(
     request: &mut TextRequest,
     key: &str,

@@ -27,10 +27,7 @@ pub(crate) enum Endpoint {
 }
 
 impl Endpoint {
-    /// Returns the endpoint of a method and path.
-    ///
-    /// # Errors
-    /// 404 for an unknown path, 405 for a method that the path does not allow.
+    /// Returns the endpoint of a method and path, 404 for an unknown path, or 405 for a method that it does not allow.
     pub(crate) fn of(method: &Method, path: &str) -> Result<Self, Refusal> {
         let endpoint = match path {
             "/v1/responses" => Self::Responses,

@@ -16,10 +16,7 @@ use crate::refusal::Refusal;
 /// The events of one answer, pulled one at a time.
 pub(crate) type EngineEvents<S> = Pin<Box<dyn Stream<Item = Result<S, EngineError>> + Send>>;
 
-/// Polls for the next event of an answer that has not ended.
-///
-/// # Errors
-/// Returns the failure of the engine, which includes a stream without a terminal event.
+/// Polls for the next event of an answer that has not ended. A stream without a terminal event is a failure.
 pub(crate) fn poll_event<S>(events: &mut EngineEvents<S>, cx: &mut Context<'_>) -> Poll<Result<S, EngineError>> {
     let unterminated = || Err(EngineError::Internal("stream ended without a terminal event".to_owned()));
     Poll::Ready(ready!(events.as_mut().poll_next(cx)).unwrap_or_else(unterminated))

@@ -21,10 +21,7 @@ use super::upload::Incoming;
 use crate::config::Limits;
 use crate::refusal::Refusal;
 
-/// Returns the boundary parameter of a form's `Content-Type`.
-///
-/// # Errors
-/// Returns 400 if it is missing or not allowed by RFC 2046 §5.1.1.
+/// Returns the boundary parameter of a form's `Content-Type`, or 400 if it is missing or not allowed by RFC 2046 §5.1.1.
 pub(crate) fn boundary(content_type: &str) -> Result<String, Refusal> {
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || "'()+_,-./:=? ".contains(c);
     multer::parse_boundary(content_type)
@@ -33,11 +30,8 @@ pub(crate) fn boundary(content_type: &str) -> Result<String, Refusal> {
         .ok_or_else(|| malformed("its Content-Type needs a boundary of 1 to 70 characters"))
 }
 
-/// Reads a form as an edit request.
-///
-/// # Errors
-/// The same as [`Incoming::next_chunk`]; 413 for a part that is too large, 400 for a form that is malformed or not a
-/// valid edit.
+/// Reads a form as an edit request. Returns the errors of [`Incoming::next_chunk`], 413 for a part that is too large, and
+/// 400 for a form that is malformed or not a valid edit.
 pub(crate) async fn read(
     boundary: String,
     mut incoming: Incoming<impl ClientBody>,

@@ -61,10 +61,7 @@ impl Budget {
 }
 
 impl Share {
-    /// Takes this many more bytes from `budget`.
-    ///
-    /// # Errors
-    /// Returns 503 if the budget is exhausted.
+    /// Takes this many more bytes from `budget`, or returns 503 if it is exhausted.
     pub(crate) fn grow(&self, bytes: usize, budget: &Budget) -> Result<(), Refusal> {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let missing = (held.bytes + bytes).div_ceil(BLOCK) - held.bytes.div_ceil(BLOCK);
@@ -104,10 +101,8 @@ impl<B: Body<Data = Bytes, Error: Error>> Incoming<B> {
         }
     }
 
-    /// Reads the next chunk; `None` at the end.
-    ///
-    /// # Errors
-    /// Returns 413 over the limit, 408 on a timeout, 503 if the budget is exhausted, and 400 if the body is truncated.
+    /// Reads the next chunk; `None` at the end. Returns 413 over the limit, 408 on a timeout, 503 if the budget is
+    /// exhausted, and 400 if the body is truncated.
     pub(crate) async fn next_chunk(&mut self) -> Result<Option<Bytes>, Refusal> {
         loop {
             let until = self.deadline.min(self.due).min(Instant::now() + self.idle);
