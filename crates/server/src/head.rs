@@ -10,8 +10,8 @@ use http::{HeaderMap, HeaderValue, Method, Request, Uri, Version};
 use crate::config::Limits;
 use crate::refusal::Refusal;
 
-/// Checks a head before the request is routed. Returns 414 for a target that is too long, 400 for a transfer coding or a
-/// host that violates RFC 9112, and 405 for a request without a path, such as CONNECT.
+/// Checks a head before the request is routed. Returns 414 for a target that is too long, 400 for a transfer coding or
+/// a host that violates RFC 9112, and 405 for a request without a path, such as CONNECT.
 pub(crate) fn check<B>(request: &Request<B>, limits: &Limits) -> Result<(), Refusal> {
     check_length(request.uri(), limits.target)?;
     check_coding(request.headers())?;

@@ -30,8 +30,8 @@ pub(crate) fn boundary(content_type: &str) -> Result<String, Refusal> {
         .ok_or_else(|| malformed("its Content-Type needs a boundary of 1 to 70 characters"))
 }
 
-/// Reads a form as an edit request. Returns the errors of [`Incoming::next_chunk`], 413 for a part that is too large, and
-/// 400 for a form that is malformed or not a valid edit.
+/// Reads a form as an edit request. Returns the errors of [`Incoming::next_chunk`], 413 for a part that is too large,
+/// and 400 for a form that is malformed or not a valid edit.
 pub(crate) async fn read(
     boundary: String,
     mut incoming: Incoming<impl ClientBody>,
