@@ -88,30 +88,22 @@ impl Model {
     }
 }
 
-/// A family of models.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Family {
-    /// Text models of the Responses and Chat Completions APIs.
-    Text,
-    /// Text models of the Messages API.
-    Messages,
-    /// Models for image generations and edits.
-    Images,
+wire::text_enum! {
+    /// A family of models. Its name is also that of an API key scope.
+    #[derive(Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    #[non_exhaustive]
+    pub enum Family {
+        /// Text models of the Responses and Chat Completions APIs.
+        Text = "text",
+        /// Text models of the Messages API.
+        Messages = "messages",
+        /// Models for image generations and edits.
+        Images = "images",
+    }
 }
 
 impl Family {
-    /// Returns the name of the family, which is also the name of the API key scope.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Messages => "messages",
-            Self::Images => "images",
-        }
-    }
-
     /// Returns true if models of the family may be served on the endpoint of `protocol`.
     ///
     /// Operators may serve text models of both families on every text endpoint.

@@ -34,29 +34,27 @@ struct ChoiceState {
     finished: bool,
 }
 
-/// A violation of the stream grammar.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Offence {
-    /// A chunk whose id, creation time or model differs from the first.
-    Identity,
-    /// A choice that starts without a role, or whose index skips one.
-    Opening,
-    /// A role after the first chunk of a choice.
-    RepeatedRole,
-    /// A delta after the finish reason of its choice.
-    AfterFinish,
-    /// A call whose index skips one, that starts without id and name, or that repeats them.
-    Call,
-    /// Usage before every choice has finished, or twice.
-    Usage,
-    /// An event after the terminal event.
-    AfterEnd,
-    /// `[DONE]` before every choice has finished.
-    Unfinished,
-    /// No terminal event: neither `[DONE]` nor an error.
-    Truncated,
+wire::text_enum! {
+    /// A violation of the stream grammar.
+    #[non_exhaustive]
+    pub enum Offence {
+        Identity = "a chunk whose id, creation time or model differs from the first",
+        /// A choice that starts without a role, or whose index skips one.
+        Opening = "a choice that starts without a role or out of order",
+        RepeatedRole = "a role after the first chunk of a choice",
+        /// A delta after the finish reason of its choice.
+        AfterFinish = "a delta after the finish reason",
+        /// A call whose index skips one, that starts without id and name, or that repeats them.
+        Call = "a fragment of a call that was not started, or started twice",
+        Usage = "usage before every choice has finished, or twice",
+        AfterEnd = "an event after the terminal event",
+        /// `[DONE]` before every choice has finished.
+        Unfinished = "[DONE] before the finish reason",
+        Truncated = "the stream ended without a terminal event: neither [DONE] nor an error",
+    }
 }
+
+impl std::error::Error for Offence {}
 
 impl Grammar {
     /// Creates a state machine that has seen no event.
@@ -165,24 +163,6 @@ impl ChoiceState {
         }
     }
 }
-
-impl fmt::Display for Offence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Identity => "a chunk whose id, creation time or model differs from the first",
-            Self::Opening => "a choice that starts without a role or out of order",
-            Self::RepeatedRole => "a role after the first chunk of a choice",
-            Self::AfterFinish => "a delta after the finish reason",
-            Self::Call => "a fragment of a call that was not started, or started twice",
-            Self::Usage => "usage before every choice has finished, or twice",
-            Self::AfterEnd => "an event after the terminal event",
-            Self::Unfinished => "[DONE] before the finish reason",
-            Self::Truncated => "the stream ended without a terminal event: neither [DONE] nor an error",
-        })
-    }
-}
-
-impl std::error::Error for Offence {}
 
 /// Assembles a stream into its completion.
 #[derive(Clone, Debug, Default)]

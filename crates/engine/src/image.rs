@@ -70,40 +70,36 @@ impl Pixels {
     }
 }
 
-/// The quality of an image, in increasing order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Quality {
-    /// `low`.
-    Low,
-    /// `medium`.
-    Medium,
-    /// `high`.
-    High,
-    /// `xhigh`.
-    XHigh,
-    /// `max`.
-    Max,
+wire::text_enum! {
+    /// The quality of an image, in increasing order.
+    #[derive(PartialOrd, Ord)]
+    pub enum Quality {
+        Low = "low",
+        Medium = "medium",
+        High = "high",
+        XHigh = "xhigh",
+        Max = "max",
+    }
 }
 
-/// The background of an image.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Background {
-    /// Transparent: the image has an alpha channel.
-    Transparent,
-    /// Opaque.
-    Opaque,
+wire::text_enum! {
+    /// The background of an image.
+    pub enum Background {
+        /// The image has an alpha channel.
+        Transparent = "transparent",
+        Opaque = "opaque",
+    }
 }
 
-/// The file format of an image.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum ImageFormat {
-    /// PNG.
-    #[default]
-    Png,
-    /// JPEG.
-    Jpeg,
-    /// WebP.
-    Webp,
+wire::text_enum! {
+    /// The file format of an image.
+    #[derive(Default)]
+    pub enum ImageFormat {
+        #[default]
+        Png = "png",
+        Jpeg = "jpeg",
+        Webp = "webp",
+    }
 }
 
 /// Properties shared by all images of a response, as actually produced.

@@ -171,15 +171,13 @@ pub enum Format {
     },
 }
 
-/// The verbosity of the output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Verbosity {
-    /// Low verbosity.
-    Low,
-    /// Medium verbosity.
-    Medium,
-    /// High verbosity.
-    High,
+wire::text_enum! {
+    /// The verbosity of the output.
+    pub enum Verbosity {
+        Low = "low",
+        Medium = "medium",
+        High = "high",
+    }
 }
 
 /// Sampling parameters. The engine chooses those that are `None`.
@@ -218,21 +216,16 @@ impl Reasoning {
     }
 }
 
-/// Reasoning effort, in increasing order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Effort {
-    /// No reasoning.
-    None,
-    /// `minimal`.
-    Minimal,
-    /// `low`.
-    Low,
-    /// `medium`.
-    Medium,
-    /// `high`.
-    High,
-    /// `xhigh`.
-    XHigh,
-    /// `max`.
-    Max,
+wire::text_enum! {
+    /// Reasoning effort, in increasing order.
+    pub enum Effort {
+        /// No reasoning.
+        None = "none",
+        Minimal = "minimal",
+        Low = "low",
+        Medium = "medium",
+        High = "high",
+        XHigh = "xhigh",
+        Max = "max",
+    }
 }

@@ -40,19 +40,20 @@ pub struct Grammar {
     ended: bool,
 }
 
-/// A violation of the stream grammar.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Offence {
-    /// An event of the other operation.
-    Family,
-    /// A preview of the last image whose index does not increase.
-    Preview,
-    /// An event after the end: after a failure, or after the last image.
-    AfterEnd,
-    /// The stream ends before the last image is complete.
-    Truncated,
+wire::text_enum! {
+    /// A violation of the stream grammar.
+    #[non_exhaustive]
+    pub enum Offence {
+        Family = "an event of the other operation",
+        /// A preview of the last image whose index does not increase.
+        Preview = "a preview whose index does not increase",
+        /// An event after the end: after a failure, or after the last image.
+        AfterEnd = "an event after the end of the stream",
+        Truncated = "the stream ended before its last image was complete",
+    }
 }
+
+impl std::error::Error for Offence {}
 
 impl Grammar {
     /// Creates a state machine that has seen no event. With a `count` the stream ends after that many images; without
@@ -115,19 +116,6 @@ impl Grammar {
         self.ended = self.count.is_some_and(|count| self.pictures >= count);
     }
 }
-
-impl fmt::Display for Offence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Family => "an event of the other operation",
-            Self::Preview => "a preview whose index does not increase",
-            Self::AfterEnd => "an event after the end of the stream",
-            Self::Truncated => "the stream ended before its last image was complete",
-        })
-    }
-}
-
-impl std::error::Error for Offence {}
 
 impl Response {
     /// Converts the response to the equivalent stream: one event per completed image. The first event carries the

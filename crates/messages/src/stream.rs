@@ -60,31 +60,27 @@ enum Open {
     Other,
 }
 
-/// A violation of the stream grammar.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Offence {
-    /// An event before `message_start`, or a `message_start` that is repeated or has content.
-    Opening,
-    /// A block that starts within another, at the wrong index, or after `message_delta`.
-    BlockStart,
-    /// A delta for a block that is not open, or of the wrong type for the block.
-    Delta,
-    /// A second signature, or thinking after the signature.
-    Signature,
-    /// The end of a block that is not open.
-    BlockStop,
-    /// A call whose input is not a JSON object, although the model was not truncated within it.
-    Input,
-    /// A `message_delta` within a block, a second one, or one without a stop reason.
-    MessageDelta,
-    /// A `message_stop` before `message_delta`.
-    Unfinished,
-    /// An event after the terminal event.
-    AfterEnd,
-    /// No terminal event: neither `message_stop` nor an error.
-    Truncated,
+wire::text_enum! {
+    /// A violation of the stream grammar.
+    #[non_exhaustive]
+    pub enum Offence {
+        Opening = "an event before message_start, or a message_start that is repeated or has content",
+        /// A block that starts within another, at the wrong index, or after `message_delta`.
+        BlockStart = "a block that starts out of order",
+        /// A delta for a block that is not open, or of the wrong type for the block.
+        Delta = "a delta that does not belong to the open block",
+        Signature = "a second signature, or thinking after the signature",
+        BlockStop = "the end of a block that is not open",
+        /// A call whose input is not a JSON object, although the model was not truncated within it.
+        Input = "a call whose input is not a JSON object",
+        MessageDelta = "a message_delta within a block, a second one, or one without a stop reason",
+        Unfinished = "a message_stop before message_delta",
+        AfterEnd = "an event after the terminal event",
+        Truncated = "the stream ended without a terminal event: neither message_stop nor an error",
+    }
 }
+
+impl std::error::Error for Offence {}
 
 impl Grammar {
     /// Creates a state machine that has seen no event.
@@ -189,25 +185,6 @@ impl Open {
         matches!(self, Self::ToolUse(pieces) if !pieces.trim().is_empty() && !is_object(pieces))
     }
 }
-
-impl fmt::Display for Offence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Opening => "an event before message_start, or a message_start that is repeated or has content",
-            Self::BlockStart => "a block that starts out of order",
-            Self::Delta => "a delta that does not belong to the open block",
-            Self::Signature => "a second signature, or thinking after the signature",
-            Self::BlockStop => "the end of a block that is not open",
-            Self::Input => "a call whose input is not a JSON object",
-            Self::MessageDelta => "a message_delta within a block, a second one, or one without a stop reason",
-            Self::Unfinished => "a message_stop before message_delta",
-            Self::AfterEnd => "an event after the terminal event",
-            Self::Truncated => "the stream ended without a terminal event: neither message_stop nor an error",
-        })
-    }
-}
-
-impl std::error::Error for Offence {}
 
 /// Assembles a stream into its message.
 #[derive(Clone, Debug, Default)]

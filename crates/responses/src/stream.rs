@@ -49,42 +49,35 @@ enum Stage {
     Ended,
 }
 
-/// A violation of the stream grammar.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Offence {
-    /// An event type that the grammar does not define. Only the event's sequence number has been recorded, so a caller
-    /// that accepts such events may continue with the next one.
-    UnknownType,
-    /// A missing or unexpected sequence number.
-    Sequence,
-    /// A response whose id differs from that of the first event.
-    Identity,
-    /// A missing, repeated or non-empty opening event.
-    Opening,
-    /// A status that does not match the event.
-    Status,
-    /// An item that is added before its predecessor is done, after an incomplete item, at the wrong index, or
-    /// non-empty; or that is done without being open.
-    Item,
-    /// An item without a unique id, or whose id, type or call changes.
-    ItemIdentity,
-    /// A part that is added before its predecessor is done, at the wrong index, or non-empty; or an item that is done
-    /// without its parts.
-    Part,
-    /// An event for an item or part that is not open.
-    Stray,
-    /// A text that differs from the concatenation of its deltas.
-    Text,
-    /// A terminal event while an item is open.
-    Unclosed,
-    /// A final response whose items differ from those of the stream.
-    Output,
-    /// An event after the terminal event.
-    AfterEnd,
-    /// No terminal event.
-    Truncated,
+wire::text_enum! {
+    /// A violation of the stream grammar.
+    #[non_exhaustive]
+    pub enum Offence {
+        /// An event type that the grammar does not define. Only the event's sequence number has been recorded, so a
+        /// caller that accepts such events may continue with the next one.
+        UnknownType = "an event of a type that the grammar does not define",
+        Sequence = "a missing or unexpected sequence number",
+        Identity = "a response whose id differs from that of the first event",
+        Opening = "a missing, repeated or non-empty opening event",
+        Status = "a status that does not match its event",
+        /// An item that is added before its predecessor is done, after an incomplete item, at the wrong index, or
+        /// non-empty; or that is done without being open.
+        Item = "an item that is out of order or not empty when added",
+        /// An item without a unique id, or whose id, type or call changes.
+        ItemIdentity = "an item without a unique id, or whose identity changes",
+        /// A part that is added before its predecessor is done, at the wrong index, or non-empty; or an item that is
+        /// done without its parts.
+        Part = "a part that is out of order, missing or not empty when added",
+        Stray = "an event for an item or part that is not open",
+        Text = "a text that differs from the concatenation of its deltas",
+        Unclosed = "a terminal event while an item is open",
+        Output = "a final response whose items differ from those of its stream",
+        AfterEnd = "an event after the terminal event",
+        Truncated = "the stream ended without a terminal event",
+    }
 }
+
+impl std::error::Error for Offence {}
 
 impl Grammar {
     /// Creates a state machine that has seen no event.
@@ -234,29 +227,6 @@ impl Grammar {
         self.open.as_mut().filter(|open| open.id() == id && index as usize == at).ok_or(Offence::Stray)
     }
 }
-
-impl fmt::Display for Offence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::UnknownType => "an event of a type that the grammar does not define",
-            Self::Sequence => "a missing or unexpected sequence number",
-            Self::Identity => "a response whose id differs from that of the first event",
-            Self::Opening => "a missing, repeated or non-empty opening event",
-            Self::Status => "a status that does not match its event",
-            Self::Item => "an item that is out of order or not empty when added",
-            Self::ItemIdentity => "an item without a unique id, or whose identity changes",
-            Self::Part => "a part that is out of order, missing or not empty when added",
-            Self::Stray => "an event for an item or part that is not open",
-            Self::Text => "a text that differs from the concatenation of its deltas",
-            Self::Unclosed => "a terminal event while an item is open",
-            Self::Output => "a final response whose items differ from those of its stream",
-            Self::AfterEnd => "an event after the terminal event",
-            Self::Truncated => "the stream ended without a terminal event",
-        })
-    }
-}
-
-impl std::error::Error for Offence {}
 
 /// Assembles a stream into its response: the response of the terminal event, checked against the events before it.
 #[derive(Clone, Debug, Default)]

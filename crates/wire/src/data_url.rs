@@ -1,7 +1,5 @@
 //! Data URLs with base64 content, used for images inside JSON.
 
-use std::fmt;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
@@ -23,19 +21,19 @@ pub struct DataUrl<'a> {
     pub data: &'a str,
 }
 
-/// An invalid or unsupported data URL. `Display` is a clause that follows a colon in an error message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum DataUrlError {
-    /// The text does not begin with `data:`.
-    Scheme,
-    /// There is no `;base64,` before the content.
-    Coding,
-    /// The content is empty.
-    Empty,
-    /// The content is not padded base64 of the standard alphabet.
-    Base64,
+crate::text_enum! {
+    /// An invalid or unsupported data URL. `Display` is a clause that follows a colon in an error message.
+    #[non_exhaustive]
+    pub enum DataUrlError {
+        Scheme = "it does not begin with 'data:'",
+        /// There is no `;base64,` before the content.
+        Coding = "expected data:<media type>;base64,<content>",
+        Empty = "it has no content",
+        Base64 = "its content is not base64 (standard alphabet, padded)",
+    }
 }
+
+impl std::error::Error for DataUrlError {}
 
 impl<'a> DataUrl<'a> {
     /// Parses `text` without validating the content; see [`DataUrl::check`].
@@ -107,19 +105,6 @@ pub fn check_image_url(path: &Path<'_>, url: &str, found: &mut Violations) {
 
 /// Image media types accepted by the text protocols.
 const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/webp", "image/gif"];
-
-impl fmt::Display for DataUrlError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Scheme => "it does not begin with 'data:'",
-            Self::Coding => "expected data:<media type>;base64,<content>",
-            Self::Empty => "it has no content",
-            Self::Base64 => "its content is not base64 (standard alphabet, padded)",
-        })
-    }
-}
-
-impl std::error::Error for DataUrlError {}
 
 fn strip_scheme(text: &str) -> Option<&str> {
     let (scheme, rest) = text.split_at_checked(5)?;

@@ -165,51 +165,19 @@ impl fmt::Display for ApiError {
 
 impl std::error::Error for ApiError {}
 
-/// Error codes of upstream failures that clients recognize only within a stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StreamCode {
-    /// The quota of the operator's upstream account is exhausted.
-    InsufficientQuota,
-    /// The operator's upstream account does not include the requested usage.
-    UsageNotIncluded,
-    /// The upstream rejected the prompt.
-    InvalidPrompt,
-    /// The upstream is overloaded.
-    ServerIsOverloaded,
-    /// The upstream asks for a lower request rate.
-    SlowDown,
-}
-
-impl StreamCode {
-    /// Returns the code with the given name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        let all = [
-            Self::InsufficientQuota,
-            Self::UsageNotIncluded,
-            Self::InvalidPrompt,
-            Self::ServerIsOverloaded,
-            Self::SlowDown,
-        ];
-        all.into_iter().find(|code| code.as_str() == name)
-    }
-
-    /// Returns the name of the code.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::InsufficientQuota => "insufficient_quota",
-            Self::UsageNotIncluded => "usage_not_included",
-            Self::InvalidPrompt => "invalid_prompt",
-            Self::ServerIsOverloaded => "server_is_overloaded",
-            Self::SlowDown => "slow_down",
-        }
-    }
-}
-
-impl fmt::Display for StreamCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+crate::text_enum! {
+    /// Error codes of upstream failures that clients recognize only within a stream.
+    pub enum StreamCode {
+        /// The quota of the operator's upstream account is exhausted.
+        InsufficientQuota = "insufficient_quota",
+        /// The operator's upstream account does not include the requested usage.
+        UsageNotIncluded = "usage_not_included",
+        /// The upstream rejected the prompt.
+        InvalidPrompt = "invalid_prompt",
+        /// The upstream is overloaded.
+        ServerIsOverloaded = "server_is_overloaded",
+        /// The upstream asks for a lower request rate.
+        SlowDown = "slow_down",
     }
 }
 

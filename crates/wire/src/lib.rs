@@ -14,6 +14,7 @@ mod read;
 mod shape;
 mod splice;
 mod tagged;
+mod text_enum;
 mod valid;
 mod violation;
 

@@ -4,49 +4,25 @@ use std::fmt;
 
 use crate::{ApiError, ErrorKind, Path};
 
-/// Machine-readable error codes of responses with status 400.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-#[allow(missing_docs, reason = "each variant is named like its value on the wire")]
-pub enum Code {
-    ArrayAboveMaxLength,
-    ContextLengthExceeded,
-    EmptyArray,
-    IntegerAboveMaxValue,
-    IntegerBelowMinValue,
-    InvalidJson,
-    InvalidType,
-    InvalidValue,
-    MissingRequiredParameter,
-    ModelNotSupported,
-    PreviousResponseNotFound,
-    StringAboveMaxLength,
-    UnsupportedItemReference,
-    UnsupportedParameter,
-    UnsupportedValue,
-}
-
-impl Code {
-    /// Returns the code as written on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ArrayAboveMaxLength => "array_above_max_length",
-            Self::ContextLengthExceeded => "context_length_exceeded",
-            Self::EmptyArray => "empty_array",
-            Self::IntegerAboveMaxValue => "integer_above_max_value",
-            Self::IntegerBelowMinValue => "integer_below_min_value",
-            Self::InvalidJson => "invalid_json",
-            Self::InvalidType => "invalid_type",
-            Self::InvalidValue => "invalid_value",
-            Self::MissingRequiredParameter => "missing_required_parameter",
-            Self::ModelNotSupported => "model_not_supported",
-            Self::PreviousResponseNotFound => "previous_response_not_found",
-            Self::StringAboveMaxLength => "string_above_max_length",
-            Self::UnsupportedItemReference => "unsupported_item_reference",
-            Self::UnsupportedParameter => "unsupported_parameter",
-            Self::UnsupportedValue => "unsupported_value",
-        }
+crate::text_enum! {
+    /// Machine-readable error codes of responses with status 400.
+    #[non_exhaustive]
+    pub enum Code {
+        ArrayAboveMaxLength = "array_above_max_length",
+        ContextLengthExceeded = "context_length_exceeded",
+        EmptyArray = "empty_array",
+        IntegerAboveMaxValue = "integer_above_max_value",
+        IntegerBelowMinValue = "integer_below_min_value",
+        InvalidJson = "invalid_json",
+        InvalidType = "invalid_type",
+        InvalidValue = "invalid_value",
+        MissingRequiredParameter = "missing_required_parameter",
+        ModelNotSupported = "model_not_supported",
+        PreviousResponseNotFound = "previous_response_not_found",
+        StringAboveMaxLength = "string_above_max_length",
+        UnsupportedItemReference = "unsupported_item_reference",
+        UnsupportedParameter = "unsupported_parameter",
+        UnsupportedValue = "unsupported_value",
     }
 }
 

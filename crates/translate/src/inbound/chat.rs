@@ -5,7 +5,8 @@ use chat::{
     Tool, ToolCall, ToolChoiceObject, ToolMode, Usage, ValidRequest,
 };
 use engine::{
-    AssistantPart, Format, Reasoning, Sampling, Stop, TextEvent, TextRequest, ToolChoice, ToolResult, Turn, UserPart,
+    AssistantPart, Effort, Format, Reasoning, Sampling, Stop, TextEvent, TextRequest, ToolChoice, ToolResult, Turn,
+    UserPart, Verbosity,
 };
 use wire::{ApiError, TextOr, WordOr};
 
@@ -32,7 +33,7 @@ impl ClientProtocol for Chat {
             tool_choice,
             parallel_calls: request.parallel_tool_calls,
             format: format(request.response_format.as_ref()),
-            verbosity: extra_str(&request, "verbosity").and_then(shared::verbosity),
+            verbosity: extra_str(&request, "verbosity").and_then(Verbosity::named),
             max_output_tokens: shared::cap(request.output_cap()),
             stop: stops(request.stop.as_ref()),
             sampling: sampling(&request),
@@ -275,6 +276,6 @@ fn sampling(request: &Request) -> Sampling {
 }
 
 fn reasoning(request: &Request) -> Reasoning {
-    let effort = request.reasoning_effort.as_ref().and_then(|effort| shared::effort(effort.as_str()));
+    let effort = request.reasoning_effort.as_ref().and_then(|effort| Effort::named(effort.as_str()));
     Reasoning { effort, ..Reasoning::default() }
 }

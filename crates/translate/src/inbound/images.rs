@@ -15,14 +15,15 @@ use crate::error::in_stream;
 /// The request has been validated; a value that the validator would reject counts as absent here.
 #[must_use]
 pub fn image_request(generation: &Generation, model: &str, edit: Option<ImageEdit>) -> ImageRequest {
+    let format = generation.output_format.as_ref().and_then(|word| ImageFormat::named(word.as_str()));
     ImageRequest {
         model: model.to_owned(),
         prompt: generation.prompt.clone(),
         count: to_u32(generation.n).unwrap_or(1),
         size: generation.size.as_deref().map_or(Size::Exact(DEFAULT_SIZE), size),
-        quality: generation.quality.as_ref().and_then(quality),
-        background: generation.background.as_ref().and_then(background),
-        format: generation.output_format.as_ref().map_or(ImageFormat::Png, format),
+        quality: generation.quality.as_ref().and_then(|word| Quality::named(word.as_str())),
+        background: generation.background.as_ref().and_then(|word| Background::named(word.as_str())),
+        format: format.unwrap_or_default(),
         compression: to_u32(generation.output_compression).and_then(|percent| u8::try_from(percent).ok()),
         previews: if generation.streams() { to_u32(generation.partial_images).unwrap_or(0) } else { 0 },
         seed: generation.seed,
@@ -81,22 +82,9 @@ impl Pictures {
 fn protocol_traits(traits: &ImageTraits) -> Settled {
     Settled {
         size: format!("{}x{}", traits.size.width, traits.size.height),
-        quality: match traits.quality {
-            Quality::Low => images::Quality::Low,
-            Quality::Medium => images::Quality::Medium,
-            Quality::High => images::Quality::High,
-            Quality::XHigh => images::Quality::XHigh,
-            Quality::Max => images::Quality::Max,
-        },
-        background: match traits.background {
-            Background::Transparent => images::Background::Transparent,
-            Background::Opaque => images::Background::Opaque,
-        },
-        output_format: match traits.format {
-            ImageFormat::Png => images::OutputFormat::Png,
-            ImageFormat::Jpeg => images::OutputFormat::Jpeg,
-            ImageFormat::Webp => images::OutputFormat::Webp,
-        },
+        quality: traits.quality.as_str().into(),
+        background: traits.background.as_str().into(),
+        output_format: traits.format.as_str().into(),
     }
 }
 
@@ -111,33 +99,6 @@ fn size(text: &str) -> Size {
         Some(Pixels::new(width.parse().ok()?, height.parse().ok()?))
     };
     exact().map_or(Size::Auto, Size::Exact)
-}
-
-fn quality(word: &images::Quality) -> Option<Quality> {
-    match word {
-        images::Quality::Low => Some(Quality::Low),
-        images::Quality::Medium => Some(Quality::Medium),
-        images::Quality::High => Some(Quality::High),
-        images::Quality::XHigh => Some(Quality::XHigh),
-        images::Quality::Max => Some(Quality::Max),
-        _ => None,
-    }
-}
-
-fn background(word: &images::Background) -> Option<Background> {
-    match word {
-        images::Background::Transparent => Some(Background::Transparent),
-        images::Background::Opaque => Some(Background::Opaque),
-        _ => None,
-    }
-}
-
-fn format(word: &images::OutputFormat) -> ImageFormat {
-    match word {
-        images::OutputFormat::Jpeg => ImageFormat::Jpeg,
-        images::OutputFormat::Webp => ImageFormat::Webp,
-        _ => ImageFormat::Png,
-    }
 }
 
 fn to_u32(number: Option<i64>) -> Option<u32> {

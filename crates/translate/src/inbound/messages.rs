@@ -312,7 +312,7 @@ fn format(request: &Request) -> Format {
 
 /// Converts the requested thinking, by its budget or its effort.
 fn reasoning(request: &Request) -> Reasoning {
-    let effort = request.output_config.as_ref().and_then(|config| shared::effort(config.effort.as_ref()?.as_str()));
+    let effort = request.output_config.as_ref().and_then(|config| Effort::named(config.effort.as_ref()?.as_str()));
     let thinking = match &request.thinking {
         Some(Thinking::Enabled(budget)) => Some(match budget.budget_tokens {
             ..4096 => Effort::Low,

@@ -1,7 +1,8 @@
 //! Responses (<https://platform.openai.com/docs/api-reference/responses>).
 
 use engine::{
-    AssistantPart, Format, Reasoning, Sampling, Stop, TextEvent, TextRequest, ToolChoice, ToolResult, Turn, UserPart,
+    AssistantPart, Effort, Format, Reasoning, Sampling, Stop, TextEvent, TextRequest, ToolChoice, ToolResult, Turn,
+    UserPart, Verbosity,
 };
 use responses::{
     Echo, Encoder, Event, Finish, Fold, Head, IncompleteReason, Item, Message, Part, ReasoningPart, Request, Response,
@@ -295,12 +296,12 @@ fn format(request: &Request) -> Format {
     }
 }
 
-fn verbosity(request: &Request) -> Option<engine::Verbosity> {
-    shared::verbosity(request.text.as_ref()?.verbosity.as_ref()?.as_str())
+fn verbosity(request: &Request) -> Option<Verbosity> {
+    Verbosity::named(request.text.as_ref()?.verbosity.as_ref()?.as_str())
 }
 
 fn reasoning(request: &Request) -> Reasoning {
     let options = request.reasoning.as_ref();
-    let effort = options.and_then(|options| shared::effort(options.effort.as_ref()?.as_str()));
+    let effort = options.and_then(|options| Effort::named(options.effort.as_ref()?.as_str()));
     Reasoning { effort, summary: options.and_then(|options| options.summary()).map(|_| true), ..Reasoning::default() }
 }

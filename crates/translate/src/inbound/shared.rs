@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use engine::{Effort, ImageSource, Tool, ToolChoice, UserPart, Verbosity};
+use engine::{ImageSource, Tool, ToolChoice, UserPart};
 use wire::{ApiError, Code, DataUrl, ErrorKind};
 
 /// The refusal of a parameter that has no neutral form.
@@ -25,30 +25,6 @@ pub(super) fn file(url: &str, name: Option<String>, param: &str) -> Result<UserP
         Ok(url) => Ok(UserPart::File { name, media_type: url.media_type.to_owned(), data: url.data.to_owned() }),
         Err(why) => Err(unsupported(param, &format!("Invalid Data URL in '{param}': {why}."))),
     }
-}
-
-/// Parses a reasoning effort.
-pub(super) fn effort(word: &str) -> Option<Effort> {
-    Some(match word {
-        "none" => Effort::None,
-        "minimal" => Effort::Minimal,
-        "low" => Effort::Low,
-        "medium" => Effort::Medium,
-        "high" => Effort::High,
-        "xhigh" => Effort::XHigh,
-        "max" => Effort::Max,
-        _ => return None,
-    })
-}
-
-/// Parses a verbosity.
-pub(super) fn verbosity(word: &str) -> Option<Verbosity> {
-    Some(match word {
-        "low" => Verbosity::Low,
-        "medium" => Verbosity::Medium,
-        "high" => Verbosity::High,
-        _ => return None,
-    })
 }
 
 /// Restricts the tools to `names`, and returns the choice among them.

@@ -7,9 +7,7 @@ mod chat;
 mod messages;
 mod responses;
 
-use std::fmt;
-
-use engine::{Effort, EngineError, ImageSource, TextRequest, Tool, ToolChoice};
+use engine::{EngineError, ImageSource, TextRequest, Tool, ToolChoice};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use wire::{DataUrl, Json};
@@ -36,39 +34,20 @@ pub struct EncodedRequest {
     pub dropped: Vec<DroppedField>,
 }
 
-/// A field that exists in the upstream's protocol but could not carry the request's value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum DroppedField {
-    /// A temperature that was left out, or lowered to the maximum.
-    Temperature,
-    /// Nucleus sampling, `top_p`.
-    TopP,
-    /// Top-k sampling, `top_k`.
-    TopK,
-    /// Earlier reasoning that the upstream would not accept.
-    Reasoning,
-    /// The position of instructions within the conversation. Their text is kept.
-    SystemPosition,
-}
-
-impl DroppedField {
-    /// Returns the name that is reported to clients.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Temperature => "temperature",
-            Self::TopP => "top_p",
-            Self::TopK => "top_k",
-            Self::Reasoning => "reasoning",
-            Self::SystemPosition => "system_position",
-        }
-    }
-}
-
-impl fmt::Display for DroppedField {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+wire::text_enum! {
+    /// A field that exists in the upstream's protocol but could not carry the request's value, by its name for clients.
+    #[non_exhaustive]
+    pub enum DroppedField {
+        /// A temperature that was left out, or lowered to the maximum.
+        Temperature = "temperature",
+        /// Nucleus sampling.
+        TopP = "top_p",
+        /// Top-k sampling.
+        TopK = "top_k",
+        /// Earlier reasoning that the upstream would not accept.
+        Reasoning = "reasoning",
+        /// The position of instructions within the conversation. Their text is kept.
+        SystemPosition = "system_position",
     }
 }
 
@@ -96,19 +75,6 @@ impl DroppedFields {
         if !self.0.contains(&field) {
             self.0.push(field);
         }
-    }
-}
-
-/// Returns the name of a reasoning effort, which Responses and Chat Completions share.
-fn effort(effort: Effort) -> &'static str {
-    match effort {
-        Effort::None => "none",
-        Effort::Minimal => "minimal",
-        Effort::Low => "low",
-        Effort::Medium => "medium",
-        Effort::High => "high",
-        Effort::XHigh => "xhigh",
-        Effort::Max => "max",
     }
 }
 

@@ -6,7 +6,8 @@ use chat::{
     ResponseFormat, StreamOptions, SystemMessage, TextPart, Tool, ToolCall, ToolChoice, ToolChoiceObject, ToolFunction,
     ToolMessage, ToolMode, UserMessage,
 };
-use engine::{AssistantPart, EngineError, Format, TextRequest, ToolResult, Turn, UserPart, Verbosity};
+use engine::{AssistantPart, EngineError, Format, TextRequest, ToolResult, Turn, UserPart};
+use serde_json::Value;
 use wire::TextOr;
 
 use super::{DroppedField, DroppedFields, ERROR_PREFIX, SCHEMA_NAME, Settings};
@@ -32,9 +33,10 @@ pub(super) fn request(
     body.frequency_penalty = request.sampling.frequency_penalty;
     body.seed = request.sampling.seed;
     body.stop = stop(&request.stop)?;
-    body.reasoning_effort = request.reasoning.effort.map(super::effort).map(Effort::from);
+    body.reasoning_effort = request.reasoning.effort.map(|effort| Effort::from(effort.as_str()));
     body.user.clone_from(&request.user);
-    body.extra = request.verbosity.map(verbosity).into_iter().collect();
+    let verbosity = request.verbosity.map(|verbosity| ("verbosity".to_owned(), Value::from(verbosity.as_str())));
+    body.extra = verbosity.into_iter().collect();
     Ok(body)
 }
 
@@ -187,15 +189,6 @@ fn stop(stops: &[String]) -> Result<Option<TextOr<String>>, EngineError> {
         1..=MAX_STOPS => Ok(Some(TextOr::List(stops.to_vec()))),
         more => Err(super::unsupported(format!("This model takes at most {MAX_STOPS} stop texts, but got {more}."))),
     }
-}
-
-fn verbosity(verbosity: Verbosity) -> (String, serde_json::Value) {
-    let word = match verbosity {
-        Verbosity::Low => "low",
-        Verbosity::Medium => "medium",
-        Verbosity::High => "high",
-    };
-    ("verbosity".to_owned(), word.into())
 }
 
 const MAX_STOPS: usize = 4;

@@ -172,11 +172,7 @@ fn text(request: &TextRequest) -> Result<Option<TextOptions>, EngineError> {
             Some(Format::JsonSchema(format))
         }
     };
-    let verbosity = request.verbosity.map(|verbosity| match verbosity {
-        engine::Verbosity::Low => Verbosity::Low,
-        engine::Verbosity::Medium => Verbosity::Medium,
-        engine::Verbosity::High => Verbosity::High,
-    });
+    let verbosity = request.verbosity.map(|verbosity| Verbosity::from(verbosity.as_str()));
     let is_set = format.is_some() || verbosity.is_some();
     let mut options = TextOptions::default();
     options.format = format;
@@ -186,7 +182,7 @@ fn text(request: &TextRequest) -> Result<Option<TextOptions>, EngineError> {
 
 fn reasoning(reasoning: &engine::Reasoning) -> Option<ReasoningOptions> {
     let mut options = ReasoningOptions::default();
-    options.effort = reasoning.effort.map(super::effort).map(Effort::from);
+    options.effort = reasoning.effort.map(|effort| Effort::from(effort.as_str()));
     options.summary = reasoning.summary.filter(|wanted| *wanted).map(|_| Summary::Auto);
     Some(options).filter(|options| *options != ReasoningOptions::default())
 }
