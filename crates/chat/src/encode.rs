@@ -68,13 +68,11 @@ impl Encoder {
 
     /// Starts a tool call.
     pub fn call(&mut self, id: &str, name: &str, out: &mut Vec<Event>) {
-        let function = FunctionDelta { name: Some(name.to_owned()), arguments: Some(String::new()) };
         let call = ToolCallDelta {
-            index: self.calls,
             id: Some(id.to_owned()),
             kind: Some("function".to_owned()),
-            function: Some(function),
-            extra: Object::new(),
+            function: Some(FunctionDelta { name: Some(name.to_owned()), arguments: Some(String::new()) }),
+            ..ToolCallDelta::new(self.calls)
         };
         self.delta(Delta { tool_calls: Some(vec![call]), ..Delta::default() }, out);
         self.calls += 1;
@@ -84,7 +82,7 @@ impl Encoder {
     pub fn arguments(&mut self, text: &str, out: &mut Vec<Event>) {
         let Some(index) = self.calls.checked_sub(1).filter(|_| !text.is_empty()) else { return };
         let function = FunctionDelta { name: None, arguments: some(text) };
-        let call = ToolCallDelta { index, function: Some(function), ..ToolCallDelta::default() };
+        let call = ToolCallDelta { function: Some(function), ..ToolCallDelta::new(index) };
         self.delta(Delta { tool_calls: Some(vec![call]), ..Delta::default() }, out);
     }
 
@@ -96,9 +94,7 @@ impl Encoder {
         self.open(out);
         out.push(self.chunk(Delta::default(), Some(reason)));
         if let Some(usage) = usage.filter(|_| self.include_usage) {
-            let mut chunk = self.blank();
-            chunk.usage = Some(Some(usage));
-            out.push(Event::Chunk(chunk));
+            out.push(Event::Chunk(Chunk { usage: Some(Some(usage)), ..self.of_choices(Vec::new()) }));
         }
         out.push(Event::Done);
         self.state = State::Ended;
@@ -121,19 +117,13 @@ impl Encoder {
 
     fn chunk(&self, delta: Delta, finish_reason: Option<FinishReason>) -> Event {
         let choice = ChunkChoice { index: 0, delta, logprobs: None, finish_reason, extra: Object::new() };
-        Event::Chunk(Chunk { choices: vec![choice], ..self.blank() })
+        Event::Chunk(self.of_choices(vec![choice]))
     }
 
-    fn blank(&self) -> Chunk {
-        Chunk {
-            id: self.head.id.clone(),
-            object: Chunk::OBJECT.to_owned(),
-            created: self.head.created,
-            model: self.head.model.clone(),
-            choices: Vec::new(),
-            usage: self.include_usage.then_some(None),
-            extra: Object::new(),
-        }
+    fn of_choices(&self, choices: Vec<ChunkChoice>) -> Chunk {
+        let Head { id, created, model } = self.head.clone();
+        let chunk = Chunk::new(id, Chunk::OBJECT.to_owned(), created, model, choices);
+        Chunk { usage: self.include_usage.then_some(None), ..chunk }
     }
 }
 

@@ -9,8 +9,6 @@ use wire::{ErrorBody, Json, Object};
 
 use crate::{FinishReason, Usage};
 
-wire::objects!(FunctionDelta);
-
 /// One event of a stream.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -78,27 +76,24 @@ impl fmt::Display for EventError {
 
 impl std::error::Error for EventError {}
 
-/// A chunk of a completion.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct Chunk {
-    /// The id of the completion, `chatcmpl-…`; the same in every chunk.
-    pub id: String,
-    /// The object type, `chat.completion.chunk`.
-    pub object: String,
-    /// Creation time, in Unix seconds; the same in every chunk.
-    pub created: i64,
-    /// The id of the model, as requested.
-    pub model: String,
-    /// The deltas of the choices; empty in the usage chunk.
-    pub choices: Vec<ChunkChoice>,
-    /// Token usage: present in the last chunk if requested, null or absent before.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Usage>")]
-    pub usage: Option<Option<Usage>>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
+wire::open_structs! {
+    /// A chunk of a completion.
+    pub struct Chunk {
+        /// The id of the completion, `chatcmpl-…`; the same in every chunk.
+        pub id: String,
+        /// The object type, `chat.completion.chunk`.
+        pub object: String,
+        /// Creation time, in Unix seconds; the same in every chunk.
+        pub created: i64,
+        /// The id of the model, as requested.
+        pub model: String,
+        /// The deltas of the choices; empty in the usage chunk.
+        pub choices: Vec<ChunkChoice>,
+        /// Token usage: present in the last chunk if requested, null or absent before.
+        #[serde(default, deserialize_with = "present")]
+        #[schemars(with = "Option<Usage>")]
+        pub usage: Option<Option<Usage>>,
+    }
 }
 
 impl Chunk {
@@ -124,61 +119,45 @@ pub struct ChunkChoice {
     pub extra: Object,
 }
 
-/// A delta: text to append, and fragments of calls.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct Delta {
-    /// The role, `assistant`; only in the first chunk.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub role: Option<String>,
-    /// Output text to append.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub content: Option<String>,
-    /// Reasoning text to append.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reasoning_content: Option<String>,
-    /// Refusal text to append.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub refusal: Option<String>,
-    /// Fragments of calls.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool_calls: Option<Vec<ToolCallDelta>>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
+wire::open_structs! {
+    /// A delta: text to append, and fragments of calls.
+    #[derive(Default)]
+    pub struct Delta {
+        /// The role, `assistant`; only in the first chunk.
+        pub role: Option<String>,
+        /// Output text to append.
+        pub content: Option<String>,
+        /// Reasoning text to append.
+        pub reasoning_content: Option<String>,
+        /// Refusal text to append.
+        pub refusal: Option<String>,
+        /// Fragments of calls.
+        pub tool_calls: Option<Vec<ToolCallDelta>>,
+    }
+
+    /// A fragment of a call. The id, type and name are only in the first one.
+    pub struct ToolCallDelta {
+        /// Index of the call, from 0.
+        pub index: u32,
+        /// The call id, by which the result refers to the call.
+        pub id: Option<String>,
+        /// The type, `function`.
+        #[serde(rename = "type")]
+        pub kind: Option<String>,
+        /// The name and a fragment of the arguments.
+        pub function: Option<FunctionDelta>,
+    }
 }
 
-/// A fragment of a call. The id, type and name are only in the first one.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct ToolCallDelta {
-    /// Index of the call, from 0.
-    pub index: u32,
-    /// The call id, by which the result refers to the call.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
-    /// The type, `function`.
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
-    pub kind: Option<String>,
+wire::closed_structs! {
     /// The name and a fragment of the arguments.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub function: Option<FunctionDelta>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
-
-/// The name and a fragment of the arguments.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(remote = "Self")]
-#[non_exhaustive]
-pub struct FunctionDelta {
-    /// The name of the function.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// A fragment of the arguments.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub arguments: Option<String>,
+    #[derive(Default)]
+    pub struct FunctionDelta {
+        /// The name of the function.
+        pub name: Option<String>,
+        /// A fragment of the arguments.
+        pub arguments: Option<String>,
+    }
 }
 
 /// Distinguishes null from absent.

@@ -8,26 +8,22 @@ use crate::ToolCall;
 
 wire::objects!(Usage);
 
-/// A chat completion.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct Completion {
-    /// The id of the completion, `chatcmpl-…`.
-    pub id: String,
-    /// The object type, `chat.completion`.
-    pub object: String,
-    /// Creation time, in Unix seconds.
-    pub created: i64,
-    /// The id of the model, as requested.
-    pub model: String,
-    /// The choices.
-    pub choices: Vec<Choice>,
-    /// Token usage.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub usage: Option<Usage>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
+wire::open_structs! {
+    /// A chat completion.
+    pub struct Completion {
+        /// The id of the completion, `chatcmpl-…`.
+        pub id: String,
+        /// The object type, `chat.completion`.
+        pub object: String,
+        /// Creation time, in Unix seconds.
+        pub created: i64,
+        /// The id of the model, as requested.
+        pub model: String,
+        /// The choices.
+        pub choices: Vec<Choice>,
+        /// Token usage.
+        pub usage: Option<Usage>,
+    }
 }
 
 impl Completion {

@@ -223,14 +223,9 @@ impl Fold {
     }
 
     fn chunk(&mut self, chunk: &Chunk) {
-        let completion = self.completion.get_or_insert_with(|| Completion {
-            id: chunk.id.clone(),
-            object: Completion::OBJECT.to_owned(),
-            created: chunk.created,
-            model: chunk.model.clone(),
-            choices: Vec::new(),
-            usage: None,
-            extra: Object::new(),
+        let completion = self.completion.get_or_insert_with(|| {
+            let object = Completion::OBJECT.to_owned();
+            Completion::new(chunk.id.clone(), object, chunk.created, chunk.model.clone(), Vec::new())
         });
         completion.extra.extend(chunk.extra.clone());
         completion.usage = chunk.usage.flatten().or(completion.usage);

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use wire::{ApiError, Object};
+use wire::ApiError;
 
 use crate::event::{Completed, Event, Preview};
 use crate::request::{Background, OutputFormat, Quality};
@@ -44,16 +44,8 @@ impl Encoder {
     /// Emits the next preview of the current image. `file` is the encoded image, `now` in Unix seconds.
     pub fn preview(&mut self, file: &[u8], now: i64) -> Event {
         let Settled { size, quality, background, output_format } = self.settled.clone();
-        let preview = Preview {
-            b64_json: STANDARD.encode(file),
-            partial_image_index: self.previews,
-            created_at: now,
-            size,
-            quality,
-            background,
-            output_format,
-            extra: Object::new(),
-        };
+        let file = STANDARD.encode(file);
+        let preview = Preview::new(file, self.previews, now, size, quality, background, output_format);
         self.previews = self.previews.saturating_add(1);
         match self.operation {
             Operation::Generation => Event::GenerationPreview(preview),
@@ -65,15 +57,9 @@ impl Encoder {
     pub fn completed(&mut self, file: &[u8], id: String, usage: Usage, now: i64) -> Event {
         let Settled { size, quality, background, output_format } = self.settled.clone();
         let completed = Completed {
-            b64_json: STANDARD.encode(file),
             generation_id: Some(id),
-            created_at: now,
-            size,
-            quality,
-            background,
-            output_format,
             usage: Some(usage),
-            extra: Object::new(),
+            ..Completed::new(STANDARD.encode(file), now, size, quality, background, output_format)
         };
         self.previews = 0;
         match self.operation {

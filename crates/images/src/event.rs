@@ -3,10 +3,8 @@
 
 use std::fmt;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use sse::EventName;
-use wire::{ErrorBody, Object};
+use wire::ErrorBody;
 
 use crate::request::{Background, OutputFormat, Quality};
 use crate::response::Usage;
@@ -91,54 +89,44 @@ impl fmt::Display for EventError {
 
 impl std::error::Error for EventError {}
 
-/// A preview of an image.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct Preview {
-    /// The file as base64.
-    pub b64_json: String,
-    /// Index of the preview among those of its image, from 0.
-    pub partial_image_index: u32,
-    /// Creation time, in Unix seconds.
-    pub created_at: i64,
-    /// Width and height in pixels.
-    pub size: String,
-    /// The quality.
-    pub quality: Quality,
-    /// The background of the image.
-    pub background: Background,
-    /// The file format.
-    pub output_format: OutputFormat,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+wire::open_structs! {
+    /// A preview of an image.
+    pub struct Preview {
+        /// The file as base64.
+        pub b64_json: String,
+        /// Index of the preview among those of its image, from 0.
+        pub partial_image_index: u32,
+        /// Creation time, in Unix seconds.
+        pub created_at: i64,
+        /// Width and height in pixels.
+        pub size: String,
+        /// The quality.
+        pub quality: Quality,
+        /// The background of the image.
+        pub background: Background,
+        /// The file format.
+        pub output_format: OutputFormat,
+    }
 
-/// A completed image.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct Completed {
-    /// The file as base64.
-    pub b64_json: String,
-    /// A UUID.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub generation_id: Option<String>,
-    /// Creation time, in Unix seconds.
-    pub created_at: i64,
-    /// Actual width and height in pixels.
-    pub size: String,
-    /// The quality.
-    pub quality: Quality,
-    /// The background of the image.
-    pub background: Background,
-    /// The file format.
-    pub output_format: OutputFormat,
-    /// This image's share of the token usage; the shares add up to the total.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub usage: Option<Usage>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
+    /// A completed image.
+    pub struct Completed {
+        /// The file as base64.
+        pub b64_json: String,
+        /// A UUID.
+        pub generation_id: Option<String>,
+        /// Creation time, in Unix seconds.
+        pub created_at: i64,
+        /// Actual width and height in pixels.
+        pub size: String,
+        /// The quality.
+        pub quality: Quality,
+        /// The background of the image.
+        pub background: Background,
+        /// The file format.
+        pub output_format: OutputFormat,
+        /// This image's share of the token usage; the shares add up to the total.
+        pub usage: Option<Usage>,
+    }
 }
 
 /// The end of a server-sent event, after its data.

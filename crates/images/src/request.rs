@@ -2,55 +2,46 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use wire::{Object, Violations};
+use wire::Violations;
 
 use crate::source::Source;
 
-/// A request for images from a prompt. Null is the same as absent.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct Generation {
-    /// The prompt, 1 to 32,000 characters.
-    pub prompt: String,
-    /// The id of the model. `None` selects the gateway's default.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    /// Number of images, 1 to 10. `None` means 1.
-    #[serde(default, deserialize_with = "wire::integer_or_null", skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 10))]
-    pub n: Option<i64>,
-    /// `auto`, or width and height in pixels such as `1024x1536`. `None` means 1254x1254.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub size: Option<String>,
-    /// The quality.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub quality: Option<Quality>,
-    /// The background of the image.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub background: Option<Background>,
-    /// The file format. `None` means PNG.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub output_format: Option<OutputFormat>,
-    /// Compression quality of JPEG and WebP, 0 to 100.
-    #[serde(default, deserialize_with = "wire::integer_or_null", skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 100))]
-    pub output_compression: Option<i64>,
-    /// True to stream the response as server-sent events.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stream: Option<bool>,
-    /// Maximum number of previews in a stream, 0 to 3.
-    #[serde(default, deserialize_with = "wire::integer_or_null", skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 3))]
-    pub partial_images: Option<i64>,
-    /// The encoding of the images in the response. Only base64 is supported.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub response_format: Option<ResponseFormat>,
-    /// Seed for reproducible images, where the engine supports it. An extension of the protocol.
-    #[serde(default, deserialize_with = "wire::integer_or_null", skip_serializing_if = "Option::is_none")]
-    pub seed: Option<i64>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
+wire::open_structs! {
+    /// A request for images from a prompt. Null is the same as absent.
+    #[derive(Default)]
+    pub struct Generation {
+        /// The prompt, 1 to 32,000 characters.
+        pub prompt: String,
+        /// The id of the model. `None` selects the gateway's default.
+        pub model: Option<String>,
+        /// Number of images, 1 to 10. `None` means 1.
+        #[serde(default, deserialize_with = "wire::integer_or_null")]
+        #[schemars(range(min = 1, max = 10))]
+        pub n: Option<i64>,
+        /// `auto`, or width and height in pixels such as `1024x1536`. `None` means 1254x1254.
+        pub size: Option<String>,
+        /// The quality.
+        pub quality: Option<Quality>,
+        /// The background of the image.
+        pub background: Option<Background>,
+        /// The file format. `None` means PNG.
+        pub output_format: Option<OutputFormat>,
+        /// Compression quality of JPEG and WebP, 0 to 100.
+        #[serde(default, deserialize_with = "wire::integer_or_null")]
+        #[schemars(range(min = 0, max = 100))]
+        pub output_compression: Option<i64>,
+        /// True to stream the response as server-sent events.
+        pub stream: Option<bool>,
+        /// Maximum number of previews in a stream, 0 to 3.
+        #[serde(default, deserialize_with = "wire::integer_or_null")]
+        #[schemars(range(min = 0, max = 3))]
+        pub partial_images: Option<i64>,
+        /// The encoding of the images in the response. Only base64 is supported.
+        pub response_format: Option<ResponseFormat>,
+        /// Seed for reproducible images, where the engine supports it. An extension of the protocol.
+        #[serde(default, deserialize_with = "wire::integer_or_null")]
+        pub seed: Option<i64>,
+    }
 }
 
 /// A request for edited images: a [`Generation`] with reference images and a mask.
@@ -71,19 +62,15 @@ pub struct Edit {
     pub generation: Generation,
 }
 
-/// A reference image.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct Reference {
-    /// A data URL of a PNG, JPEG or WebP, or a public https URL.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub image_url: Option<Source>,
-    /// The id of a stored file. Rejected: nothing is stored.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file_id: Option<String>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
+wire::open_structs! {
+    /// A reference image.
+    #[derive(Default)]
+    pub struct Reference {
+        /// A data URL of a PNG, JPEG or WebP, or a public https URL.
+        pub image_url: Option<Source>,
+        /// The id of a stored file. Rejected: nothing is stored.
+        pub file_id: Option<String>,
+    }
 }
 
 impl From<Source> for Reference {
@@ -96,12 +83,6 @@ impl From<Source> for Reference {
 pub type Mask = Reference;
 
 impl Generation {
-    /// Creates a request from its required fields. All others are absent.
-    #[must_use]
-    pub fn new(prompt: String) -> Self {
-        Self { prompt, ..Self::default() }
-    }
-
     /// Parses a request body.
     ///
     /// # Errors

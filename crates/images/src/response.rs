@@ -10,28 +10,24 @@ use crate::request::{Background, OutputFormat, Quality};
 
 wire::read_objects!(Failed);
 
-/// The generated images.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct Response {
-    /// Creation time, in Unix seconds.
-    pub created: i64,
-    /// The background; never `auto`.
-    pub background: Background,
-    /// The images.
-    pub data: Vec<Image>,
-    /// The file format.
-    pub output_format: OutputFormat,
-    /// The quality; never `auto`.
-    pub quality: Quality,
-    /// Actual width and height in pixels, such as `1254x1254`.
-    pub size: String,
-    /// Token usage.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub usage: Option<Usage>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
+wire::open_structs! {
+    /// The generated images.
+    pub struct Response {
+        /// Creation time, in Unix seconds.
+        pub created: i64,
+        /// The background; never `auto`.
+        pub background: Background,
+        /// The images.
+        pub data: Vec<Image>,
+        /// The file format.
+        pub output_format: OutputFormat,
+        /// The quality; never `auto`.
+        pub quality: Quality,
+        /// Actual width and height in pixels, such as `1254x1254`.
+        pub size: String,
+        /// Token usage.
+        pub usage: Option<Usage>,
+    }
 }
 
 /// One image.
@@ -77,19 +73,17 @@ pub struct Usage {
     pub extra: Object,
 }
 
-/// Breakdown of a token count.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct TokensDetails {
-    /// Tokens of images.
-    #[serde(default)]
-    pub image_tokens: u64,
-    /// Tokens of text.
-    #[serde(default)]
-    pub text_tokens: u64,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
+wire::open_structs! {
+    /// Breakdown of a token count.
+    #[derive(Default, Eq)]
+    pub struct TokensDetails {
+        /// Tokens of images.
+        #[serde(default)]
+        pub image_tokens: u64,
+        /// Tokens of text.
+        #[serde(default)]
+        pub text_tokens: u64,
+    }
 }
 
 impl Usage {
@@ -119,12 +113,6 @@ impl Usage {
 }
 
 impl TokensDetails {
-    /// Creates a breakdown from its two counts.
-    #[must_use]
-    pub fn new(image_tokens: u64, text_tokens: u64) -> Self {
-        Self { image_tokens, text_tokens, extra: Object::new() }
-    }
-
     fn total(&self) -> u64 {
         self.image_tokens.saturating_add(self.text_tokens)
     }

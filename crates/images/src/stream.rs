@@ -13,7 +13,7 @@
 
 use std::fmt;
 
-use wire::{ErrorBody, Object};
+use wire::ErrorBody;
 
 use crate::event::{Completed, Event, Preview};
 use crate::response::{Image, Response};
@@ -196,16 +196,8 @@ impl Fold {
         let Completed { b64_json, generation_id, created_at, size, quality, background, output_format, usage, extra } =
             completed;
         // The fields that all images share are taken from the first one.
-        let response = self.response.get_or_insert_with(|| Response {
-            created: created_at,
-            background,
-            data: Vec::new(),
-            output_format,
-            quality,
-            size,
-            usage: None,
-            extra: Object::new(),
-        });
+        let first = || Response::new(created_at, background, Vec::new(), output_format, quality, size);
+        let response = self.response.get_or_insert_with(first);
         response.data.push(Image { b64_json, generation_id, extra });
         if let Some(share) = usage {
             response.usage.get_or_insert_default().add(&share);

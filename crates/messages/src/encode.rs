@@ -76,7 +76,7 @@ impl Encoder {
     pub fn open(&mut self, out: &mut Vec<Event>) {
         if self.state == State::Before {
             self.state = State::Started;
-            out.push(Event::MessageStart(MessageStart { message: self.blank(), extra: Object::new() }));
+            out.push(Event::MessageStart(MessageStart::new(self.blank())));
         }
     }
 
@@ -89,8 +89,7 @@ impl Encoder {
     pub fn reasoning(&mut self, text: &str, out: &mut Vec<Event>) {
         if self.accepts(text) {
             self.open_thinking(out);
-            let delta = ThinkingDelta { thinking: text.to_owned(), extra: Object::new() };
-            self.delta(Delta::Thinking(delta), out);
+            self.delta(Delta::Thinking(ThinkingDelta::new(text.to_owned())), out);
         }
     }
 
@@ -106,7 +105,7 @@ impl Encoder {
     /// Adds a block of redacted thinking, which only the model can decrypt.
     pub fn redacted_thinking(&mut self, data: &str, out: &mut Vec<Event>) {
         if self.accepts(data) {
-            let thinking = RedactedThinkingBlock { data: data.to_owned(), extra: Object::new() };
+            let thinking = RedactedThinkingBlock::new(data.to_owned());
             self.open_block(Open::RedactedThinking, Block::RedactedThinking(thinking), out);
         }
     }
@@ -120,8 +119,7 @@ impl Encoder {
     /// Starts a tool call.
     pub fn call(&mut self, id: &str, name: &str, out: &mut Vec<Event>) {
         if self.state != State::Ended {
-            let call =
-                ToolUseBlock { id: id.to_owned(), name: name.to_owned(), input: input(""), extra: Object::new() };
+            let call = ToolUseBlock::new(id.to_owned(), name.to_owned(), input(""));
             self.open_block(Open::Call(Arguments::default()), Block::ToolUse(call), out);
             self.called = true;
         }
@@ -168,7 +166,7 @@ impl Encoder {
         let stop_sequence = stop_sequence.filter(|_| reason == StopReason::StopSequence);
         let delta = StopDelta { stop_reason: Some(reason), stop_sequence, extra: Object::new() };
         let usage = usage.map(UsageDelta::from).unwrap_or_default();
-        out.push(Event::MessageDelta(MessageDelta { delta, usage, extra: Object::new() }));
+        out.push(Event::MessageDelta(MessageDelta::new(delta, usage)));
         out.push(Event::MessageStop(Plain::default()));
         self.state = State::Ended;
     }
@@ -178,7 +176,7 @@ impl Encoder {
         if self.state != State::Ended {
             self.state = State::Ended;
             self.open = None;
-            out.push(Event::Error(StreamFailure { error: error.into(), extra: Object::new() }));
+            out.push(Event::Error(StreamFailure::new(error.into())));
         }
     }
 
@@ -191,7 +189,7 @@ impl Encoder {
             if self.open.as_ref() != Some(&kind) {
                 self.open_block(kind, Block::Text(TextBlock::default()), out);
             }
-            self.delta(Delta::Text(TextDelta { text: text.to_owned(), extra: Object::new() }), out);
+            self.delta(Delta::Text(TextDelta::new(text.to_owned())), out);
         }
     }
 
@@ -202,8 +200,7 @@ impl Encoder {
     }
 
     fn push_signature(&self, signature: &str, out: &mut Vec<Event>) {
-        let delta = SignatureDelta { signature: signature.to_owned(), extra: Object::new() };
-        self.delta(Delta::Signature(delta), out);
+        self.delta(Delta::Signature(SignatureDelta::new(signature.to_owned())), out);
     }
 
     /// Opens a block, closing the open one.
@@ -211,7 +208,7 @@ impl Encoder {
         self.open(out);
         self.close_block(false, out);
         self.open = Some(kind);
-        out.push(Event::BlockStart(BlockStart { index: self.blocks, content_block, extra: Object::new() }));
+        out.push(Event::BlockStart(BlockStart::new(self.blocks, content_block)));
     }
 
     /// Closes the open block, if any. `truncated` is true if the model was truncated within it.
@@ -222,18 +219,18 @@ impl Encoder {
             Some(_) => {}
             None => return,
         }
-        out.push(Event::BlockStop(BlockStop { index: self.blocks, extra: Object::new() }));
+        out.push(Event::BlockStop(BlockStop::new(self.blocks)));
         self.blocks += 1;
     }
 
     fn push_input(&self, partial_json: String, out: &mut Vec<Event>) {
         if !partial_json.is_empty() {
-            self.delta(Delta::InputJson(InputJsonDelta { partial_json, extra: Object::new() }), out);
+            self.delta(Delta::InputJson(InputJsonDelta::new(partial_json)), out);
         }
     }
 
     fn delta(&self, delta: Delta, out: &mut Vec<Event>) {
-        out.push(Event::BlockDelta(BlockDelta { index: self.blocks, delta, extra: Object::new() }));
+        out.push(Event::BlockDelta(BlockDelta::new(self.blocks, delta)));
     }
 
     fn blank(&self) -> Message {

@@ -39,34 +39,25 @@ impl ErrorBody {
     }
 }
 
-/// The error object, in a body and in a stream.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct ErrorDetail {
-    /// The error type.
-    #[serde(rename = "type", default)]
-    pub kind: String,
-    /// Human-readable description.
-    #[serde(default)]
-    pub message: String,
-    /// Machine-readable details.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub details: Option<ErrorDetails>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+wire::open_structs! {
+    /// The error object, in a body and in a stream.
+    pub struct ErrorDetail {
+        /// The error type.
+        #[serde(rename = "type", default)]
+        pub kind: String,
+        /// Human-readable description.
+        #[serde(default)]
+        pub message: String,
+        /// Machine-readable details.
+        pub details: Option<ErrorDetails>,
+    }
 
-/// Machine-readable details of an error.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct ErrorDetails {
-    /// Machine-readable error code.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error_code: Option<String>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
+    /// Machine-readable details of an error.
+    #[derive(Default)]
+    pub struct ErrorDetails {
+        /// Machine-readable error code.
+        pub error_code: Option<String>,
+    }
 }
 
 impl From<&ApiError> for ErrorDetail {
@@ -74,12 +65,8 @@ impl From<&ApiError> for ErrorDetail {
         // Clients only recognize this one code here.
         let has_code = error.code == "gateway_concurrency_limit";
         let details = ErrorDetails { error_code: Some(error.code.to_owned()), extra: Object::new() };
-        Self {
-            kind: error_type(error.kind).to_owned(),
-            message: client_message(error).to_owned(),
-            details: has_code.then_some(details),
-            extra: Object::new(),
-        }
+        let detail = Self::new(error_type(error.kind).to_owned(), client_message(error).to_owned());
+        Self { details: has_code.then_some(details), ..detail }
     }
 }
 

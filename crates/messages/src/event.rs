@@ -10,10 +10,6 @@ use wire::Object;
 
 use crate::{Block, ErrorDetail, Message, StopReason};
 
-wire::constructors! {
-    StreamFailure(error: ErrorDetail; extra);
-}
-
 wire::tagged! {
     /// One event of a stream.
     #[derive(Clone, Debug, PartialEq)]
@@ -78,41 +74,28 @@ impl fmt::Display for EventError {
 
 impl std::error::Error for EventError {}
 
-/// The message has started; the first event of a stream.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct MessageStart {
-    /// The message, still without content and stop reason.
-    pub message: Message,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+wire::open_structs! {
+    /// The message has started; the first event of a stream.
+    pub struct MessageStart {
+        /// The message, still without content and stop reason.
+        pub message: Message,
+    }
 
-/// A content block has started.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct BlockStart {
-    /// Index of the block in the message's `content`, from 0.
-    pub index: u32,
-    /// The block, still empty.
-    pub content_block: Block,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+    /// A content block has started.
+    pub struct BlockStart {
+        /// Index of the block in the message's `content`, from 0.
+        pub index: u32,
+        /// The block, still empty.
+        pub content_block: Block,
+    }
 
-/// A delta of the open block.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct BlockDelta {
-    /// Index of the block in the message's `content`, from 0.
-    pub index: u32,
-    /// The delta.
-    pub delta: Delta,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
+    /// A delta of the open block.
+    pub struct BlockDelta {
+        /// Index of the block in the message's `content`, from 0.
+        pub index: u32,
+        /// The delta.
+        pub delta: Delta,
+    }
 }
 
 wire::tagged! {
@@ -130,73 +113,45 @@ wire::tagged! {
     }
 }
 
-/// Output text to append.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct TextDelta {
-    /// The text to append.
-    pub text: String,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+wire::open_structs! {
+    /// Output text to append.
+    pub struct TextDelta {
+        /// The text to append.
+        pub text: String,
+    }
 
-/// A fragment of a call's input.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct InputJsonDelta {
-    /// The fragment of JSON text to append.
-    pub partial_json: String,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+    /// A fragment of a call's input.
+    pub struct InputJsonDelta {
+        /// The fragment of JSON text to append.
+        pub partial_json: String,
+    }
 
-/// Thinking text to append.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct ThinkingDelta {
-    /// The text to append.
-    pub thinking: String,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+    /// Thinking text to append.
+    pub struct ThinkingDelta {
+        /// The text to append.
+        pub thinking: String,
+    }
 
-/// The signature of the thinking block.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct SignatureDelta {
-    /// The complete signature; empty if there is none.
-    pub signature: String,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+    /// The signature of the thinking block.
+    pub struct SignatureDelta {
+        /// The complete signature; empty if there is none.
+        pub signature: String,
+    }
 
-/// The open block is complete.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct BlockStop {
-    /// Index of the block in the message's `content`, from 0.
-    pub index: u32,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+    /// The open block is complete.
+    pub struct BlockStop {
+        /// Index of the block in the message's `content`, from 0.
+        pub index: u32,
+    }
 
-/// The stop reason and the token usage of the message.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct MessageDelta {
-    /// The changed fields of the message.
-    pub delta: StopDelta,
-    /// Token usage of the message so far.
-    #[serde(default)]
-    pub usage: UsageDelta,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
+    /// The stop reason and the token usage of the message.
+    pub struct MessageDelta {
+        /// The changed fields of the message.
+        pub delta: StopDelta,
+        /// Token usage of the message so far.
+        #[serde(default)]
+        pub usage: UsageDelta,
+    }
 }
 
 /// The fields of a message that are known at its end.
@@ -212,43 +167,28 @@ pub struct StopDelta {
     pub extra: Object,
 }
 
-/// Token usage since the start of the message. Absent counts are those reported in `message_start`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct UsageDelta {
-    /// Tokens of the prompt, excluding those read from or written to a cache.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub input_tokens: Option<u64>,
-    /// Tokens of the prompt that were written to a cache.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cache_creation_input_tokens: Option<u64>,
-    /// Tokens of the prompt that were read from a cache.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cache_read_input_tokens: Option<u64>,
-    /// Tokens of the output, including thinking tokens.
-    #[serde(default)]
-    pub output_tokens: u64,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+wire::open_structs! {
+    /// Token usage since the start of the message. Absent counts are those reported in `message_start`.
+    #[derive(Default, Eq)]
+    pub struct UsageDelta {
+        /// Tokens of the prompt, excluding those read from or written to a cache.
+        pub input_tokens: Option<u64>,
+        /// Tokens of the prompt that were written to a cache.
+        pub cache_creation_input_tokens: Option<u64>,
+        /// Tokens of the prompt that were read from a cache.
+        pub cache_read_input_tokens: Option<u64>,
+        /// Tokens of the output, including thinking tokens.
+        #[serde(default)]
+        pub output_tokens: u64,
+    }
 
-/// An event without content.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct Plain {
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+    /// An event without content.
+    #[derive(Default)]
+    pub struct Plain {}
 
-/// Terminal event: the request failed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct StreamFailure {
-    /// The error.
-    pub error: ErrorDetail,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
+    /// Terminal event: the request failed.
+    pub struct StreamFailure {
+        /// The error.
+        pub error: ErrorDetail,
+    }
 }

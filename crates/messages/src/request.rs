@@ -1,90 +1,55 @@
 //! The request body of `POST /v1/messages` and `POST /v1/messages/count_tokens`. See
 //! <https://docs.anthropic.com/en/api/messages>.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use wire::{Json, Object, TextOr, Violations};
+use wire::{Json, TextOr, Violations};
 
 use crate::{RedactedThinkingBlock, TextBlock, ThinkingBlock, ToolUseBlock};
 
-wire::constructors! {
-    InputMessage(role: Role, content: TextOr<InputBlock>; extra);
-    ImageBlock(source: Source; extra);
-    DocumentBlock(source: Source; title, context, extra);
-    DataSource(media_type: String, data: String; extra);
-    UrlSource(url: String; extra);
-    ContentSource(content: TextOr<InputBlock>; extra);
-    ToolResultBlock(tool_use_id: String; content, is_error, extra);
-    CustomTool(name: String, input_schema: Json; description, strict, extra);
-    NamedTool(name: String; disable_parallel_tool_use, extra);
-    ThinkingBudget(budget_tokens: i64; display, extra);
-    JsonSchemaFormat(schema: Json; extra);
-}
-
-/// A request for a message, or for its token count.
-///
-/// Optional fields are `None` when absent or null; unrecognized fields are kept in `extra`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct Request {
-    /// The id of the model.
-    pub model: String,
-    /// Maximum number of tokens to generate; at least 1, or 0 where cache warming is allowed. Required for a message,
-    /// optional for a token count.
-    #[serde(default, deserialize_with = "wire::integer_or_null", skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0))]
-    pub max_tokens: Option<i64>,
-    /// System instructions that precede the conversation: a string or text blocks.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub system: Option<TextOr<InputBlock>>,
-    /// The conversation, oldest message first. Nothing is stored, so every request carries all of it.
-    pub messages: Vec<InputMessage>,
-    /// True to stream the response as server-sent events.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stream: Option<bool>,
-    /// Stop sequences.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stop_sequences: Option<Vec<String>>,
-    /// Sampling temperature, 0 to 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 1))]
-    pub temperature: Option<f64>,
-    /// Nucleus sampling: the probability mass to sample from, 0 to 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 1))]
-    pub top_p: Option<f64>,
-    /// Top-k sampling: the number of most likely tokens to sample from, at least 0.
-    #[serde(default, deserialize_with = "wire::integer_or_null", skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0))]
-    pub top_k: Option<i64>,
-    /// The tools that the model may call.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tools: Option<Vec<Tool>>,
-    /// Controls whether the model calls tools, and which.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool_choice: Option<ToolChoice>,
-    /// Controls the model's thinking.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub thinking: Option<Thinking>,
-    /// Effort and format of the output.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub output_config: Option<OutputConfig>,
-    /// Information about the request.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub metadata: Option<Metadata>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
+wire::open_structs! {
+    /// A request for a message, or for its token count.
+    ///
+    /// Optional fields are `None` when absent or null; unrecognized fields are kept in `extra`.
+    #[derive(Default)]
+    pub struct Request {
+        /// The id of the model.
+        pub model: String,
+        /// Maximum number of tokens to generate; at least 1, or 0 where cache warming is allowed. Required for a
+        /// message, optional for a token count.
+        #[serde(default, deserialize_with = "wire::integer_or_null")]
+        #[schemars(range(min = 0))]
+        pub max_tokens: Option<i64>,
+        /// System instructions that precede the conversation: a string or text blocks.
+        pub system: Option<TextOr<InputBlock>>,
+        /// The conversation, oldest message first. Nothing is stored, so every request carries all of it.
+        pub messages: Vec<InputMessage>,
+        /// True to stream the response as server-sent events.
+        pub stream: Option<bool>,
+        /// Stop sequences.
+        pub stop_sequences: Option<Vec<String>>,
+        /// Sampling temperature, 0 to 1.
+        #[schemars(range(min = 0, max = 1))]
+        pub temperature: Option<f64>,
+        /// Nucleus sampling: the probability mass to sample from, 0 to 1.
+        #[schemars(range(min = 0, max = 1))]
+        pub top_p: Option<f64>,
+        /// Top-k sampling: the number of most likely tokens to sample from, at least 0.
+        #[serde(default, deserialize_with = "wire::integer_or_null")]
+        #[schemars(range(min = 0))]
+        pub top_k: Option<i64>,
+        /// The tools that the model may call.
+        pub tools: Option<Vec<Tool>>,
+        /// Controls whether the model calls tools, and which.
+        pub tool_choice: Option<ToolChoice>,
+        /// Controls the model's thinking.
+        pub thinking: Option<Thinking>,
+        /// Effort and format of the output.
+        pub output_config: Option<OutputConfig>,
+        /// Information about the request.
+        pub metadata: Option<Metadata>,
+    }
 }
 
 impl Request {
-    /// Creates a request from its required fields. All others are absent, also `max_tokens`, which a request for a
-    /// message requires.
-    #[must_use]
-    pub fn new(model: String, messages: Vec<InputMessage>) -> Self {
-        Self { model, messages, ..Self::default() }
-    }
-
     /// Parses a request body.
     ///
     /// # Errors
@@ -107,17 +72,14 @@ impl Request {
     }
 }
 
-/// One message of the conversation.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct InputMessage {
-    /// The role of the author.
-    pub role: Role,
-    /// The content, as a string or as blocks.
-    pub content: TextOr<InputBlock>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
+wire::open_structs! {
+    /// One message of the conversation.
+    pub struct InputMessage {
+        /// The role of the author.
+        pub role: Role,
+        /// The content, as a string or as blocks.
+        pub content: TextOr<InputBlock>,
+    }
 }
 
 wire::open_enum! {
@@ -153,32 +115,22 @@ wire::tagged! {
     }
 }
 
-/// An image.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct ImageBlock {
-    /// The location of the image.
-    pub source: Source,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+wire::open_structs! {
+    /// An image.
+    pub struct ImageBlock {
+        /// The location of the image.
+        pub source: Source,
+    }
 
-/// A document.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct DocumentBlock {
-    /// The location of the content.
-    pub source: Source,
-    /// The title of the document.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-    /// Background information about the document, for the model.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub context: Option<String>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
+    /// A document.
+    pub struct DocumentBlock {
+        /// The location of the content.
+        pub source: Source,
+        /// The title of the document.
+        pub title: Option<String>,
+        /// Background information about the document, for the model.
+        pub context: Option<String>,
+    }
 }
 
 wire::tagged! {
@@ -196,56 +148,36 @@ wire::tagged! {
     }
 }
 
-/// Inline content.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct DataSource {
-    /// The media type, such as `image/png`.
-    pub media_type: String,
-    /// The content: plain text, or padded base64 of the standard alphabet.
-    pub data: String,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+wire::open_structs! {
+    /// Inline content.
+    pub struct DataSource {
+        /// The media type, such as `image/png`.
+        pub media_type: String,
+        /// The content: plain text, or padded base64 of the standard alphabet.
+        pub data: String,
+    }
 
-/// Content behind a URL.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct UrlSource {
-    /// The URL.
-    pub url: String,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+    /// Content behind a URL.
+    pub struct UrlSource {
+        /// The URL.
+        pub url: String,
+    }
 
-/// Content made of blocks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct ContentSource {
-    /// A string, or text and image blocks.
-    pub content: TextOr<InputBlock>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+    /// Content made of blocks.
+    pub struct ContentSource {
+        /// A string, or text and image blocks.
+        pub content: TextOr<InputBlock>,
+    }
 
-/// The result of a tool call.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct ToolResultBlock {
-    /// The id of the call that this is the result of.
-    pub tool_use_id: String,
-    /// The output of the tool: a string, or text, image and document blocks. `None` means no output.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub content: Option<TextOr<InputBlock>>,
-    /// True if the tool reported a failure.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub is_error: Option<bool>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
+    /// The result of a tool call.
+    pub struct ToolResultBlock {
+        /// The id of the call that this is the result of.
+        pub tool_use_id: String,
+        /// The output of the tool: a string, or text, image and document blocks. `None` means no output.
+        pub content: Option<TextOr<InputBlock>>,
+        /// True if the tool reported a failure.
+        pub is_error: Option<bool>,
+    }
 }
 
 wire::tagged! {
@@ -269,23 +201,18 @@ impl Tool {
     }
 }
 
-/// A tool of the client.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct CustomTool {
-    /// The name by which the model calls it.
-    pub name: String,
-    /// A description of its purpose, for the model.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    /// A JSON Schema of the input.
-    pub input_schema: Json,
-    /// True to enforce the schema of the input exactly.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub strict: Option<bool>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
+wire::open_structs! {
+    /// A tool of the client.
+    pub struct CustomTool {
+        /// The name by which the model calls it.
+        pub name: String,
+        /// A description of its purpose, for the model.
+        pub description: Option<String>,
+        /// A JSON Schema of the input.
+        pub input_schema: Json,
+        /// True to enforce the schema of the input exactly.
+        pub strict: Option<bool>,
+    }
 }
 
 wire::tagged! {
@@ -315,30 +242,21 @@ impl ToolChoice {
     }
 }
 
-/// A choice that does not name a tool.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct AnyTool {
-    /// True to limit the model to one call per turn.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub disable_parallel_tool_use: Option<bool>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+wire::open_structs! {
+    /// A choice that does not name a tool.
+    #[derive(Default)]
+    pub struct AnyTool {
+        /// True to limit the model to one call per turn.
+        pub disable_parallel_tool_use: Option<bool>,
+    }
 
-/// The tool that the model must call.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct NamedTool {
-    /// The name.
-    pub name: String,
-    /// True to limit the model to one call per turn.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub disable_parallel_tool_use: Option<bool>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
+    /// The tool that the model must call.
+    pub struct NamedTool {
+        /// The name.
+        pub name: String,
+        /// True to limit the model to one call per turn.
+        pub disable_parallel_tool_use: Option<bool>,
+    }
 }
 
 wire::tagged! {
@@ -368,32 +286,23 @@ impl Thinking {
     }
 }
 
-/// Thinking with a token budget.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct ThinkingBudget {
-    /// Maximum number of thinking tokens, at least 1024.
-    #[serde(deserialize_with = "wire::integer")]
-    #[schemars(range(min = 1024))]
-    pub budget_tokens: i64,
-    /// Controls how thinking is returned.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub display: Option<ThinkingDisplay>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+wire::open_structs! {
+    /// Thinking with a token budget.
+    pub struct ThinkingBudget {
+        /// Maximum number of thinking tokens, at least 1024.
+        #[serde(deserialize_with = "wire::integer")]
+        #[schemars(range(min = 1024))]
+        pub budget_tokens: i64,
+        /// Controls how thinking is returned.
+        pub display: Option<ThinkingDisplay>,
+    }
 
-/// Thinking without a budget.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct ThinkingMode {
-    /// Controls how thinking is returned.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub display: Option<ThinkingDisplay>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
+    /// Thinking without a budget.
+    #[derive(Default)]
+    pub struct ThinkingMode {
+        /// Controls how thinking is returned.
+        pub display: Option<ThinkingDisplay>,
+    }
 }
 
 wire::open_enum! {
@@ -406,19 +315,15 @@ wire::open_enum! {
     }
 }
 
-/// Effort and format of the output.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct OutputConfig {
-    /// Effort of the output.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub effort: Option<Effort>,
-    /// The format of the output text.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub format: Option<OutputFormat>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
+wire::open_structs! {
+    /// Effort and format of the output.
+    #[derive(Default)]
+    pub struct OutputConfig {
+        /// Effort of the output.
+        pub effort: Option<Effort>,
+        /// The format of the output text.
+        pub format: Option<OutputFormat>,
+    }
 }
 
 wire::open_enum! {
@@ -446,25 +351,17 @@ wire::tagged! {
     }
 }
 
-/// JSON that conforms to a schema.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct JsonSchemaFormat {
-    /// The JSON Schema.
-    pub schema: Json,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+wire::open_structs! {
+    /// JSON that conforms to a schema.
+    pub struct JsonSchemaFormat {
+        /// The JSON Schema.
+        pub schema: Json,
+    }
 
-/// Information about the request.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct Metadata {
-    /// The client's identifier for its end user.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub user_id: Option<String>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
+    /// Information about the request.
+    #[derive(Default)]
+    pub struct Metadata {
+        /// The client's identifier for its end user.
+        pub user_id: Option<String>,
+    }
 }

@@ -4,14 +4,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use wire::{Json, Object};
 
-wire::constructors! {
-    TextBlock(text: String; extra);
-    ToolUseBlock(id: String, name: String, input: Json; extra);
-    ThinkingBlock(thinking: String, signature: String; extra);
-    RedactedThinkingBlock(data: String; extra);
-    TokenCount(input_tokens: u64; extra);
-}
-
 /// A message of the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
@@ -60,55 +52,39 @@ wire::tagged! {
     }
 }
 
-/// A text block.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct TextBlock {
-    /// The text.
-    pub text: String,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+wire::open_structs! {
+    /// A text block.
+    #[derive(Default)]
+    pub struct TextBlock {
+        /// The text.
+        pub text: String,
+    }
 
-/// A tool call.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct ToolUseBlock {
-    /// The call id, by which the result refers to the call.
-    pub id: String,
-    /// The name of the tool.
-    pub name: String,
-    /// The input, a JSON object.
-    pub input: Json,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+    /// A tool call.
+    pub struct ToolUseBlock {
+        /// The call id, by which the result refers to the call.
+        pub id: String,
+        /// The name of the tool.
+        pub name: String,
+        /// The input, a JSON object.
+        pub input: Json,
+    }
 
-/// Thinking of the model.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct ThinkingBlock {
-    /// The thinking text.
-    pub thinking: String,
-    /// Opaque signature of the thinking, by which the model recognizes it in a later turn; empty if there is none.
-    #[serde(default)]
-    pub signature: String,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+    /// Thinking of the model.
+    #[derive(Default)]
+    pub struct ThinkingBlock {
+        /// The thinking text.
+        pub thinking: String,
+        /// Opaque signature of the thinking, by which the model recognizes it in a later turn; empty if there is none.
+        #[serde(default)]
+        pub signature: String,
+    }
 
-/// Thinking of the model that only the model can decrypt.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct RedactedThinkingBlock {
-    /// The encrypted thinking.
-    pub data: String,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
+    /// Thinking of the model that only the model can decrypt.
+    pub struct RedactedThinkingBlock {
+        /// The encrypted thinking.
+        pub data: String,
+    }
 }
 
 wire::open_enum! {
@@ -169,15 +145,13 @@ impl Usage {
     }
 }
 
-/// The response body of `POST /v1/messages/count_tokens`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct TokenCount {
-    /// Number of tokens in the prompt.
-    pub input_tokens: u64,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
+wire::open_structs! {
+    /// The response body of `POST /v1/messages/count_tokens`.
+    #[derive(Eq)]
+    pub struct TokenCount {
+        /// Number of tokens in the prompt.
+        pub input_tokens: u64,
+    }
 }
 
 fn or_zero<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {

@@ -4,7 +4,7 @@ mod echo;
 mod open_item;
 mod place;
 
-use wire::{ApiError, Object};
+use wire::ApiError;
 
 pub use self::echo::Echo;
 use self::open_item::OpenItem;
@@ -146,10 +146,7 @@ impl Encoder {
         let call = FunctionCall {
             id: Some(self.item_id("fc")),
             status: Some(Status::InProgress),
-            call_id: call_id.to_owned(),
-            name: name.to_owned(),
-            arguments: String::new(),
-            extra: Object::new(),
+            ..FunctionCall::new(call_id.to_owned(), name.to_owned(), String::new())
         };
         self.add(OutputItem::FunctionCall(call), out);
     }
@@ -219,14 +216,11 @@ impl Encoder {
         }
         self.open(out);
         self.close(Status::Completed, None, out);
+        let role = OutputMessage::ROLE.to_owned();
         let message = OutputMessage {
-            id: self.item_id("msg"),
-            status: Status::InProgress,
-            role: OutputMessage::ROLE.to_owned(),
-            content: Vec::new(),
             // If tools are offered, the phase is only known once the message ends: a call may follow.
             phase: (!self.offers_tools).then_some(Phase::FinalAnswer),
-            extra: Object::new(),
+            ..OutputMessage::new(self.item_id("msg"), Status::InProgress, role, Vec::new())
         };
         self.add(OutputItem::Message(message), out);
     }
@@ -343,7 +337,7 @@ impl Encoder {
 
     fn snapshot(&mut self) -> ResponseEvent {
         let response = Box::new(self.response.clone());
-        ResponseEvent { sequence_number: self.place().sequence_number, response, extra: Object::new() }
+        ResponseEvent::new(self.place().sequence_number, response)
     }
 
     /// Returns the position of the next event and advances the sequence number.

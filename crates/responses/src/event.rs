@@ -3,17 +3,11 @@
 
 use std::fmt;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use sse::EventName;
-use wire::{Json, Object};
+use wire::Json;
 
 use crate::request::ReasoningPart;
 use crate::response::{OutputItem, OutputPart, Response, ResponseError, or_default};
-
-wire::constructors! {
-    ResponseEvent(sequence_number: u64, response: Box<Response>; extra);
-}
 
 wire::tagged! {
     /// One event of a stream. Events of unrecognized types are `Other`.
@@ -162,322 +156,235 @@ impl fmt::Display for EventError {
 
 impl std::error::Error for EventError {}
 
-/// A snapshot of the response: empty at the start of the stream, complete at its end.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct ResponseEvent {
-    /// Position of the event in the stream, counted from 0.
-    pub sequence_number: u64,
-    /// The response object.
-    pub response: Box<Response>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+wire::open_structs! {
+    /// A snapshot of the response: empty at the start of the stream, complete at its end.
+    pub struct ResponseEvent {
+        /// Position of the event in the stream, counted from 0.
+        pub sequence_number: u64,
+        /// The response object.
+        pub response: Box<Response>,
+    }
 
-/// A snapshot of an item: empty when added, complete when done.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct ItemEvent {
-    /// Position of the event in the stream, counted from 0.
-    pub sequence_number: u64,
-    /// Index of the item in `output`, from 0.
-    pub output_index: u32,
-    /// The item.
-    pub item: OutputItem,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+    /// A snapshot of an item: empty when added, complete when done.
+    pub struct ItemEvent {
+        /// Position of the event in the stream, counted from 0.
+        pub sequence_number: u64,
+        /// Index of the item in `output`, from 0.
+        pub output_index: u32,
+        /// The item.
+        pub item: OutputItem,
+    }
 
-/// A snapshot of a message part: empty when added, complete when done.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct PartEvent {
-    /// Position of the event in the stream, counted from 0.
-    pub sequence_number: u64,
-    /// The id of the message.
-    pub item_id: String,
-    /// Index of the message in `output`, from 0.
-    pub output_index: u32,
-    /// Index of the part in the message's `content`, from 0.
-    pub content_index: u32,
-    /// The part.
-    pub part: OutputPart,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+    /// A snapshot of a message part: empty when added, complete when done.
+    pub struct PartEvent {
+        /// Position of the event in the stream, counted from 0.
+        pub sequence_number: u64,
+        /// The id of the message.
+        pub item_id: String,
+        /// Index of the message in `output`, from 0.
+        pub output_index: u32,
+        /// Index of the part in the message's `content`, from 0.
+        pub content_index: u32,
+        /// The part.
+        pub part: OutputPart,
+    }
 
-/// Output text to append.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct TextDelta {
-    /// Position of the event in the stream, counted from 0.
-    pub sequence_number: u64,
-    /// The id of the message.
-    pub item_id: String,
-    /// Index of the message in `output`, from 0.
-    pub output_index: u32,
-    /// Index of the part in the message's `content`, from 0.
-    pub content_index: u32,
-    /// The text to append.
-    pub delta: String,
-    /// Log probabilities of the output tokens, if requested.
-    #[serde(default, deserialize_with = "or_default")]
-    pub logprobs: Vec<Json>,
-    /// Padding that hides the exact size of the delta.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub obfuscation: Option<String>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+    /// Output text to append.
+    pub struct TextDelta {
+        /// Position of the event in the stream, counted from 0.
+        pub sequence_number: u64,
+        /// The id of the message.
+        pub item_id: String,
+        /// Index of the message in `output`, from 0.
+        pub output_index: u32,
+        /// Index of the part in the message's `content`, from 0.
+        pub content_index: u32,
+        /// The text to append.
+        pub delta: String,
+        /// Log probabilities of the output tokens, if requested.
+        #[serde(default, deserialize_with = "or_default")]
+        pub logprobs: Vec<Json>,
+        /// Padding that hides the exact size of the delta.
+        pub obfuscation: Option<String>,
+    }
 
-/// The complete text of a part.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct TextDone {
-    /// Position of the event in the stream, counted from 0.
-    pub sequence_number: u64,
-    /// The id of the message.
-    pub item_id: String,
-    /// Index of the message in `output`, from 0.
-    pub output_index: u32,
-    /// Index of the part in the message's `content`, from 0.
-    pub content_index: u32,
-    /// The complete text.
-    pub text: String,
-    /// Log probabilities of the output tokens, if requested.
-    #[serde(default, deserialize_with = "or_default")]
-    pub logprobs: Vec<Json>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+    /// The complete text of a part.
+    pub struct TextDone {
+        /// Position of the event in the stream, counted from 0.
+        pub sequence_number: u64,
+        /// The id of the message.
+        pub item_id: String,
+        /// Index of the message in `output`, from 0.
+        pub output_index: u32,
+        /// Index of the part in the message's `content`, from 0.
+        pub content_index: u32,
+        /// The complete text.
+        pub text: String,
+        /// Log probabilities of the output tokens, if requested.
+        #[serde(default, deserialize_with = "or_default")]
+        pub logprobs: Vec<Json>,
+    }
 
-/// An annotation of the text, such as a citation.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct AnnotationAdded {
-    /// Position of the event in the stream, counted from 0.
-    pub sequence_number: u64,
-    /// The id of the message.
-    pub item_id: String,
-    /// Index of the message in `output`, from 0.
-    pub output_index: u32,
-    /// Index of the part in the message's `content`, from 0.
-    pub content_index: u32,
-    /// Index of the annotation in the part, from 0.
-    pub annotation_index: u32,
-    /// The annotation.
-    pub annotation: Json,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+    /// An annotation of the text, such as a citation.
+    pub struct AnnotationAdded {
+        /// Position of the event in the stream, counted from 0.
+        pub sequence_number: u64,
+        /// The id of the message.
+        pub item_id: String,
+        /// Index of the message in `output`, from 0.
+        pub output_index: u32,
+        /// Index of the part in the message's `content`, from 0.
+        pub content_index: u32,
+        /// Index of the annotation in the part, from 0.
+        pub annotation_index: u32,
+        /// The annotation.
+        pub annotation: Json,
+    }
 
-/// Refusal text to append.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct RefusalDelta {
-    /// Position of the event in the stream, counted from 0.
-    pub sequence_number: u64,
-    /// The id of the message.
-    pub item_id: String,
-    /// Index of the message in `output`, from 0.
-    pub output_index: u32,
-    /// Index of the part in the message's `content`, from 0.
-    pub content_index: u32,
-    /// The text to append.
-    pub delta: String,
-    /// Padding that hides the exact size of the delta.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub obfuscation: Option<String>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+    /// Refusal text to append.
+    pub struct RefusalDelta {
+        /// Position of the event in the stream, counted from 0.
+        pub sequence_number: u64,
+        /// The id of the message.
+        pub item_id: String,
+        /// Index of the message in `output`, from 0.
+        pub output_index: u32,
+        /// Index of the part in the message's `content`, from 0.
+        pub content_index: u32,
+        /// The text to append.
+        pub delta: String,
+        /// Padding that hides the exact size of the delta.
+        pub obfuscation: Option<String>,
+    }
 
-/// The complete text of a refusal.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct RefusalDone {
-    /// Position of the event in the stream, counted from 0.
-    pub sequence_number: u64,
-    /// The id of the message.
-    pub item_id: String,
-    /// Index of the message in `output`, from 0.
-    pub output_index: u32,
-    /// Index of the part in the message's `content`, from 0.
-    pub content_index: u32,
-    /// The complete text.
-    pub refusal: String,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+    /// The complete text of a refusal.
+    pub struct RefusalDone {
+        /// Position of the event in the stream, counted from 0.
+        pub sequence_number: u64,
+        /// The id of the message.
+        pub item_id: String,
+        /// Index of the message in `output`, from 0.
+        pub output_index: u32,
+        /// Index of the part in the message's `content`, from 0.
+        pub content_index: u32,
+        /// The complete text.
+        pub refusal: String,
+    }
 
-/// A fragment of a call's arguments.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct ArgumentsDelta {
-    /// Position of the event in the stream, counted from 0.
-    pub sequence_number: u64,
-    /// The id of the call item.
-    pub item_id: String,
-    /// Index of the call in `output`, from 0.
-    pub output_index: u32,
-    /// The JSON fragment to append.
-    pub delta: String,
-    /// Padding that hides the exact size of the delta.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub obfuscation: Option<String>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+    /// A fragment of a call's arguments.
+    pub struct ArgumentsDelta {
+        /// Position of the event in the stream, counted from 0.
+        pub sequence_number: u64,
+        /// The id of the call item.
+        pub item_id: String,
+        /// Index of the call in `output`, from 0.
+        pub output_index: u32,
+        /// The JSON fragment to append.
+        pub delta: String,
+        /// Padding that hides the exact size of the delta.
+        pub obfuscation: Option<String>,
+    }
 
-/// The complete arguments of a call.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct ArgumentsDone {
-    /// Position of the event in the stream, counted from 0.
-    pub sequence_number: u64,
-    /// The id of the call item.
-    pub item_id: String,
-    /// Index of the call in `output`, from 0.
-    pub output_index: u32,
-    /// The name of the function; some servers omit it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// The complete arguments, as JSON text.
-    pub arguments: String,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+    /// The complete arguments of a call.
+    pub struct ArgumentsDone {
+        /// Position of the event in the stream, counted from 0.
+        pub sequence_number: u64,
+        /// The id of the call item.
+        pub item_id: String,
+        /// Index of the call in `output`, from 0.
+        pub output_index: u32,
+        /// The name of the function; some servers omit it.
+        pub name: Option<String>,
+        /// The complete arguments, as JSON text.
+        pub arguments: String,
+    }
 
-/// A snapshot of a summary part: empty when added, complete when done.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct SummaryPartEvent {
-    /// Position of the event in the stream, counted from 0.
-    pub sequence_number: u64,
-    /// The id of the item.
-    pub item_id: String,
-    /// Index of the item in `output`, from 0.
-    pub output_index: u32,
-    /// Index of the part in the item's `summary`, from 0.
-    pub summary_index: u32,
-    /// The part.
-    pub part: ReasoningPart,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+    /// A snapshot of a summary part: empty when added, complete when done.
+    pub struct SummaryPartEvent {
+        /// Position of the event in the stream, counted from 0.
+        pub sequence_number: u64,
+        /// The id of the item.
+        pub item_id: String,
+        /// Index of the item in `output`, from 0.
+        pub output_index: u32,
+        /// Index of the part in the item's `summary`, from 0.
+        pub summary_index: u32,
+        /// The part.
+        pub part: ReasoningPart,
+    }
 
-/// Reasoning summary text to append.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct SummaryTextDelta {
-    /// Position of the event in the stream, counted from 0.
-    pub sequence_number: u64,
-    /// The id of the item.
-    pub item_id: String,
-    /// Index of the item in `output`, from 0.
-    pub output_index: u32,
-    /// Index of the part in the item's `summary`, from 0.
-    pub summary_index: u32,
-    /// The text to append.
-    pub delta: String,
-    /// Padding that hides the exact size of the delta.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub obfuscation: Option<String>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+    /// Reasoning summary text to append.
+    pub struct SummaryTextDelta {
+        /// Position of the event in the stream, counted from 0.
+        pub sequence_number: u64,
+        /// The id of the item.
+        pub item_id: String,
+        /// Index of the item in `output`, from 0.
+        pub output_index: u32,
+        /// Index of the part in the item's `summary`, from 0.
+        pub summary_index: u32,
+        /// The text to append.
+        pub delta: String,
+        /// Padding that hides the exact size of the delta.
+        pub obfuscation: Option<String>,
+    }
 
-/// The complete text of a part of a reasoning summary.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct SummaryTextDone {
-    /// Position of the event in the stream, counted from 0.
-    pub sequence_number: u64,
-    /// The id of the item.
-    pub item_id: String,
-    /// Index of the item in `output`, from 0.
-    pub output_index: u32,
-    /// Index of the part in the item's `summary`, from 0.
-    pub summary_index: u32,
-    /// The complete text.
-    pub text: String,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+    /// The complete text of a part of a reasoning summary.
+    pub struct SummaryTextDone {
+        /// Position of the event in the stream, counted from 0.
+        pub sequence_number: u64,
+        /// The id of the item.
+        pub item_id: String,
+        /// Index of the item in `output`, from 0.
+        pub output_index: u32,
+        /// Index of the part in the item's `summary`, from 0.
+        pub summary_index: u32,
+        /// The complete text.
+        pub text: String,
+    }
 
-/// Reasoning text to append.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct ReasoningTextDelta {
-    /// Position of the event in the stream, counted from 0.
-    pub sequence_number: u64,
-    /// The id of the item.
-    pub item_id: String,
-    /// Index of the item in `output`, from 0.
-    pub output_index: u32,
-    /// Index of the part in the item's `content`, from 0.
-    pub content_index: u32,
-    /// The text to append.
-    pub delta: String,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+    /// Reasoning text to append.
+    pub struct ReasoningTextDelta {
+        /// Position of the event in the stream, counted from 0.
+        pub sequence_number: u64,
+        /// The id of the item.
+        pub item_id: String,
+        /// Index of the item in `output`, from 0.
+        pub output_index: u32,
+        /// Index of the part in the item's `content`, from 0.
+        pub content_index: u32,
+        /// The text to append.
+        pub delta: String,
+    }
 
-/// The complete text of a reasoning part.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct ReasoningTextDone {
-    /// Position of the event in the stream, counted from 0.
-    pub sequence_number: u64,
-    /// The id of the item.
-    pub item_id: String,
-    /// Index of the item in `output`, from 0.
-    pub output_index: u32,
-    /// Index of the part in the item's `content`, from 0.
-    pub content_index: u32,
-    /// The complete text.
-    pub text: String,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+    /// The complete text of a reasoning part.
+    pub struct ReasoningTextDone {
+        /// Position of the event in the stream, counted from 0.
+        pub sequence_number: u64,
+        /// The id of the item.
+        pub item_id: String,
+        /// Index of the item in `output`, from 0.
+        pub output_index: u32,
+        /// Index of the part in the item's `content`, from 0.
+        pub content_index: u32,
+        /// The complete text.
+        pub text: String,
+    }
 
-/// A failure without a response object, described by its own fields, by `error`, or by both.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct ErrorEvent {
-    /// Position of the event in the stream, counted from 0; some servers omit it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sequence_number: Option<u64>,
-    /// Machine-readable error code.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub code: Option<String>,
-    /// Human-readable description.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub message: Option<String>,
-    /// The request field that caused the error, as a path.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub param: Option<String>,
-    /// The error as an object, with the same information.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<ResponseError>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
+    /// A failure without a response object, described by its own fields, by `error`, or by both.
+    #[derive(Default)]
+    pub struct ErrorEvent {
+        /// Position of the event in the stream, counted from 0; some servers omit it.
+        pub sequence_number: Option<u64>,
+        /// Machine-readable error code.
+        pub code: Option<String>,
+        /// Human-readable description.
+        pub message: Option<String>,
+        /// The request field that caused the error, as a path.
+        pub param: Option<String>,
+        /// The error as an object, with the same information.
+        pub error: Option<ResponseError>,
+    }
 }
 
 impl ErrorEvent {

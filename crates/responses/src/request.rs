@@ -4,8 +4,6 @@ mod item;
 mod options;
 mod tool;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use wire::{Json, Object, TextOr, Violations};
 
 pub use self::item::{
@@ -17,117 +15,85 @@ pub use self::options::{
 };
 pub use self::tool::{AllowedTools, FunctionChoice, FunctionTool, Tool, ToolChoice, ToolChoiceObject, ToolMode};
 
-/// A request for a response.
-///
-/// Optional fields are `None` when absent or null; unrecognized fields are kept in `extra`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct Request {
-    /// The id of the model.
-    pub model: String,
-    /// The conversation, oldest item first. Nothing is stored, so every request carries all of it. A string is one user
-    /// message.
-    pub input: TextOr<Item>,
-    /// System instructions that precede the conversation.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub instructions: Option<String>,
-    /// Maximum number of tokens to generate, including reasoning tokens; at least 1.
-    #[serde(default, deserialize_with = "wire::integer_or_null", skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
-    pub max_output_tokens: Option<i64>,
-    /// True to stream the response as server-sent events.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stream: Option<bool>,
-    /// Options of the stream.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stream_options: Option<StreamOptions>,
-    /// The tools that the model may call.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tools: Option<Vec<Tool>>,
-    /// Controls whether the model calls tools, and which.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool_choice: Option<ToolChoice>,
-    /// True if the model may make several calls in one turn.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub parallel_tool_calls: Option<bool>,
-    /// Maximum number of calls of hosted tools, at least 1.
-    #[serde(default, deserialize_with = "wire::integer_or_null", skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1))]
-    pub max_tool_calls: Option<i64>,
-    /// Sampling temperature, 0 to 2.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 2))]
-    pub temperature: Option<f64>,
-    /// Nucleus sampling: the probability mass to sample from, 0 to 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 1))]
-    pub top_p: Option<f64>,
-    /// Penalty for tokens that already appeared, −2 to 2.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = -2, max = 2))]
-    pub presence_penalty: Option<f64>,
-    /// Penalty for tokens in proportion to how often they appeared, −2 to 2.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = -2, max = 2))]
-    pub frequency_penalty: Option<f64>,
-    /// Number of alternatives to report per output token, 0 to 20.
-    #[serde(default, deserialize_with = "wire::integer_or_null", skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 20))]
-    pub top_logprobs: Option<i64>,
-    /// The format of the output text.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub text: Option<TextOptions>,
-    /// Controls the model's reasoning.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reasoning: Option<ReasoningOptions>,
-    /// Additional output to include; see [`Request::includes`].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub include: Option<Vec<String>>,
-    /// Up to 16 key-value pairs of the client's own, repeated in the response.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub metadata: Option<Object>,
-    /// True to store the response. Accepted, but nothing is ever stored.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub store: Option<bool>,
-    /// The id of the response to continue. Rejected: nothing is stored.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub previous_response_id: Option<String>,
-    /// The stored conversation to continue. Rejected: nothing is stored.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub conversation: Option<Json>,
-    /// A reference to a stored prompt. Rejected: nothing is stored.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub prompt: Option<Json>,
-    /// True to process the request in the background. Rejected if true.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub background: Option<bool>,
-    /// The strategy for conversations that exceed the model's context window.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub truncation: Option<Truncation>,
-    /// The requested service tier.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub service_tier: Option<String>,
-    /// The client's identifier for its end user.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub user: Option<String>,
-    /// The successor of `user`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub safety_identifier: Option<String>,
-    /// Cache key: requests with the same key are likely to share a cached prompt.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub prompt_cache_key: Option<String>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
+wire::open_structs! {
+    /// A request for a response.
+    ///
+    /// Optional fields are `None` when absent or null; unrecognized fields are kept in `extra`.
+    #[derive(Default)]
+    pub struct Request {
+        /// The id of the model.
+        pub model: String,
+        /// The conversation, oldest item first. Nothing is stored, so every request carries all of it. A string is one
+        /// user message.
+        pub input: TextOr<Item>,
+        /// System instructions that precede the conversation.
+        pub instructions: Option<String>,
+        /// Maximum number of tokens to generate, including reasoning tokens; at least 1.
+        #[serde(default, deserialize_with = "wire::integer_or_null")]
+        #[schemars(range(min = 1))]
+        pub max_output_tokens: Option<i64>,
+        /// True to stream the response as server-sent events.
+        pub stream: Option<bool>,
+        /// Options of the stream.
+        pub stream_options: Option<StreamOptions>,
+        /// The tools that the model may call.
+        pub tools: Option<Vec<Tool>>,
+        /// Controls whether the model calls tools, and which.
+        pub tool_choice: Option<ToolChoice>,
+        /// True if the model may make several calls in one turn.
+        pub parallel_tool_calls: Option<bool>,
+        /// Maximum number of calls of hosted tools, at least 1.
+        #[serde(default, deserialize_with = "wire::integer_or_null")]
+        #[schemars(range(min = 1))]
+        pub max_tool_calls: Option<i64>,
+        /// Sampling temperature, 0 to 2.
+        #[schemars(range(min = 0, max = 2))]
+        pub temperature: Option<f64>,
+        /// Nucleus sampling: the probability mass to sample from, 0 to 1.
+        #[schemars(range(min = 0, max = 1))]
+        pub top_p: Option<f64>,
+        /// Penalty for tokens that already appeared, −2 to 2.
+        #[schemars(range(min = -2, max = 2))]
+        pub presence_penalty: Option<f64>,
+        /// Penalty for tokens in proportion to how often they appeared, −2 to 2.
+        #[schemars(range(min = -2, max = 2))]
+        pub frequency_penalty: Option<f64>,
+        /// Number of alternatives to report per output token, 0 to 20.
+        #[serde(default, deserialize_with = "wire::integer_or_null")]
+        #[schemars(range(min = 0, max = 20))]
+        pub top_logprobs: Option<i64>,
+        /// The format of the output text.
+        pub text: Option<TextOptions>,
+        /// Controls the model's reasoning.
+        pub reasoning: Option<ReasoningOptions>,
+        /// Additional output to include; see [`Request::includes`].
+        pub include: Option<Vec<String>>,
+        /// Up to 16 key-value pairs of the client's own, repeated in the response.
+        pub metadata: Option<Object>,
+        /// True to store the response. Accepted, but nothing is ever stored.
+        pub store: Option<bool>,
+        /// The id of the response to continue. Rejected: nothing is stored.
+        pub previous_response_id: Option<String>,
+        /// The stored conversation to continue. Rejected: nothing is stored.
+        pub conversation: Option<Json>,
+        /// A reference to a stored prompt. Rejected: nothing is stored.
+        pub prompt: Option<Json>,
+        /// True to process the request in the background. Rejected if true.
+        pub background: Option<bool>,
+        /// The strategy for conversations that exceed the model's context window.
+        pub truncation: Option<Truncation>,
+        /// The requested service tier.
+        pub service_tier: Option<String>,
+        /// The client's identifier for its end user.
+        pub user: Option<String>,
+        /// The successor of `user`.
+        pub safety_identifier: Option<String>,
+        /// Cache key: requests with the same key are likely to share a cached prompt.
+        pub prompt_cache_key: Option<String>,
+    }
 }
 
 impl Request {
-    /// Creates a request from its required fields. All others are absent.
-    #[must_use]
-    pub fn new(model: String, input: TextOr<Item>) -> Self {
-        Self { model, input, ..Self::default() }
-    }
-
     /// The value of `include` that requests encrypted reasoning content.
     pub const ENCRYPTED_REASONING: &'static str = "reasoning.encrypted_content";
     /// The value of `include` that requests log probabilities.
@@ -160,14 +126,11 @@ impl Request {
     }
 }
 
-/// Options of the stream.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct StreamOptions {
-    /// True to pad the deltas, so that their sizes reveal less about their content.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub include_obfuscation: Option<bool>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
+wire::open_structs! {
+    /// Options of the stream.
+    #[derive(Default)]
+    pub struct StreamOptions {
+        /// True to pad the deltas, so that their sizes reveal less about their content.
+        pub include_obfuscation: Option<bool>,
+    }
 }

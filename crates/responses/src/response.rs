@@ -10,7 +10,7 @@ use crate::request::{
 };
 use crate::status::Status;
 
-wire::objects!(ResponseError, IncompleteDetails, Usage, InputTokensDetails, OutputTokensDetails);
+wire::objects!(ResponseError, Usage);
 
 /// A response object: the output of the model, and the options it was generated with.
 ///
@@ -160,13 +160,13 @@ impl From<&ApiError> for ResponseError {
     }
 }
 
-/// The reason why a response is incomplete.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(remote = "Self")]
-#[non_exhaustive]
-pub struct IncompleteDetails {
-    /// The reason.
-    pub reason: IncompleteReason,
+wire::closed_structs! {
+    /// The reason why a response is incomplete.
+    #[derive(Eq)]
+    pub struct IncompleteDetails {
+        /// The reason.
+        pub reason: IncompleteReason,
+    }
 }
 
 wire::open_enum! {
@@ -223,24 +223,20 @@ impl OutputItem {
     }
 }
 
-/// A message of the model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct OutputMessage {
-    /// The id of the message, `msg_…`.
-    pub id: String,
-    /// The status.
-    pub status: Status,
-    /// The role, `assistant`.
-    pub role: String,
-    /// The content parts, in order.
-    pub content: Vec<OutputPart>,
-    /// Final answer or commentary. Absent while undecided.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub phase: Option<Phase>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
+wire::open_structs! {
+    /// A message of the model.
+    pub struct OutputMessage {
+        /// The id of the message, `msg_…`.
+        pub id: String,
+        /// The status.
+        pub status: Status,
+        /// The role, `assistant`.
+        pub role: String,
+        /// The content parts, in order.
+        pub content: Vec<OutputPart>,
+        /// Final answer or commentary. Absent while undecided.
+        pub phase: Option<Phase>,
+    }
 }
 
 impl OutputMessage {
@@ -259,21 +255,19 @@ wire::tagged! {
     }
 }
 
-/// Output text of the model.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct OutputText {
-    /// The text.
-    pub text: String,
-    /// Annotations such as citations.
-    #[serde(default, deserialize_with = "or_default")]
-    pub annotations: Vec<Json>,
-    /// Log probabilities of the output tokens, if requested.
-    #[serde(default, deserialize_with = "or_default")]
-    pub logprobs: Vec<Json>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
+wire::open_structs! {
+    /// Output text of the model.
+    #[derive(Default)]
+    pub struct OutputText {
+        /// The text.
+        pub text: String,
+        /// Annotations such as citations.
+        #[serde(default, deserialize_with = "or_default")]
+        pub annotations: Vec<Json>,
+        /// Log probabilities of the output tokens, if requested.
+        #[serde(default, deserialize_with = "or_default")]
+        pub logprobs: Vec<Json>,
+    }
 }
 
 /// Token usage. Every field is always serialized.
@@ -308,27 +302,25 @@ impl Usage {
     }
 }
 
-/// Breakdown of the prompt's tokens.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(remote = "Self")]
-#[non_exhaustive]
-pub struct InputTokensDetails {
-    /// Tokens read from a prompt cache.
-    #[serde(default, deserialize_with = "or_default")]
-    pub cached_tokens: u64,
-    /// Tokens written to a prompt cache.
-    #[serde(default, deserialize_with = "or_default")]
-    pub cache_write_tokens: u64,
-}
+wire::closed_structs! {
+    /// Breakdown of the prompt's tokens.
+    #[derive(Copy, Default, Eq)]
+    pub struct InputTokensDetails {
+        /// Tokens read from a prompt cache.
+        #[serde(default, deserialize_with = "or_default")]
+        pub cached_tokens: u64,
+        /// Tokens written to a prompt cache.
+        #[serde(default, deserialize_with = "or_default")]
+        pub cache_write_tokens: u64,
+    }
 
-/// Breakdown of the output tokens.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(remote = "Self")]
-#[non_exhaustive]
-pub struct OutputTokensDetails {
-    /// Tokens spent on reasoning.
-    #[serde(default, deserialize_with = "or_default")]
-    pub reasoning_tokens: u64,
+    /// Breakdown of the output tokens.
+    #[derive(Copy, Default, Eq)]
+    pub struct OutputTokensDetails {
+        /// Tokens spent on reasoning.
+        #[serde(default, deserialize_with = "or_default")]
+        pub reasoning_tokens: u64,
+    }
 }
 
 /// Deserializes null as the default.

@@ -1,6 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-mod constructors;
 mod data_url;
 mod echo;
 mod error;
@@ -13,6 +12,7 @@ mod path;
 mod read;
 mod shape;
 mod splice;
+mod structs;
 mod tagged;
 mod text_enum;
 mod valid;

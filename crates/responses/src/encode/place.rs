@@ -1,7 +1,5 @@
 //! Builds the events that belong to one position of the stream.
 
-use wire::Object;
-
 use crate::event::{
     ArgumentsDelta, ArgumentsDone, Event, ItemEvent, PartEvent, RefusalDelta, RefusalDone, SummaryPartEvent,
     SummaryTextDelta, SummaryTextDone, TextDelta, TextDone,
@@ -23,111 +21,61 @@ pub(super) struct Place {
 
 impl Place {
     pub(super) fn item(self, item: OutputItem) -> ItemEvent {
-        let Self { sequence_number, output_index, .. } = self;
-        ItemEvent { sequence_number, output_index, item, extra: Object::new() }
+        ItemEvent::new(self.sequence_number, self.output_index, item)
     }
 
     pub(super) fn part(self, part: OutputPart) -> PartEvent {
-        let Self { sequence_number, output_index, item_id, part_index: content_index, .. } = self;
-        PartEvent { sequence_number, item_id, output_index, content_index, part, extra: Object::new() }
+        self.of_part(PartEvent::new, part)
     }
 
     pub(super) fn summary_part(self, part: ReasoningPart) -> SummaryPartEvent {
-        let Self { sequence_number, output_index, item_id, part_index: summary_index, .. } = self;
-        SummaryPartEvent { sequence_number, item_id, output_index, summary_index, part, extra: Object::new() }
+        self.of_part(SummaryPartEvent::new, part)
     }
 
     pub(super) fn text_delta(self, delta: &str) -> Event {
-        Event::OutputTextDelta(TextDelta {
-            sequence_number: self.sequence_number,
-            obfuscation: self.padding(delta),
-            item_id: self.item_id,
-            output_index: self.output_index,
-            content_index: self.part_index,
-            delta: delta.to_owned(),
-            logprobs: Vec::new(),
-            extra: Object::new(),
-        })
+        let obfuscation = self.padding(delta);
+        let new = |number, item, output, part, text| TextDelta::new(number, item, output, part, text, Vec::new());
+        Event::OutputTextDelta(TextDelta { obfuscation, ..self.of_part(new, delta.to_owned()) })
     }
 
     pub(super) fn text_done(self, text: &str) -> Event {
-        Event::OutputTextDone(TextDone {
-            sequence_number: self.sequence_number,
-            item_id: self.item_id,
-            output_index: self.output_index,
-            content_index: self.part_index,
-            text: text.to_owned(),
-            logprobs: Vec::new(),
-            extra: Object::new(),
-        })
+        let new = |number, item, output, part, text| TextDone::new(number, item, output, part, text, Vec::new());
+        Event::OutputTextDone(self.of_part(new, text.to_owned()))
     }
 
     pub(super) fn refusal_delta(self, delta: &str) -> Event {
-        Event::RefusalDelta(RefusalDelta {
-            sequence_number: self.sequence_number,
-            obfuscation: self.padding(delta),
-            item_id: self.item_id,
-            output_index: self.output_index,
-            content_index: self.part_index,
-            delta: delta.to_owned(),
-            extra: Object::new(),
-        })
+        let obfuscation = self.padding(delta);
+        Event::RefusalDelta(RefusalDelta { obfuscation, ..self.of_part(RefusalDelta::new, delta.to_owned()) })
     }
 
     pub(super) fn refusal_done(self, refusal: &str) -> Event {
-        Event::RefusalDone(RefusalDone {
-            sequence_number: self.sequence_number,
-            item_id: self.item_id,
-            output_index: self.output_index,
-            content_index: self.part_index,
-            refusal: refusal.to_owned(),
-            extra: Object::new(),
-        })
+        Event::RefusalDone(self.of_part(RefusalDone::new, refusal.to_owned()))
     }
 
     pub(super) fn summary_delta(self, delta: &str) -> Event {
-        Event::SummaryTextDelta(SummaryTextDelta {
-            sequence_number: self.sequence_number,
-            obfuscation: self.padding(delta),
-            item_id: self.item_id,
-            output_index: self.output_index,
-            summary_index: self.part_index,
-            delta: delta.to_owned(),
-            extra: Object::new(),
-        })
+        let obfuscation = self.padding(delta);
+        let event = self.of_part(SummaryTextDelta::new, delta.to_owned());
+        Event::SummaryTextDelta(SummaryTextDelta { obfuscation, ..event })
     }
 
     pub(super) fn summary_done(self, text: &str) -> Event {
-        Event::SummaryTextDone(SummaryTextDone {
-            sequence_number: self.sequence_number,
-            item_id: self.item_id,
-            output_index: self.output_index,
-            summary_index: self.part_index,
-            text: text.to_owned(),
-            extra: Object::new(),
-        })
+        Event::SummaryTextDone(self.of_part(SummaryTextDone::new, text.to_owned()))
     }
 
     pub(super) fn arguments_delta(self, delta: &str) -> Event {
-        Event::ArgumentsDelta(ArgumentsDelta {
-            sequence_number: self.sequence_number,
-            obfuscation: self.padding(delta),
-            item_id: self.item_id,
-            output_index: self.output_index,
-            delta: delta.to_owned(),
-            extra: Object::new(),
-        })
+        let obfuscation = self.padding(delta);
+        let event = ArgumentsDelta::new(self.sequence_number, self.item_id, self.output_index, delta.to_owned());
+        Event::ArgumentsDelta(ArgumentsDelta { obfuscation, ..event })
     }
 
     pub(super) fn arguments_done(self, name: String, arguments: String) -> Event {
-        Event::ArgumentsDone(ArgumentsDone {
-            sequence_number: self.sequence_number,
-            item_id: self.item_id,
-            output_index: self.output_index,
-            name: Some(name),
-            arguments,
-            extra: Object::new(),
-        })
+        let event = ArgumentsDone::new(self.sequence_number, self.item_id, self.output_index, arguments);
+        Event::ArgumentsDone(ArgumentsDone { name: Some(name), ..event })
+    }
+
+    /// Builds an event of the last part from its position and its content.
+    fn of_part<T, E>(self, new: impl FnOnce(u64, String, u32, u32, T) -> E, content: T) -> E {
+        new(self.sequence_number, self.item_id, self.output_index, self.part_index, content)
     }
 
     /// Returns the padding that rounds a delta up to whole blocks.

@@ -1,23 +1,8 @@
 //! The items of a conversation and the parts of their content.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use wire::{Json, Object, TextOr};
+use wire::{Json, TextOr};
 
 use crate::status::Status;
-
-wire::constructors! {
-    Message(role: Role, content: TextOr<Part>; id, status, phase, extra);
-    FunctionCall(call_id: String, name: String, arguments: String; id, status, extra);
-    FunctionCallOutput(call_id: String, output: TextOr<Part>; extra);
-    Reasoning(summary: Vec<ReasoningPart>; id, content, encrypted_content, extra);
-    CustomToolCall(call_id: String, name: String, input: String; extra);
-    CustomToolCallOutput(call_id: String, output: TextOr<Part>; extra);
-    ItemReference(id: String; extra);
-    TextPart(text: String; extra);
-    AudioPart(input_audio: Json; extra);
-    RefusalPart(refusal: String; extra);
-}
 
 wire::tagged! {
     /// One item of the conversation. The many other item types of hosted tools are `Other`.
@@ -43,26 +28,20 @@ wire::tagged! {
     untagged { "role" => "message" }
 }
 
-/// A message of the user, the model or the system.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct Message {
-    /// The id that the response gave the message.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
-    /// The status that the response gave the message.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub status: Option<Status>,
-    /// The role of the author.
-    pub role: Role,
-    /// The content, as a string or as parts.
-    pub content: TextOr<Part>,
-    /// For messages of the model: final answer or commentary.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub phase: Option<Phase>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
+wire::open_structs! {
+    /// A message of the user, the model or the system.
+    pub struct Message {
+        /// The id that the response gave the message.
+        pub id: Option<String>,
+        /// The status that the response gave the message.
+        pub status: Option<Status>,
+        /// The role of the author.
+        pub role: Role,
+        /// The content, as a string or as parts.
+        pub content: TextOr<Part>,
+        /// For messages of the model: final answer or commentary.
+        pub phase: Option<Phase>,
+    }
 }
 
 wire::open_enum! {
@@ -89,58 +68,41 @@ wire::open_enum! {
     }
 }
 
-/// A call of a function.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct FunctionCall {
-    /// The id of the item, `fc_…`. Always present in output.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
-    /// The status of the item. Always present in output.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub status: Option<Status>,
-    /// The call id, by which the result refers to the call.
-    pub call_id: String,
-    /// The name of the function.
-    pub name: String,
-    /// The arguments as the model wrote them, normally JSON text.
-    pub arguments: String,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+wire::open_structs! {
+    /// A call of a function.
+    pub struct FunctionCall {
+        /// The id of the item, `fc_…`. Always present in output.
+        pub id: Option<String>,
+        /// The status of the item. Always present in output.
+        pub status: Option<Status>,
+        /// The call id, by which the result refers to the call.
+        pub call_id: String,
+        /// The name of the function.
+        pub name: String,
+        /// The arguments as the model wrote them, normally JSON text.
+        pub arguments: String,
+    }
 
-/// The result of a function call.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct FunctionCallOutput {
-    /// The id of the call that this is the result of.
-    pub call_id: String,
-    /// The output of the function: a string, or text, image and file parts.
-    pub output: TextOr<Part>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+    /// The result of a function call.
+    pub struct FunctionCallOutput {
+        /// The id of the call that this is the result of.
+        pub call_id: String,
+        /// The output of the function: a string, or text, image and file parts.
+        pub output: TextOr<Part>,
+    }
 
-/// Reasoning of the model.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct Reasoning {
-    /// The id of the item, `rs_…`. Always present in output.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
-    /// The reasoning summary.
-    pub summary: Vec<ReasoningPart>,
-    /// The reasoning text. Accepted from upstreams, never emitted by the encoder.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub content: Option<Vec<ReasoningPart>>,
-    /// Encrypted, opaque reasoning content. Sent back in a later turn, it restores the reasoning for the model.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub encrypted_content: Option<String>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
+    /// Reasoning of the model.
+    #[derive(Default)]
+    pub struct Reasoning {
+        /// The id of the item, `rs_…`. Always present in output.
+        pub id: Option<String>,
+        /// The reasoning summary.
+        pub summary: Vec<ReasoningPart>,
+        /// The reasoning text. Accepted from upstreams, never emitted by the encoder.
+        pub content: Option<Vec<ReasoningPart>>,
+        /// Encrypted, opaque reasoning content. Sent back in a later turn, it restores the reasoning for the model.
+        pub encrypted_content: Option<String>,
+    }
 }
 
 wire::tagged! {
@@ -154,43 +116,30 @@ wire::tagged! {
     }
 }
 
-/// A call of a custom tool, whose input is free text.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct CustomToolCall {
-    /// The call id, by which the result refers to the call.
-    pub call_id: String,
-    /// The name of the tool.
-    pub name: String,
-    /// The input, as free text.
-    pub input: String,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+wire::open_structs! {
+    /// A call of a custom tool, whose input is free text.
+    pub struct CustomToolCall {
+        /// The call id, by which the result refers to the call.
+        pub call_id: String,
+        /// The name of the tool.
+        pub name: String,
+        /// The input, as free text.
+        pub input: String,
+    }
 
-/// The result of a custom tool call.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct CustomToolCallOutput {
-    /// The id of the call that this is the result of.
-    pub call_id: String,
-    /// The output of the tool.
-    pub output: TextOr<Part>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+    /// The result of a custom tool call.
+    pub struct CustomToolCallOutput {
+        /// The id of the call that this is the result of.
+        pub call_id: String,
+        /// The output of the tool.
+        pub output: TextOr<Part>,
+    }
 
-/// A reference to a stored item.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct ItemReference {
-    /// The id of the item.
-    pub id: String,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
+    /// A reference to a stored item.
+    pub struct ItemReference {
+        /// The id of the item.
+        pub id: String,
+    }
 }
 
 wire::tagged! {
@@ -214,74 +163,48 @@ wire::tagged! {
     }
 }
 
-/// A text part.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct TextPart {
-    /// The text.
-    pub text: String,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+wire::open_structs! {
+    /// A text part.
+    #[derive(Default)]
+    pub struct TextPart {
+        /// The text.
+        pub text: String,
+    }
 
-/// An image.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct ImagePart {
-    /// A data URL or a public https URL.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub image_url: Option<String>,
-    /// Image detail level: `auto`, `low`, `high` or `original`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub detail: Option<String>,
-    /// The id of a stored file. Rejected: nothing is stored.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file_id: Option<String>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+    /// An image.
+    #[derive(Default)]
+    pub struct ImagePart {
+        /// A data URL or a public https URL.
+        pub image_url: Option<String>,
+        /// Image detail level: `auto`, `low`, `high` or `original`.
+        pub detail: Option<String>,
+        /// The id of a stored file. Rejected: nothing is stored.
+        pub file_id: Option<String>,
+    }
 
-/// A document.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct FilePart {
-    /// The name of the file.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub filename: Option<String>,
-    /// The content as a data URL.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file_data: Option<String>,
-    /// A public https URL.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file_url: Option<String>,
-    /// The id of a stored file. Rejected: nothing is stored.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file_id: Option<String>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+    /// A document.
+    #[derive(Default)]
+    pub struct FilePart {
+        /// The name of the file.
+        pub filename: Option<String>,
+        /// The content as a data URL.
+        pub file_data: Option<String>,
+        /// A public https URL.
+        pub file_url: Option<String>,
+        /// The id of a stored file. Rejected: nothing is stored.
+        pub file_id: Option<String>,
+    }
 
-/// An audio recording.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct AudioPart {
-    /// The audio data and its format.
-    pub input_audio: Json,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+    /// An audio recording.
+    pub struct AudioPart {
+        /// The audio data and its format.
+        pub input_audio: Json,
+    }
 
-/// A refusal.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct RefusalPart {
-    /// The text of the refusal.
-    pub refusal: String,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
+    /// A refusal.
+    #[derive(Default)]
+    pub struct RefusalPart {
+        /// The text of the refusal.
+        pub refusal: String,
+    }
 }

@@ -4,23 +4,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wire::{Json, Object};
 
-wire::constructors! {
-    JsonSchemaFormat(name: String, schema: Json; description, strict, extra);
-}
-
-/// The format and verbosity of the output text. The default is free text.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct TextOptions {
-    /// The output format. `None` means free text.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub format: Option<Format>,
-    /// Verbosity of the output.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub verbosity: Option<Verbosity>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
+wire::open_structs! {
+    /// The format and verbosity of the output text. The default is free text.
+    pub struct TextOptions {
+        /// The output format. `None` means free text.
+        pub format: Option<Format>,
+        /// Verbosity of the output.
+        pub verbosity: Option<Verbosity>,
+    }
 }
 
 impl Default for TextOptions {
@@ -42,32 +33,22 @@ wire::tagged! {
     }
 }
 
-/// A format without options.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct PlainFormat {
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
-}
+wire::open_structs! {
+    /// A format without options.
+    #[derive(Default)]
+    pub struct PlainFormat {}
 
-/// JSON that conforms to a schema.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct JsonSchemaFormat {
-    /// The name of the schema.
-    pub name: String,
-    /// A description of the schema's purpose, for the model.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    /// The JSON Schema.
-    pub schema: Json,
-    /// True to enforce the schema exactly.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub strict: Option<bool>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
+    /// JSON that conforms to a schema.
+    pub struct JsonSchemaFormat {
+        /// The name of the schema.
+        pub name: String,
+        /// A description of the schema's purpose, for the model.
+        pub description: Option<String>,
+        /// The JSON Schema.
+        pub schema: Json,
+        /// True to enforce the schema exactly.
+        pub strict: Option<bool>,
+    }
 }
 
 wire::open_enum! {

@@ -4,12 +4,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use wire::{Json, Object, WordOr};
 
-wire::constructors! {
-    FunctionTool(name: String; description, parameters, strict, extra);
-    FunctionChoice(name: String; extra);
-    AllowedTools(tools: Vec<ToolChoiceObject>; mode, extra);
-}
-
 wire::tagged! {
     /// A tool that the model may call. Hosted tools are `Other`.
     #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +32,14 @@ pub struct FunctionTool {
     /// Unrecognized fields, kept as received.
     #[serde(flatten)]
     pub extra: Object,
+}
+
+impl FunctionTool {
+    /// Creates a tool that has only a name.
+    #[must_use]
+    pub fn new(name: String) -> Self {
+        Self { name, description: None, parameters: None, strict: None, extra: Object::new() }
+    }
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -114,16 +116,13 @@ wire::tagged! {
     }
 }
 
-/// The function that the model must call. The Chat Completions form is accepted too.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(try_from = "FunctionChoiceForm")]
-#[non_exhaustive]
-pub struct FunctionChoice {
-    /// The name.
-    pub name: String,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
+wire::open_structs! {
+    /// The function that the model must call. The Chat Completions form is accepted too.
+    #[serde(try_from = "FunctionChoiceForm")]
+    pub struct FunctionChoice {
+        /// The name.
+        pub name: String,
+    }
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -162,18 +161,14 @@ impl TryFrom<FunctionChoiceForm> for FunctionChoice {
     }
 }
 
-/// The tools that the model may call, and whether it must call one.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct AllowedTools {
-    /// `auto` or `required`. `None` means `auto`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mode: Option<ToolMode>,
-    /// The tools, each in the form that `tool_choice` takes.
-    pub tools: Vec<ToolChoiceObject>,
-    /// Unrecognized fields, kept as received.
-    #[serde(flatten)]
-    pub extra: Object,
+wire::open_structs! {
+    /// The tools that the model may call, and whether it must call one.
+    pub struct AllowedTools {
+        /// `auto` or `required`. `None` means `auto`.
+        pub mode: Option<ToolMode>,
+        /// The tools, each in the form that `tool_choice` takes.
+        pub tools: Vec<ToolChoiceObject>,
+    }
 }
 
 /// Deserializes a field that may be absent, but not null.
