@@ -63,7 +63,7 @@ macro_rules! read_stream {
                 .collect();
             let terminals = events.iter().filter(|event| event.is_terminal()).count();
             assert_eq!(terminals, 1, "exactly one end: {}", response.text());
-            let mut fold = $protocol::Fold::new();
+            let mut fold = $protocol::Fold::default();
             for event in &events {
                 if let Err(error) = fold.push(event) {
                     panic!("{error}: {event:?}\n{}", response.text());

@@ -1,11 +1,9 @@
 //! The events of a stream: server-sent events without names. See
 //! <https://platform.openai.com/docs/api-reference/chat-streaming>.
 
-use std::fmt;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use wire::{ErrorBody, Json, Object};
+use wire::{ErrorBody, EventError, Json, Object};
 
 use crate::{FinishReason, Usage};
 
@@ -30,14 +28,8 @@ impl Event {
         if data.trim() == DONE {
             return Ok(Self::Done);
         }
-        let error = match serde_json::from_str(data) {
-            Ok(chunk) => return Ok(Self::Chunk(chunk)),
-            Err(error) => error,
-        };
-        match serde_json::from_str(data) {
-            Ok(body) => Ok(Self::Error(body)),
-            Err(_) => Err(EventError(wire::json_fault(&error))),
-        }
+        let chunk = wire::read_event("Chat Completions", data).map(Self::Chunk);
+        chunk.or_else(|error| serde_json::from_str(data).map(Self::Error).map_err(|_| error))
     }
 
     /// Returns the data of the server-sent event: one line of JSON, or `[DONE]`.
@@ -63,18 +55,6 @@ impl Event {
         matches!(self, Self::Error(_) | Self::Done)
     }
 }
-
-/// A server-sent event that is invalid in this protocol. The text gives the reason.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EventError(String);
-
-impl fmt::Display for EventError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "invalid Chat Completions event: {}", self.0)
-    }
-}
-
-impl std::error::Error for EventError {}
 
 wire::open_structs! {
     /// A chunk of a completion.

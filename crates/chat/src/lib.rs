@@ -9,7 +9,7 @@ mod stream;
 mod validate;
 
 pub use encode::{Encoder, Head};
-pub use event::{Chunk, ChunkChoice, Delta, Event, EventError, FunctionDelta, ToolCallDelta};
+pub use event::{Chunk, ChunkChoice, Delta, Event, FunctionDelta, ToolCallDelta};
 pub use request::{
     AllowedTools, AllowedToolsChoice, AssistantMessage, AudioPart, CustomChoice, CustomTool, CustomToolCall, Effort,
     FilePart, FileSource, FunctionCall, FunctionChoice, FunctionMessage, FunctionName, FunctionTool, FunctionToolCall,

@@ -11,8 +11,6 @@
 //!
 //! See <https://platform.openai.com/docs/api-reference/chat-streaming>.
 
-use std::fmt;
-
 use wire::{ErrorBody, Object};
 
 use crate::event::{Chunk, ChunkChoice, Event, FunctionDelta, ToolCallDelta};
@@ -57,12 +55,6 @@ wire::text_enum! {
 impl std::error::Error for Offence {}
 
 impl Grammar {
-    /// Creates a state machine that has seen no event.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Checks the next event.
     ///
     /// # Errors
@@ -173,21 +165,9 @@ pub struct Fold {
 }
 
 /// The reason why a stream yields no completion.
-#[derive(Clone, Debug, PartialEq)]
-pub enum StreamError {
-    /// The stream violates the grammar.
-    Offence(Offence),
-    /// The stream reported a failure.
-    Failed(ErrorBody),
-}
+pub type StreamError = wire::StreamError<Offence, ErrorBody>;
 
 impl Fold {
-    /// Creates a fold without events.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Adds the next event.
     ///
     /// # Errors
@@ -285,17 +265,6 @@ fn add_call(piece: &ToolCallDelta, calls: &mut Vec<ToolCall>) {
         })),
     }
 }
-
-impl fmt::Display for StreamError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Offence(offence) => offence.fmt(f),
-            Self::Failed(body) => write!(f, "the stream failed: {}", body.error.message),
-        }
-    }
-}
-
-impl std::error::Error for StreamError {}
 
 /// Maximum number of choices: the largest `n` that a request may have.
 const MAX_CHOICES: usize = 128;

@@ -1,10 +1,8 @@
 //! The events of a stream: named server-sent events. See
 //! <https://platform.openai.com/docs/api-reference/images-streaming>.
 
-use std::fmt;
-
 use sse::EventName;
-use wire::ErrorBody;
+use wire::{ErrorBody, EventError};
 
 use crate::request::{Background, OutputFormat, Quality};
 use crate::response::Usage;
@@ -32,7 +30,7 @@ impl Event {
     /// # Errors
     /// Returns an error if `data` is not a JSON object with a `type`, or does not match the schema of its type.
     pub fn read(data: &str) -> Result<Self, EventError> {
-        serde_json::from_str(data).map_err(|error| EventError(wire::json_fault(&error)))
+        wire::read_event("Images", data)
     }
 
     /// Returns the name of the server-sent event: its type, unless an unrecognized type is not a valid name.
@@ -76,18 +74,6 @@ impl Event {
         }
     }
 }
-
-/// A server-sent event that is invalid in this protocol. The text gives the reason.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EventError(String);
-
-impl fmt::Display for EventError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "invalid Images event: {}", self.0)
-    }
-}
-
-impl std::error::Error for EventError {}
 
 wire::open_structs! {
     /// A preview of an image.

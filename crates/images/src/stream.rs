@@ -11,8 +11,6 @@
 //! has its own events, and a stream never mixes them. An event of an unrecognized type may occur anywhere before the
 //! end. See <https://platform.openai.com/docs/api-reference/images-streaming>.
 
-use std::fmt;
-
 use wire::ErrorBody;
 
 use crate::event::{Completed, Event, Preview};
@@ -151,13 +149,7 @@ pub struct Fold {
 }
 
 /// The reason why a stream yields no response.
-#[derive(Clone, Debug, PartialEq)]
-pub enum StreamError {
-    /// The stream violates the grammar.
-    Offence(Offence),
-    /// The stream reported a failure.
-    Failed(ErrorBody),
-}
+pub type StreamError = wire::StreamError<Offence, ErrorBody>;
 
 impl Fold {
     /// Creates a fold without events; see [`Grammar::new`].
@@ -204,14 +196,3 @@ impl Fold {
         }
     }
 }
-
-impl fmt::Display for StreamError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Offence(offence) => offence.fmt(f),
-            Self::Failed(body) => write!(f, "the stream failed: {}", body.error.message),
-        }
-    }
-}
-
-impl std::error::Error for StreamError {}

@@ -1,5 +1,7 @@
 //! Errors in the format and wording of this protocol. See <https://docs.anthropic.com/en/api/errors>.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wire::{ApiError, ErrorKind, Object, Problem, Violation, Violations};
@@ -57,6 +59,12 @@ wire::open_structs! {
     pub struct ErrorDetails {
         /// Machine-readable error code.
         pub error_code: Option<String>,
+    }
+}
+
+impl fmt::Display for ErrorDetail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
     }
 }
 

@@ -1,12 +1,10 @@
 //! The events of a stream: named server-sent events. See
 //! <https://docs.anthropic.com/en/docs/build-with-claude/streaming>.
 
-use std::fmt;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sse::EventName;
-use wire::Object;
+use wire::{EventError, Object};
 
 use crate::{Block, ErrorDetail, Message, StopReason};
 
@@ -39,7 +37,7 @@ impl Event {
     /// # Errors
     /// Returns an error if `data` is not a JSON object with a `type`, or does not match the schema of its type.
     pub fn read(data: &str) -> Result<Self, EventError> {
-        serde_json::from_str(data).map_err(|error| EventError(wire::json_fault(&error)))
+        wire::read_event("Messages", data)
     }
 
     /// Returns the data of the server-sent event: one line of JSON.
@@ -61,18 +59,6 @@ impl Event {
         matches!(self, Self::Error(_) | Self::MessageStop(_))
     }
 }
-
-/// A server-sent event that is invalid in this protocol. The text gives the reason.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EventError(String);
-
-impl fmt::Display for EventError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "invalid Messages event: {}", self.0)
-    }
-}
-
-impl std::error::Error for EventError {}
 
 wire::open_structs! {
     /// The message has started; the first event of a stream.

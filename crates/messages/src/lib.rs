@@ -14,8 +14,8 @@ mod validate;
 pub use encode::{Encoder, Head};
 pub use error::{ErrorBody, ErrorDetail, ErrorDetails, error_type, refusal, status};
 pub use event::{
-    BlockDelta, BlockStart, BlockStop, Delta, Event, EventError, InputJsonDelta, MessageDelta, MessageStart, Plain,
-    SignatureDelta, StopDelta, StreamFailure, TextDelta, ThinkingDelta, UsageDelta,
+    BlockDelta, BlockStart, BlockStop, Delta, Event, InputJsonDelta, MessageDelta, MessageStart, Plain, SignatureDelta,
+    StopDelta, StreamFailure, TextDelta, ThinkingDelta, UsageDelta,
 };
 pub use request::{
     AnyTool, ContentSource, CustomTool, DataSource, DocumentBlock, Effort, ImageBlock, InputBlock, InputMessage,

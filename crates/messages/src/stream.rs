@@ -13,8 +13,6 @@
 //! call may be incomplete if the stop reason shows that the model was truncated. See
 //! <https://docs.anthropic.com/en/docs/build-with-claude/streaming>.
 
-use std::fmt;
-
 use wire::Json;
 
 use crate::ErrorDetail;
@@ -83,12 +81,6 @@ wire::text_enum! {
 impl std::error::Error for Offence {}
 
 impl Grammar {
-    /// Creates a state machine that has seen no event.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Checks the next event.
     ///
     /// # Errors
@@ -197,21 +189,9 @@ pub struct Fold {
 }
 
 /// The reason why a stream yields no message.
-#[derive(Clone, Debug, PartialEq)]
-pub enum StreamError {
-    /// The stream violates the grammar.
-    Offence(Offence),
-    /// The stream reported a failure.
-    Failed(Box<ErrorDetail>),
-}
+pub type StreamError = wire::StreamError<Offence, Box<ErrorDetail>>;
 
 impl Fold {
-    /// Creates a fold without events.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Adds the next event.
     ///
     /// # Errors
@@ -297,14 +277,3 @@ fn add_usage(delta: &UsageDelta, usage: &mut Usage) {
     usage.output_tokens = delta.output_tokens;
     usage.extra.extend(delta.extra.clone());
 }
-
-impl fmt::Display for StreamError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Offence(offence) => offence.fmt(f),
-            Self::Failed(error) => write!(f, "the stream failed: {}", error.message),
-        }
-    }
-}
-
-impl std::error::Error for StreamError {}

@@ -1,10 +1,8 @@
 //! The events of a stream: named server-sent events. See
 //! <https://platform.openai.com/docs/api-reference/responses-streaming>.
 
-use std::fmt;
-
 use sse::EventName;
-use wire::Json;
+use wire::{EventError, Json};
 
 use crate::request::ReasoningPart;
 use crate::response::{OutputItem, OutputPart, Response, ResponseError, or_default};
@@ -68,7 +66,7 @@ impl Event {
     /// # Errors
     /// Returns an error if `data` is not a JSON object with a `type`, or does not match the schema of its type.
     pub fn read(data: &str) -> Result<Self, EventError> {
-        serde_json::from_str(data).map_err(|error| EventError(wire::json_fault(&error)))
+        wire::read_event("Responses", data)
     }
 
     /// Returns the data of the server-sent event: one line of JSON.
@@ -143,18 +141,6 @@ impl Event {
         })
     }
 }
-
-/// A server-sent event that is invalid in this protocol. The text gives the reason.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EventError(String);
-
-impl fmt::Display for EventError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "invalid Responses event: {}", self.0)
-    }
-}
-
-impl std::error::Error for EventError {}
 
 wire::open_structs! {
     /// A snapshot of the response: empty at the start of the stream, complete at its end.

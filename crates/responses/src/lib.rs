@@ -11,9 +11,9 @@ mod validate;
 
 pub use encode::{Echo, Encoder, Finish, Head};
 pub use event::{
-    AnnotationAdded, ArgumentsDelta, ArgumentsDone, ErrorEvent, Event, EventError, ItemEvent, PartEvent,
-    ReasoningTextDelta, ReasoningTextDone, RefusalDelta, RefusalDone, ResponseEvent, SummaryPartEvent,
-    SummaryTextDelta, SummaryTextDone, TextDelta, TextDone,
+    AnnotationAdded, ArgumentsDelta, ArgumentsDone, ErrorEvent, Event, ItemEvent, PartEvent, ReasoningTextDelta,
+    ReasoningTextDone, RefusalDelta, RefusalDone, ResponseEvent, SummaryPartEvent, SummaryTextDelta, SummaryTextDone,
+    TextDelta, TextDone,
 };
 pub use request::{
     AllowedTools, AudioPart, CustomToolCall, CustomToolCallOutput, Effort, FilePart, Format, FunctionCall,

@@ -1,6 +1,8 @@
 //! The response object: the body of an unstreamed response, and part of some events. See
 //! <https://platform.openai.com/docs/api-reference/responses/object>.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use wire::{ApiError, Json, Object, TextOr};
@@ -142,6 +144,12 @@ pub struct ResponseError {
     pub kind: String,
     /// The request field that caused the error, as a path.
     pub param: Option<String>,
+}
+
+impl fmt::Display for ResponseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
 }
 
 impl From<&ApiError> for ResponseError {

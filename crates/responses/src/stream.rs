@@ -22,7 +22,6 @@
 mod item;
 
 use std::collections::HashSet;
-use std::fmt;
 
 use crate::event::{Event, ItemEvent};
 use crate::response::{OutputItem, Response, ResponseError};
@@ -80,12 +79,6 @@ wire::text_enum! {
 impl std::error::Error for Offence {}
 
 impl Grammar {
-    /// Creates a state machine that has seen no event.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Checks the next event.
     ///
     /// # Errors
@@ -236,21 +229,9 @@ pub struct Fold {
 }
 
 /// The reason why a stream yields no response.
-#[derive(Clone, Debug, PartialEq)]
-pub enum StreamError {
-    /// The stream violates the grammar.
-    Offence(Offence),
-    /// The stream reported a failure.
-    Failed(ResponseError),
-}
+pub type StreamError = wire::StreamError<Offence, ResponseError>;
 
 impl Fold {
-    /// Creates a fold without events.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Adds the next event.
     ///
     /// # Errors
@@ -279,14 +260,3 @@ impl Fold {
         }
     }
 }
-
-impl fmt::Display for StreamError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Offence(offence) => offence.fmt(f),
-            Self::Failed(failure) => write!(f, "the stream failed: {}", failure.message),
-        }
-    }
-}
-
-impl std::error::Error for StreamError {}

@@ -18,7 +18,7 @@ use std::fmt::Display;
 use bytes::Bytes;
 use engine::{EngineError, Usage};
 use sse::{Decoder, EventName, Limits};
-use wire::{ApiError, Splice};
+use wire::{ApiError, EventError, Splice};
 
 pub use self::chat::Chat;
 pub use self::image_scanner::ImageScanner;
@@ -234,7 +234,7 @@ fn encode(name: &str, splice: &Splice<'_>, out: &mut Vec<u8>) {
 }
 
 /// Parses an event, unless it reports a failure.
-fn read_event<E, W: Display>(data: &str, read: fn(&str) -> Result<E, W>) -> Result<E, EngineError> {
+fn read_event<E>(data: &str, read: fn(&str) -> Result<E, EventError>) -> Result<E, EngineError> {
     outbound::check(data.as_bytes())?;
     read(data).map_err(|error| malformed(&error))
 }

@@ -189,6 +189,12 @@ pub struct ErrorBody {
     pub error: ErrorDetail,
 }
 
+impl fmt::Display for ErrorBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.error.message)
+    }
+}
+
 /// The error object of an OpenAI-style error body. All four keys are always written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(remote = "Self")]

@@ -6,7 +6,7 @@ use serde_json::Value;
 /// grammar, and only a stream that ended well (`$good`) is a reply.
 macro_rules! read_events {
     ($protocol:ident, $lines:expr, $good:pat) => {{
-        let (mut grammar, mut fold) = ($protocol::Grammar::new(), $protocol::Fold::new());
+        let (mut grammar, mut fold) = ($protocol::Grammar::default(), $protocol::Fold::default());
         for event in $lines.lines().filter_map(|line| $protocol::Event::read(line).ok()) {
             let written = event.data();
             assert_eq!($protocol::Event::read(&written).as_ref(), Ok(&event), "nothing is lost");

@@ -31,14 +31,14 @@ pub fn check(input: &[u8]) {
     match first % 4 {
         0 => check!(
             responses,
-            responses::Grammar::new(),
+            responses::Grammar::default(),
             responses::Event::Failed(_) | responses::Event::Error(_),
             relayed(Responses::default(), stream, size)
         ),
-        1 => check!(chat, chat::Grammar::new(), chat::Event::Error(_), relayed(Chat::default(), stream, size)),
+        1 => check!(chat, chat::Grammar::default(), chat::Event::Error(_), relayed(Chat::default(), stream, size)),
         2 => check!(
             messages,
-            messages::Grammar::new(),
+            messages::Grammar::default(),
             messages::Event::Error(_),
             relayed(Messages::default(), stream, size)
         ),

@@ -9,7 +9,7 @@ use translate::outbound::{Protocol, Reader};
 /// Asserts that the stream of a client is within its grammar and has one end, whatever the upstream sent.
 macro_rules! check_client {
     ($protocol:ident, $protocol_type:ident, $request:expr, $events:expr, $result:expr) => {{
-        let mut grammar = $protocol::Grammar::new();
+        let mut grammar = $protocol::Grammar::default();
         for data in &client_events::<$protocol_type>($request, $events, $result) {
             let event = $protocol::Event::read(data).expect("what we write is an event");
             grammar.push(&event).expect("and within the grammar");

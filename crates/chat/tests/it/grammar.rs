@@ -53,7 +53,7 @@ fn events(stream: &[Value]) -> Vec<Event> {
 
 /// Returns the first violation of a stream, its end included.
 fn offence(stream: &[Value]) -> Option<Offence> {
-    let mut grammar = Grammar::new();
+    let mut grammar = Grammar::default();
     let pushed = events(stream).iter().try_for_each(|event| grammar.push(event));
     pushed.and_then(|()| grammar.finish()).err()
 }
@@ -84,7 +84,7 @@ fn only_a_finished_answer_is_done() {
         (vec![first(0), last(0), usage()], true),
         (vec![first(0), last(0), done()], false),
     ] {
-        let mut grammar = Grammar::new();
+        let mut grammar = Grammar::default();
         events(&stream).iter().for_each(|event| grammar.push(event).unwrap());
         assert_eq!(grammar.may_end(), may_end, "{stream:?}");
     }

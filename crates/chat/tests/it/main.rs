@@ -31,7 +31,7 @@ fn decode(stream: &str, size: usize) -> Vec<Event> {
 
 /// Folds the events of a stream.
 fn fold(events: &[Event]) -> Result<Completion, StreamError> {
-    let mut fold = Fold::new();
+    let mut fold = Fold::default();
     events.iter().try_for_each(|event| fold.push(event))?;
     fold.finish()
 }

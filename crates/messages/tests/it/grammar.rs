@@ -49,7 +49,7 @@ fn stop() -> Value {
 
 /// Returns the first violation of a stream, its end included.
 fn offence(stream: &[Value]) -> Option<Offence> {
-    let mut grammar = Grammar::new();
+    let mut grammar = Grammar::default();
     let events = stream.iter().map(|value| grammar.push(&event(value)));
     events.collect::<Result<(), _>>().and_then(|()| grammar.finish()).err()
 }

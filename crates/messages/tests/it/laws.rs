@@ -194,7 +194,7 @@ proptest! {
         encoder.finish(StopReason::StopSequence, Some("END".to_owned()), None, &mut out);
         let end = at.index(out.len());
         prop_assert!(fold(&out[..end]).is_err());
-        let mut grammar = Grammar::new();
+        let mut grammar = Grammar::default();
         prop_assert!(out[..end].iter().all(|event| grammar.push(event).is_ok()));
         prop_assert!(grammar.finish().is_err());
     }

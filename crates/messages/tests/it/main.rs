@@ -18,7 +18,7 @@ fn events(stream: &str) -> Vec<Event> {
 
 /// Folds the events of a stream.
 fn fold(events: &[Event]) -> Result<Message, StreamError> {
-    let mut fold = Fold::new();
+    let mut fold = Fold::default();
     events.iter().try_for_each(|event| fold.push(event))?;
     fold.finish()
 }

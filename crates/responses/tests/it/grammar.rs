@@ -121,7 +121,7 @@ fn numbered(stream: &[Value]) -> Vec<Event> {
 
 /// Returns the first violation of a stream, its end included, and the number of events before it.
 fn offence(stream: &[Value]) -> Option<(usize, Offence)> {
-    let mut grammar = Grammar::new();
+    let mut grammar = Grammar::default();
     let stream = numbered(stream);
     for (i, event) in stream.iter().enumerate() {
         if let Err(offence) = grammar.push(event) {
@@ -389,7 +389,7 @@ fn what_is_unknown_is_reported_and_may_pass() {
     ];
     for unknown in unknown_events {
         refused(std::slice::from_ref(&unknown), Offence::UnknownType);
-        let mut fold = Fold::new();
+        let mut fold = Fold::default();
         for event in numbered(&[&opening()[..], &[unknown.clone(), completed(json!([]))]].concat()) {
             match fold.push(&event) {
                 Err(StreamError::Offence(offence)) => assert_eq!(offence, Offence::UnknownType),
@@ -399,7 +399,7 @@ fn what_is_unknown_is_reported_and_may_pass() {
         assert_eq!(fold.finish().unwrap().status, Status::Completed);
     }
     let unnumbered = event(&json!({"type": "keepalive"}));
-    assert_eq!(Grammar::new().push(&unnumbered), Err(Offence::UnknownType));
+    assert_eq!(Grammar::default().push(&unnumbered), Err(Offence::UnknownType));
 }
 
 #[test]

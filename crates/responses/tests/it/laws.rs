@@ -332,7 +332,7 @@ proptest! {
         encoder.finish(Finish::Completed, None, 1_789_000_002, &mut out);
         let end = at.index(out.len());
         prop_assert_eq!(fold(&out[..end]).unwrap_err(), StreamError::Offence(Offence::Truncated));
-        let mut grammar = Grammar::new();
+        let mut grammar = Grammar::default();
         prop_assert!(out[..end].iter().all(|event| grammar.push(event).is_ok()));
         prop_assert_eq!((grammar.is_ended(), grammar.finish()), (false, Err(Offence::Truncated)));
     }

@@ -34,7 +34,7 @@ fn decode<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Event>, Result
 
 /// Folds the events of a stream.
 fn fold(events: &[Event]) -> Result<Response, StreamError> {
-    let mut fold = Fold::new();
+    let mut fold = Fold::default();
     events.iter().try_for_each(|event| fold.push(event))?;
     fold.finish()
 }

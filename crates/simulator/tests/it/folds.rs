@@ -29,7 +29,7 @@ pub(crate) fn decode(stream: &[u8]) -> Result<Vec<String>, String> {
 macro_rules! fold {
     ($name:ident, $protocol:ident) => {
         fn $name(data: &[String]) -> Result<Value, String> {
-            let mut fold = $protocol::Fold::new();
+            let mut fold = $protocol::Fold::default();
             for data in data {
                 let event = $protocol::Event::read(data).map_err(|error| format!("{error}: {data}"))?;
                 fold.push(&event).map_err(|error| format!("{error}: {data}"))?;

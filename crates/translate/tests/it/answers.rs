@@ -58,7 +58,7 @@ macro_rules! folded {
     ($protocol:ident, $stream:expr) => {{
         let events: Vec<_> = data($stream).iter().map(|data| $protocol::Event::read(data).unwrap()).collect();
         assert_eq!(events.iter().filter(|event| event.is_terminal()).count(), 1, "one end");
-        let mut fold = $protocol::Fold::new();
+        let mut fold = $protocol::Fold::default();
         events.iter().for_each(|event| fold.push(event).unwrap());
         match fold.finish() {
             Ok(reply) => Some(serde_json::to_value(reply).unwrap()),

@@ -75,7 +75,7 @@ macro_rules! each_stream {
 macro_rules! ends_well {
     ($name:ident, $protocol:ident, $failed:pat) => {
         fn $name(stream: &[u8]) -> Option<bool> {
-            let (mut grammar, mut failed) = ($protocol::Grammar::new(), false);
+            let (mut grammar, mut failed) = ($protocol::Grammar::default(), false);
             for data in data(stream) {
                 let event = $protocol::Event::read(&data).unwrap();
                 failed |= matches!(event, $failed);
