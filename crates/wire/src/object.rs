@@ -36,6 +36,8 @@ macro_rules! objects {
 }
 
 /// Implements `Deserialize` for structs, accepting only JSON objects; see [`objects!`](crate::objects).
+///
+/// It takes the names of such structs, or their declarations, to which it adds the attributes.
 #[macro_export]
 macro_rules! read_objects {
     ($($name:ident),+ $(,)?) => {
@@ -61,5 +63,15 @@ macro_rules! read_objects {
                 from.deserialize_map(Members)
             }
         })+
+    };
+    ($($(#[$meta:meta])* $vis:vis struct $name:ident { $($fields:tt)* })+) => {
+        $(
+            #[derive(::serde::Deserialize)]
+            #[serde(remote = "Self")]
+            $(#[$meta])*
+            $vis struct $name { $($fields)* }
+        )+
+
+        $crate::read_objects!($($name),+);
     };
 }

@@ -14,6 +14,7 @@ use std::sync::LazyLock;
 use engine::{EngineError, TextEvent};
 use memchr::memmem::Finder;
 
+use self::call_sequencer::CallSequencer;
 pub(crate) use self::chat::check_finish;
 use self::json::ErrorMarkers;
 use super::Protocol;
@@ -24,6 +25,7 @@ use super::Protocol;
 #[derive(Debug)]
 pub struct Reader {
     parser: StreamParser,
+    sequencer: CallSequencer,
     state: State,
 }
 
@@ -50,7 +52,7 @@ impl Reader {
             Protocol::Chat => StreamParser::Chat(chat::StreamParser::default()),
             Protocol::Messages => StreamParser::Messages(messages::StreamParser::default()),
         };
-        Self { parser, state: State::Reading }
+        Self { parser, sequencer: CallSequencer::default(), state: State::Reading }
     }
 
     /// Parses the data of one server-sent event and appends its neutral events. Ignores data after the end or a
@@ -88,25 +90,26 @@ impl Reader {
     fn advance(
         &mut self,
         out: &mut Vec<TextEvent>,
-        parse: impl FnOnce(&mut StreamParser, &mut Vec<TextEvent>) -> Result<(), EngineError>,
+        parse: impl FnOnce(&mut StreamParser, &mut CallSequencer) -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
         if self.state != State::Reading {
             return Ok(());
         }
-        let before = out.len();
-        let result = parse(&mut self.parser, out);
+        let result = parse(&mut self.parser, &mut self.sequencer);
+        let events = &mut self.sequencer.events;
         if result.is_err() {
             self.state = State::Failed;
-            out.truncate(before);
-        } else if matches!(out[before..].last(), Some(TextEvent::Finished { .. })) {
+            events.clear();
+        } else if matches!(events.last(), Some(TextEvent::Finished { .. })) {
             self.state = State::Finished;
         }
+        out.append(events);
         result
     }
 }
 
 impl StreamParser {
-    fn event(&mut self, data: &[u8], out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
+    fn event(&mut self, data: &[u8], out: &mut CallSequencer) -> Result<(), EngineError> {
         match self {
             Self::Chat(parser) => parser.event(data, out),
             // Some upstreams end streams of every protocol with `[DONE]`.
@@ -116,11 +119,11 @@ impl StreamParser {
         }
     }
 
-    fn end(&mut self, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
-        match self {
-            Self::Chat(parser) => parser.end(out),
-            Self::Responses(_) | Self::Messages(_) => Ok(()),
+    fn end(&mut self, out: &mut CallSequencer) -> Result<(), EngineError> {
+        if let Self::Chat(parser) = self {
+            parser.end(out);
         }
+        Ok(())
     }
 }
 
@@ -131,11 +134,13 @@ impl StreamParser {
 /// complete reply of the protocol.
 pub fn reply(protocol: Protocol, body: &[u8]) -> Result<Vec<TextEvent>, EngineError> {
     ErrorMarkers::read(body)?;
+    let mut out = CallSequencer::default();
     match protocol {
-        Protocol::Responses => responses::reply(body),
-        Protocol::Chat => chat::reply(body),
-        Protocol::Messages => messages::reply(body),
+        Protocol::Responses => responses::reply(body, &mut out)?,
+        Protocol::Chat => chat::reply(body, &mut out)?,
+        Protocol::Messages => messages::reply(body, &mut out)?,
     }
+    Ok(out.events)
 }
 
 /// Checks an event or a complete reply, which is parsed elsewhere, for an error.

@@ -19,6 +19,10 @@ pub(super) type Key = (u32, u32);
 /// Events are held back only while a call is open.
 #[derive(Debug, Default)]
 pub(super) struct CallSequencer {
+    /// The events that were emitted.
+    pub(super) events: Vec<TextEvent>,
+    /// True if any call has started.
+    pub(super) has_calls: bool,
     /// The id of the answer; empty until it is known.
     answer: String,
     open: Option<Call>,
@@ -27,7 +31,6 @@ pub(super) struct CallSequencer {
     waiting: Vec<Call>,
     /// The calls that were emitted completely. Later data for them is ignored.
     ended: Vec<Key>,
-    has_calls: bool,
 }
 
 #[derive(Debug)]
@@ -44,34 +47,29 @@ impl CallSequencer {
         }
     }
 
-    /// Returns true if any call has started.
-    pub(super) fn has_calls(&self) -> bool {
-        self.has_calls
-    }
-
     /// Emits an event that is not part of a call: a piece of text, reasoning or a refusal.
-    pub(super) fn emit(&mut self, event: TextEvent, out: &mut Vec<TextEvent>) {
-        if self.release(out) {
-            out.push(event);
+    pub(super) fn emit(&mut self, event: TextEvent) {
+        if self.release() {
+            self.events.push(event);
         } else {
             self.held.push_back(Held::Event(event));
         }
     }
 
     /// Starts a call, or completes the id and name of a started call.
-    pub(super) fn call(&mut self, key: Key, id: &str, name: &str, out: &mut Vec<TextEvent>) {
+    pub(super) fn call(&mut self, key: Key, id: &str, name: &str) {
         if self.ended.contains(&key) {
             return;
         }
         self.has_calls = true;
         if let Some(call) = self.find(key) {
             call.set_missing(id, name);
-            return self.flush(out);
+            return self.flush();
         }
         let call = Call { key, id: id.to_owned(), name: name.to_owned(), ..Call::default() };
-        if self.release(out) {
+        if self.release() {
             self.open = Some(call);
-            return self.flush(out);
+            return self.flush();
         }
         let later = |held: &Held| matches!(held, Held::Call(other) if *other > key);
         let position = self.held.iter().position(later).unwrap_or(self.held.len());
@@ -80,18 +78,18 @@ impl CallSequencer {
     }
 
     /// Appends to the arguments of a call. Ignored if the call has ended.
-    pub(super) fn arguments(&mut self, key: Key, piece: &str, out: &mut Vec<TextEvent>) {
+    pub(super) fn arguments(&mut self, key: Key, piece: &str) {
         if let Some(call) = self.find(key).filter(|call| !call.closed) {
             call.arguments.push_str(piece);
-            self.flush(out);
+            self.flush();
         }
     }
 
     /// Sets the complete arguments of a call, of which pieces may have been emitted.
-    pub(super) fn complete_arguments(&mut self, key: Key, complete: &str, out: &mut Vec<TextEvent>) {
+    pub(super) fn complete_arguments(&mut self, key: Key, complete: &str) {
         let rest = self.find(key).and_then(|call| complete.strip_prefix(call.arguments.as_str()));
         if let Some(rest) = rest.map(str::to_owned) {
-            self.arguments(key, &rest, out);
+            self.arguments(key, &rest);
         }
     }
 
@@ -101,13 +99,13 @@ impl CallSequencer {
     }
 
     /// Ends a call.
-    pub(super) fn close(&mut self, key: Key, out: &mut Vec<TextEvent>) {
+    pub(super) fn close(&mut self, key: Key) {
         if let Some(call) = self.find(key) {
             call.closed = true;
         }
         // The last call stays open, because only the end of the stream shows whether it was truncated.
         while !self.held.is_empty() && self.open.as_ref().is_some_and(|call| call.closed) {
-            self.advance(out);
+            self.advance();
         }
     }
 
@@ -115,48 +113,48 @@ impl CallSequencer {
     ///
     /// # Errors
     /// When a call has no name and was not truncated.
-    pub(super) fn end(&mut self, truncated: bool, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
+    pub(super) fn end(&mut self, truncated: bool) -> Result<(), EngineError> {
         while let Some(call) = &mut self.open {
             call.truncated = truncated && self.held.is_empty();
             if call.name.is_empty() && !call.truncated {
                 return Err(malformed("a tool call without a name"));
             }
-            self.advance(out);
+            self.advance();
         }
         Ok(())
     }
 
     /// Ends the open call if it is complete. Returns true if no call is open, so that other events can be emitted.
-    fn release(&mut self, out: &mut Vec<TextEvent>) -> bool {
+    fn release(&mut self) -> bool {
         // Checked only while nothing is held back, because parsing the arguments for every event would be costly.
         if self.held.is_empty() && self.open.as_ref().is_some_and(|call| call.closed || call.is_complete()) {
-            self.advance(out);
+            self.advance();
         }
         self.open.is_none()
     }
 
     /// Ends the open call and emits the events held back behind it, up to the next call.
-    fn advance(&mut self, out: &mut Vec<TextEvent>) {
+    fn advance(&mut self) {
         if let Some(mut call) = self.open.take() {
-            call.finish(&self.answer, out);
+            call.finish(&self.answer, &mut self.events);
             self.ended.push(call.key);
         }
         while let Some(held) = self.held.pop_front() {
             match held {
-                Held::Event(event) => out.push(event),
+                Held::Event(event) => self.events.push(event),
                 Held::Call(key) => {
                     let position = self.waiting.iter().position(|call| call.key == key);
                     self.open = position.map(|position| self.waiting.swap_remove(position));
-                    return self.flush(out);
+                    return self.flush();
                 }
             }
         }
     }
 
     /// Emits the new data of the open call.
-    fn flush(&mut self, out: &mut Vec<TextEvent>) {
+    fn flush(&mut self) {
         if let Some(call) = &mut self.open {
-            call.flush(&self.answer, out);
+            call.flush(&self.answer, &mut self.events);
         }
     }
 

@@ -1,19 +1,16 @@
 //! Parses Chat Completions answers of upstreams, including common deviations from the protocol.
 
 use engine::{EngineError, Stop, TextEvent, Usage};
-use serde::Deserialize;
+use serde_json::Value;
 use wire::Json;
 
 use super::call_sequencer::{CallSequencer, Key};
 use super::json::{ErrorMarkers, arguments, bounded, count, lenient, malformed, read};
 use super::{DONE, MAX_INDEX};
 
-wire::read_objects!(Chunk, Choice, Delta, Piece, Function, Counts, PromptDetails, CompletionDetails);
-
 /// Parses a stream. A complete reply is parsed as a stream of one chunk.
 #[derive(Debug, Default)]
 pub(super) struct StreamParser {
-    sequencer: CallSequencer,
     calls: Vec<KnownCall>,
     finish_reason: Option<String>,
     usage: Option<Usage>,
@@ -28,43 +25,47 @@ struct KnownCall {
 }
 
 /// Parses a complete reply.
-pub(super) fn reply(body: &[u8]) -> Result<Vec<TextEvent>, EngineError> {
-    let (mut parser, mut out) = (StreamParser::default(), Vec::new());
+pub(super) fn reply(body: &[u8], out: &mut CallSequencer) -> Result<(), EngineError> {
+    let mut parser = StreamParser::default();
     let mut completion: Chunk = read(body)?;
     for choice in completion.choices.iter_mut().flatten() {
         choice.number_calls();
     }
-    parser.chunk(completion, &mut out)?;
-    match parser.finish_reason {
-        Some(_) => parser.end(&mut out).map(|()| out),
-        None => Err(malformed("a completion without a finish reason")),
+    parser.chunk(completion, out)?;
+    if parser.finish_reason.is_none() {
+        return Err(malformed("a completion without a finish reason"));
     }
+    parser.end(out);
+    Ok(())
 }
 
 impl StreamParser {
-    pub(super) fn event(&mut self, data: &[u8], out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
+    pub(super) fn event(&mut self, data: &[u8], out: &mut CallSequencer) -> Result<(), EngineError> {
         if data != DONE {
-            return self.chunk(chunk(data)?, out);
+            ErrorMarkers::read(data)?;
+            return self.chunk(read(data)?, out);
         }
         if self.finish_reason.is_none() {
             return Err(EngineError::Truncated("[DONE] before a finish reason".to_owned()));
         }
-        self.end(out)
-    }
-
-    pub(super) fn end(&mut self, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
-        let Some(reason) = self.finish_reason.take() else { return Ok(()) };
-        out.push(TextEvent::Finished { stop: self.stop(&reason), usage: self.usage });
+        self.end(out);
         Ok(())
     }
 
-    fn chunk(&mut self, chunk: Chunk, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
-        if chunk.choices.is_none() && chunk.usage.is_none() {
+    pub(super) fn end(&mut self, out: &mut CallSequencer) {
+        if let Some(reason) = self.finish_reason.take() {
+            let stop = stop(&reason, out);
+            out.events.push(TextEvent::Finished { stop, usage: self.usage });
+        }
+    }
+
+    fn chunk(&mut self, chunk: Chunk, out: &mut CallSequencer) -> Result<(), EngineError> {
+        if chunk.choices.is_none() && !chunk.usage.as_ref().is_some_and(Value::is_object) {
             return Err(malformed("a chunk without 'choices'"));
         }
-        self.sequencer.set_answer_id(chunk.id.as_deref().unwrap_or_default());
+        out.set_answer_id(chunk.id.as_deref().unwrap_or_default());
         // Any chunk may carry the usage; the last one counts.
-        self.usage = chunk.usage.and_then(Counts::neutral).or(self.usage);
+        self.usage = chunk.usage.as_ref().and_then(neutral_usage).or(self.usage);
         for choice in chunk.choices.into_iter().flatten() {
             // Only one choice was requested; others are ignored.
             if bounded(choice.index.unwrap_or_default())? == 0 && self.finish_reason.is_none() {
@@ -74,25 +75,25 @@ impl StreamParser {
         Ok(())
     }
 
-    fn choice(&mut self, choice: Choice, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
+    fn choice(&mut self, choice: Choice, out: &mut CallSequencer) -> Result<(), EngineError> {
         if let Some(delta) = choice.delta {
             self.delta(delta, out)?;
         }
         let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) else { return Ok(()) };
         check_finish(&reason)?;
-        self.sequencer.end(is_truncated(&self.stop(&reason)), out)?;
+        out.end(matches!(stop(&reason, out), Stop::MaxTokens | Stop::Refused))?;
         self.finish_reason = Some(reason);
         Ok(())
     }
 
-    fn delta(&mut self, delta: Delta, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
+    fn delta(&mut self, delta: Delta, out: &mut CallSequencer) -> Result<(), EngineError> {
         let events = [
             delta.reasoning_content.filter(|text| !text.is_empty()).or(delta.reasoning).map(TextEvent::Reasoning),
             delta.content.map(TextEvent::Text),
             delta.refusal.map(TextEvent::Refusal),
         ];
         for event in events.into_iter().flatten().filter(|event| !is_empty(event)) {
-            self.sequencer.emit(event, out);
+            out.emit(event);
         }
         let pieces = delta.tool_calls.unwrap_or_default();
         let only = pieces.len() == 1;
@@ -104,13 +105,7 @@ impl StreamParser {
 
     /// Handles a piece of a call. `position` is its position in the chunk, and `only` is true if it is the chunk's only
     /// piece.
-    fn piece(
-        &mut self,
-        piece: Piece,
-        position: usize,
-        only: bool,
-        out: &mut Vec<TextEvent>,
-    ) -> Result<(), EngineError> {
+    fn piece(&mut self, piece: Piece, position: usize, only: bool, out: &mut CallSequencer) -> Result<(), EngineError> {
         let index = piece.index.map(bounded).transpose()?;
         let id = piece.id.unwrap_or_default();
         let Function { name, arguments: text } = piece.function.unwrap_or_default();
@@ -120,9 +115,9 @@ impl StreamParser {
             Some(at) => self.calls[at].key,
             None => self.add_call(index, &id)?,
         };
-        self.sequencer.call(key, &id, &name, out);
+        out.call(key, &id, &name);
         let text = text.as_ref().map(arguments).transpose()?.unwrap_or_default();
-        self.sequencer.arguments(key, &text, out);
+        out.arguments(key, &text);
         Ok(())
     }
 
@@ -149,15 +144,15 @@ impl StreamParser {
         self.calls.push(KnownCall { index, id: id.to_owned(), key });
         Ok(key)
     }
+}
 
-    fn stop(&self, reason: &str) -> Stop {
-        match reason {
-            "length" | "max_tokens" => Stop::MaxTokens,
-            "content_filter" => Stop::Refused,
-            "tool_calls" | "function_call" => Stop::ToolCalls,
-            _ if self.sequencer.has_calls() => Stop::ToolCalls,
-            _ => Stop::End,
-        }
+fn stop(reason: &str, out: &CallSequencer) -> Stop {
+    match reason {
+        "length" | "max_tokens" => Stop::MaxTokens,
+        "content_filter" => Stop::Refused,
+        "tool_calls" | "function_call" => Stop::ToolCalls,
+        _ if out.has_calls => Stop::ToolCalls,
+        _ => Stop::End,
     }
 }
 
@@ -171,37 +166,60 @@ pub(crate) fn check_finish(reason: &str) -> Result<(), EngineError> {
     }
 }
 
-fn is_truncated(stop: &Stop) -> bool {
-    matches!(stop, Stop::MaxTokens | Stop::Refused)
-}
-
 fn is_empty(event: &TextEvent) -> bool {
     matches!(event, TextEvent::Text(text) | TextEvent::Reasoning(text) | TextEvent::Refusal(text) if text.is_empty())
 }
 
-fn chunk(data: &[u8]) -> Result<Chunk, EngineError> {
-    ErrorMarkers::read(data)?;
-    read(data)
+fn neutral_usage(usage: &Value) -> Option<Usage> {
+    let input = count(usage, "/prompt_tokens");
+    let output = count(usage, "/completion_tokens");
+    input.or(output)?;
+    Some(Usage {
+        input: input.unwrap_or_default(),
+        cache_read: count(usage, "/prompt_tokens_details/cached_tokens").unwrap_or_default(),
+        cache_write: count(usage, "/prompt_tokens_details/cache_write_tokens").unwrap_or_default(),
+        output: output.unwrap_or_default(),
+        reasoning: count(usage, "/completion_tokens_details/reasoning_tokens").unwrap_or_default(),
+    })
 }
 
-/// A chunk of a stream, or a complete reply.
-#[derive(Deserialize)]
-#[serde(remote = "Self")]
-struct Chunk {
-    #[serde(default, deserialize_with = "lenient")]
-    id: Option<String>,
-    choices: Option<Vec<Choice>>,
-    #[serde(default, deserialize_with = "lenient")]
-    usage: Option<Counts>,
-}
+wire::read_objects! {
+    /// A chunk of a stream, or a complete reply.
+    struct Chunk {
+        #[serde(default, deserialize_with = "lenient")]
+        id: Option<String>,
+        choices: Option<Vec<Choice>>,
+        usage: Option<Value>,
+    }
 
-#[derive(Deserialize)]
-#[serde(remote = "Self")]
-struct Choice {
-    index: Option<u64>,
-    #[serde(alias = "message")]
-    delta: Option<Delta>,
-    finish_reason: Option<String>,
+    struct Choice {
+        index: Option<u64>,
+        #[serde(alias = "message")]
+        delta: Option<Delta>,
+        finish_reason: Option<String>,
+    }
+
+    struct Delta {
+        content: Option<String>,
+        #[serde(default, deserialize_with = "lenient")]
+        reasoning_content: Option<String>,
+        #[serde(default, deserialize_with = "lenient")]
+        reasoning: Option<String>,
+        refusal: Option<String>,
+        tool_calls: Option<Vec<Piece>>,
+    }
+
+    struct Piece {
+        index: Option<u64>,
+        id: Option<String>,
+        function: Option<Function>,
+    }
+
+    #[derive(Default)]
+    struct Function {
+        name: Option<String>,
+        arguments: Option<Json>,
+    }
 }
 
 impl Choice {
@@ -209,76 +227,5 @@ impl Choice {
     fn number_calls(&mut self) {
         let calls = self.delta.iter_mut().flat_map(|message| message.tool_calls.iter_mut().flatten());
         calls.zip(0..=MAX_INDEX + 1).for_each(|(call, position)| call.index = Some(position));
-    }
-}
-
-#[derive(Default, Deserialize)]
-#[serde(remote = "Self")]
-struct Delta {
-    content: Option<String>,
-    #[serde(default, deserialize_with = "lenient")]
-    reasoning_content: Option<String>,
-    #[serde(default, deserialize_with = "lenient")]
-    reasoning: Option<String>,
-    refusal: Option<String>,
-    tool_calls: Option<Vec<Piece>>,
-}
-
-#[derive(Deserialize)]
-#[serde(remote = "Self")]
-struct Piece {
-    index: Option<u64>,
-    id: Option<String>,
-    function: Option<Function>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(remote = "Self")]
-struct Function {
-    name: Option<String>,
-    arguments: Option<Json>,
-}
-
-#[derive(Deserialize)]
-#[serde(remote = "Self")]
-struct Counts {
-    #[serde(default, deserialize_with = "count")]
-    prompt_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "count")]
-    completion_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "lenient")]
-    prompt_tokens_details: Option<PromptDetails>,
-    #[serde(default, deserialize_with = "lenient")]
-    completion_tokens_details: Option<CompletionDetails>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(remote = "Self")]
-struct PromptDetails {
-    #[serde(default, deserialize_with = "count")]
-    cached_tokens: Option<u64>,
-    #[serde(default, deserialize_with = "count")]
-    cache_write_tokens: Option<u64>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(remote = "Self")]
-struct CompletionDetails {
-    #[serde(default, deserialize_with = "count")]
-    reasoning_tokens: Option<u64>,
-}
-
-impl Counts {
-    fn neutral(self) -> Option<Usage> {
-        self.prompt_tokens.or(self.completion_tokens)?;
-        let prompt = self.prompt_tokens_details.unwrap_or_default();
-        let completion = self.completion_tokens_details.unwrap_or_default();
-        Some(Usage {
-            input: self.prompt_tokens.unwrap_or_default(),
-            cache_read: prompt.cached_tokens.unwrap_or_default(),
-            cache_write: prompt.cache_write_tokens.unwrap_or_default(),
-            output: self.completion_tokens.unwrap_or_default(),
-            reasoning: completion.reasoning_tokens.unwrap_or_default(),
-        })
     }
 }

@@ -9,8 +9,6 @@ use wire::Json;
 use super::super::failure::Complaint;
 use super::MAX_INDEX;
 
-wire::read_objects!(ErrorMarkers);
-
 /// Parses a JSON object. All of it has to be valid UTF-8, including members that are ignored.
 pub(super) fn read<'a, T: Deserialize<'a>>(data: &'a [u8]) -> Result<T, EngineError> {
     if data.trim_ascii_start().first() != Some(&b'{') {
@@ -38,14 +36,14 @@ pub(super) fn bounded(index: u64) -> Result<u32, EngineError> {
     }
 }
 
-/// The members that identify an error and the type of an event.
-#[derive(Deserialize)]
-#[serde(remote = "Self")]
-pub(super) struct ErrorMarkers {
-    #[serde(rename = "type")]
-    pub(super) kind: Option<String>,
-    object: Option<Value>,
-    error: Option<Value>,
+wire::read_objects! {
+    /// The members that identify an error and the type of an event.
+    pub(super) struct ErrorMarkers {
+        #[serde(rename = "type")]
+        pub(super) kind: Option<String>,
+        object: Option<Value>,
+        error: Option<Value>,
+    }
 }
 
 impl ErrorMarkers {
@@ -82,9 +80,9 @@ pub(super) fn lenient<'de, T: DeserializeOwned, D: Deserializer<'de>>(from: D) -
     Ok(serde_json::from_value(Value::deserialize(from)?).ok())
 }
 
-/// Deserializes a number of tokens; some upstreams write them as floats.
-pub(super) fn count<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-    let value = Value::deserialize(from)?;
+/// Returns the number of tokens at `path`, a JSON pointer, in a usage; some upstreams write it as a float.
+pub(super) fn count(usage: &Value, path: &str) -> Option<u64> {
+    let value = usage.pointer(path)?;
     // The cast saturates; values that are not numbers are ignored.
-    Ok(value.as_u64().or_else(|| value.as_f64().filter(|count| *count >= 0.0).map(|count| count as u64)))
+    value.as_u64().or_else(|| value.as_f64().filter(|count| *count >= 0.0).map(|count| count as u64))
 }

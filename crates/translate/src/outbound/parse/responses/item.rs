@@ -1,13 +1,10 @@
 //! The items of a response: the emitted part of each, and the parsing of complete items.
 
 use engine::{EngineError, TextEvent};
-use serde::Deserialize;
 use wire::Json;
 
 use super::super::call_sequencer::{CallSequencer, Key};
 use super::super::json::{arguments, bounded, lenient, needed};
-
-wire::read_objects!(Item, Content);
 
 /// The index of a part in its item.
 pub(super) type PartIndex = u64;
@@ -158,8 +155,7 @@ impl ItemState {
         kind: Kind,
         index: PartIndex,
         text: &str,
-        sequencer: &mut CallSequencer,
-        out: &mut Vec<TextEvent>,
+        out: &mut CallSequencer,
     ) -> Result<(), EngineError> {
         if text.is_empty() || self.is_done {
             return Ok(());
@@ -167,16 +163,16 @@ impl ItemState {
         self.set_kind(kind.item());
         if kind == Kind::Arguments {
             // The name may arrive later.
-            sequencer.call(self.key, "", "", out);
-            sequencer.arguments(self.key, text, out);
+            out.call(self.key, "", "");
+            out.arguments(self.key, text);
             return Ok(());
         }
         let is_next_paragraph = kind == Kind::Summary && !self.parts.is_empty() && self.emitted(kind, index).is_empty();
         if is_next_paragraph {
-            sequencer.emit(TextEvent::Reasoning(PARAGRAPH.to_owned()), out);
+            out.emit(TextEvent::Reasoning(PARAGRAPH.to_owned()));
         }
         self.part(kind, index)?.text.push_str(text);
-        sequencer.emit(kind.event(text), out);
+        out.emit(kind.event(text));
         Ok(())
     }
 
@@ -186,17 +182,16 @@ impl ItemState {
         kind: Kind,
         index: PartIndex,
         complete: &str,
-        sequencer: &mut CallSequencer,
-        out: &mut Vec<TextEvent>,
+        out: &mut CallSequencer,
     ) -> Result<(), EngineError> {
         if kind == Kind::Arguments {
             if !self.is_done {
-                sequencer.complete_arguments(self.key, complete, out);
+                out.complete_arguments(self.key, complete);
             }
             return Ok(());
         }
         match complete.strip_prefix(self.emitted(kind, index)) {
-            Some(rest) => self.push_delta(kind, index, rest, sequencer, out),
+            Some(rest) => self.push_delta(kind, index, rest, out),
             None => Ok(()),
         }
     }
@@ -222,8 +217,8 @@ impl ItemState {
         }
     }
 
-    fn end(&mut self, sequencer: &mut CallSequencer, out: &mut Vec<TextEvent>) {
-        sequencer.close(self.key, out);
+    fn end(&mut self, out: &mut CallSequencer) {
+        out.close(self.key);
         self.is_done = true;
         self.parts = Vec::new();
     }
@@ -235,33 +230,31 @@ impl ItemState {
     }
 }
 
-/// An item in an upstream's event.
-#[derive(Deserialize)]
-#[serde(remote = "Self")]
-pub(super) struct Item {
-    #[serde(rename = "type")]
-    kind: String,
-    #[serde(default, deserialize_with = "lenient")]
-    pub(super) id: Option<String>,
-    #[serde(default, deserialize_with = "lenient")]
-    call_id: Option<String>,
-    #[serde(default, deserialize_with = "lenient")]
-    name: Option<String>,
-    arguments: Option<Json>,
-    #[serde(default, deserialize_with = "lenient")]
-    content: Option<Vec<Content>>,
-    #[serde(default, deserialize_with = "lenient")]
-    summary: Option<Vec<Content>>,
-}
+wire::read_objects! {
+    /// An item in an upstream's event.
+    pub(super) struct Item {
+        #[serde(rename = "type")]
+        kind: String,
+        #[serde(default, deserialize_with = "lenient")]
+        pub(super) id: Option<String>,
+        #[serde(default, deserialize_with = "lenient")]
+        call_id: Option<String>,
+        #[serde(default, deserialize_with = "lenient")]
+        name: Option<String>,
+        arguments: Option<Json>,
+        #[serde(default, deserialize_with = "lenient")]
+        content: Option<Vec<Content>>,
+        #[serde(default, deserialize_with = "lenient")]
+        summary: Option<Vec<Content>>,
+    }
 
-/// A part of an item in an upstream's event.
-#[derive(Deserialize)]
-#[serde(remote = "Self")]
-struct Content {
-    #[serde(rename = "type")]
-    kind: String,
-    text: Option<String>,
-    refusal: Option<String>,
+    /// A part of an item in an upstream's event.
+    struct Content {
+        #[serde(rename = "type")]
+        kind: String,
+        text: Option<String>,
+        refusal: Option<String>,
+    }
 }
 
 impl Item {
@@ -270,49 +263,38 @@ impl Item {
         &self,
         known: &mut ItemState,
         is_done: bool,
-        sequencer: &mut CallSequencer,
-        out: &mut Vec<TextEvent>,
+        out: &mut CallSequencer,
     ) -> Result<(), EngineError> {
         known.set_kind(&self.kind);
         match self.kind.as_str() {
-            "function_call" if !known.is_done => self.call(known, sequencer, out)?,
+            "function_call" if !known.is_done => self.call(known, out)?,
             "function_call" | "message" | "reasoning" => {}
             // Items of the server's hosted tools.
             _ => return Ok(()),
         }
         if is_done {
-            self.emit_rest(known, sequencer, out)?;
-            known.end(sequencer, out);
+            self.emit_rest(known, out)?;
+            known.end(out);
         }
         Ok(())
     }
 
-    fn call(
-        &self,
-        known: &ItemState,
-        sequencer: &mut CallSequencer,
-        out: &mut Vec<TextEvent>,
-    ) -> Result<(), EngineError> {
+    fn call(&self, known: &ItemState, out: &mut CallSequencer) -> Result<(), EngineError> {
         let name = needed(self.name.as_deref(), &self.kind, "name")?;
         let id = needed(self.call_id.as_deref().or(self.id.as_deref()), &self.kind, "call_id")?;
-        sequencer.call(known.key, id, name, out);
+        out.call(known.key, id, name);
         Ok(())
     }
 
-    fn emit_rest(
-        &self,
-        known: &mut ItemState,
-        sequencer: &mut CallSequencer,
-        out: &mut Vec<TextEvent>,
-    ) -> Result<(), EngineError> {
+    fn emit_rest(&self, known: &mut ItemState, out: &mut CallSequencer) -> Result<(), EngineError> {
         let summary = self.summary.iter().flatten().zip(0..);
         for (part, index) in summary.chain(self.content.iter().flatten().zip(0..)) {
             if let Some((kind, text)) = part.content() {
-                known.complete(kind, index, text, sequencer, out)?;
+                known.complete(kind, index, text, out)?;
             }
         }
         match &self.arguments {
-            Some(complete) => known.complete(Kind::Arguments, 0, &arguments(complete)?, sequencer, out),
+            Some(complete) => known.complete(Kind::Arguments, 0, &arguments(complete)?, out),
             None => Ok(()),
         }
     }
