@@ -242,7 +242,7 @@ fn add(event: &Event, message: &mut Message, pieces: &mut String) {
             message.stop_reason.clone_from(&delta.delta.stop_reason);
             message.stop_sequence.clone_from(&delta.delta.stop_sequence);
             message.extra.extend(delta.delta.extra.clone());
-            add_usage(&delta.usage, &mut message.usage);
+            message.usage.update(&delta.usage);
         }
         _ => {}
     }
@@ -269,11 +269,14 @@ fn set_input(block: &mut Block, input: Json) {
     }
 }
 
-fn add_usage(delta: &UsageDelta, usage: &mut Usage) {
-    let set = |count: &mut u64, new: Option<u64>| *count = new.unwrap_or(*count);
-    set(&mut usage.input_tokens, delta.input_tokens);
-    set(&mut usage.cache_creation_input_tokens, delta.cache_creation_input_tokens);
-    set(&mut usage.cache_read_input_tokens, delta.cache_read_input_tokens);
-    usage.output_tokens = delta.output_tokens;
-    usage.extra.extend(delta.extra.clone());
+impl Usage {
+    /// Replaces the counts that `delta` has.
+    pub fn update(&mut self, delta: &UsageDelta) {
+        let set = |count: &mut u64, new: Option<u64>| *count = new.unwrap_or(*count);
+        set(&mut self.input_tokens, delta.input_tokens);
+        set(&mut self.cache_creation_input_tokens, delta.cache_creation_input_tokens);
+        set(&mut self.cache_read_input_tokens, delta.cache_read_input_tokens);
+        self.output_tokens = delta.output_tokens;
+        self.extra.extend(delta.extra.clone());
+    }
 }

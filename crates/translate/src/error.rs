@@ -1,5 +1,7 @@
 //! Converts engine failures to the errors that clients receive.
 
+use std::fmt::Display;
+
 use engine::{EngineError, Rejection};
 use wire::{ApiError, ErrorKind, StreamCode};
 
@@ -89,6 +91,16 @@ pub fn in_stream(error: &ApiError) -> ApiError {
         code @ "context_length_exceeded" => ApiError::new(error.kind, code, PROMPT_TOO_LONG),
         _ => ApiError::server_error(),
     }
+}
+
+/// The failure for an event that is not valid in its protocol.
+pub(crate) fn malformed(why: impl Display) -> EngineError {
+    EngineError::Upstream(format!("malformed event: {why}"))
+}
+
+/// The failure for a stream that ends early.
+pub(crate) fn truncated() -> EngineError {
+    EngineError::Truncated("the stream ended without a terminal event".to_owned())
 }
 
 /// The message for a prompt that is too long when the lengths are not known.

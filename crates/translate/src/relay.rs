@@ -25,7 +25,7 @@ pub use self::image_scanner::ImageScanner;
 pub use self::images::{Images, reply_as_stream};
 pub use self::messages::Messages;
 pub use self::responses::Responses;
-use crate::error::in_stream;
+use crate::error::{in_stream, malformed};
 use crate::outbound;
 
 /// A protocol that can be relayed: its grammar and its edits.
@@ -123,9 +123,9 @@ impl<S: RelayProtocol> Guard<S> {
         }
         self.decoder.feed(bytes);
         while let Some(event) = self.decoder.poll() {
-            let event = event.map_err(|error| malformed(&error))?;
+            let event = event.map_err(malformed)?;
             if event.is_replaced() {
-                return Err(malformed(&"invalid UTF-8"));
+                return Err(malformed("invalid UTF-8"));
             }
             let data = event.data();
             if data.is_empty() {
@@ -236,15 +236,15 @@ fn encode(name: &str, splice: &Splice<'_>, out: &mut Vec<u8>) {
 /// Parses an event, unless it reports a failure.
 fn read_event<E>(data: &str, read: fn(&str) -> Result<E, EventError>) -> Result<E, EngineError> {
     outbound::check(data.as_bytes())?;
-    read(data).map_err(|error| malformed(&error))
+    read(data).map_err(malformed)
 }
 
 /// Parses a complete reply, unless it reports a failure.
 fn read<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, EngineError> {
     outbound::check(body)?;
     // UTF-8 is validated once here instead of for each string.
-    let text = std::str::from_utf8(body).map_err(|error| malformed_reply(&error))?;
-    serde_json::from_str(text).map_err(|error| malformed_reply(&wire::json_fault(&error)))
+    let text = std::str::from_utf8(body).map_err(malformed_reply)?;
+    serde_json::from_str(text).map_err(|error| malformed_reply(wire::json_fault(&error)))
 }
 
 /// Replaces the upstream's name of the model with the client's.
@@ -258,24 +258,14 @@ fn json_string(text: &str) -> Vec<u8> {
     wire::Json::from(serde_json::Value::from(text)).text().as_bytes().to_vec()
 }
 
-fn malformed_reply(why: &dyn Display) -> EngineError {
+fn malformed_reply(why: impl Display) -> EngineError {
     EngineError::Upstream(format!("malformed reply: {why}"))
 }
 
-/// The failure for an event that is not valid in its protocol.
-fn malformed(why: &dyn Display) -> EngineError {
-    EngineError::Upstream(format!("malformed event: {why}"))
-}
-
 /// The failure for a stream that violates the grammar of its protocol. The log message suggests a remedy to operators.
-fn grammar_error(offence: &dyn Display) -> EngineError {
+fn grammar_error(offence: impl Display) -> EngineError {
     let advice = "if this upstream always does so, set `repair = true` to parse and re-encode its streams";
-    EngineError::Upstream(format!("malformed event: {offence}; {advice}"))
-}
-
-/// The failure for a stream that ends early.
-fn truncated() -> EngineError {
-    EngineError::Truncated("the stream ended without a terminal event".to_owned())
+    malformed(format_args!("{offence}; {advice}"))
 }
 
 /// The failure for a reply that is not complete.

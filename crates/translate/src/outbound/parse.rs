@@ -18,6 +18,7 @@ use self::call_sequencer::CallSequencer;
 pub(crate) use self::chat::check_finish;
 use self::json::ErrorMarkers;
 use super::Protocol;
+use crate::error::truncated;
 
 /// Parses the stream of an upstream.
 ///
@@ -77,7 +78,7 @@ impl Reader {
         self.advance(out, StreamParser::end)?;
         match self.state {
             State::Finished => Ok(()),
-            _ => Err(EngineError::Truncated("the stream ended without a terminal event".to_owned())),
+            _ => Err(truncated()),
         }
     }
 

@@ -1,12 +1,11 @@
 //! Decodes the bytes of an upstream's event stream.
 
-use std::fmt::Display;
-
 use bytes::Bytes;
 use engine::{EngineError, TextEvent};
 use sse::{Decoder, Limits};
 
 use super::{Protocol, Reader};
+use crate::error::malformed;
 
 /// Decodes the bytes of an event stream into neutral events.
 #[derive(Debug)]
@@ -33,9 +32,9 @@ impl StreamReader {
         while !self.reader.is_finished()
             && let Some(event) = self.decoder.poll()
         {
-            let event = event.map_err(|error| malformed(&error))?;
+            let event = event.map_err(malformed)?;
             if event.is_replaced() {
-                return Err(malformed(&"invalid UTF-8"));
+                return Err(malformed("invalid UTF-8"));
             }
             self.reader.event(&event.data_bytes(), out)?;
         }
@@ -55,10 +54,6 @@ impl StreamReader {
     pub fn is_finished(&self) -> bool {
         self.reader.is_finished()
     }
-}
-
-fn malformed(why: &dyn Display) -> EngineError {
-    EngineError::Upstream(format!("malformed event: {why}"))
 }
 
 /// The maximum size of an event, in bytes.

@@ -4,7 +4,8 @@ use chat::{Choice, Completion, Event, FinishReason, Grammar, Usage};
 use engine::EngineError;
 use wire::{ApiError, Splice};
 
-use super::{End, EventAction, RelayProtocol, grammar_error, truncated, unfinished};
+use super::{End, EventAction, RelayProtocol, grammar_error, unfinished};
+use crate::error::truncated;
 use crate::outbound::check_finish;
 
 /// The relayed Chat Completions protocol.

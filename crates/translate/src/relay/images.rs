@@ -4,7 +4,8 @@ use engine::{EngineError, Usage};
 use images::{Event, Grammar, Operation, Response};
 use wire::{ApiError, Splice};
 
-use super::{End, EventAction, RelayProtocol, grammar_error, truncated};
+use super::{End, EventAction, RelayProtocol, grammar_error};
+use crate::error::truncated;
 
 /// The relayed Images protocol.
 #[derive(Debug)]
@@ -18,6 +19,12 @@ impl Images {
     #[must_use]
     pub fn new(operation: Operation, count: u32) -> Self {
         Self { grammar: Grammar::new(operation, Some(count)), usage: None }
+    }
+
+    fn count(&mut self, usage: &images::Usage) {
+        let sum = self.usage.get_or_insert_default();
+        sum.input = sum.input.saturating_add(usage.input_tokens);
+        sum.output = sum.output.saturating_add(usage.output_tokens);
     }
 }
 
@@ -76,14 +83,6 @@ pub(super) fn usage(member: &[u8]) -> Option<Usage> {
 
 fn neutral_usage(usage: &images::Usage) -> Usage {
     Usage { input: usage.input_tokens, output: usage.output_tokens, ..Usage::default() }
-}
-
-impl Images {
-    fn count(&mut self, usage: &images::Usage) {
-        let sum = self.usage.get_or_insert_default();
-        sum.input = sum.input.saturating_add(usage.input_tokens);
-        sum.output = sum.output.saturating_add(usage.output_tokens);
-    }
 }
 
 /// The largest event: a large image as base64.

@@ -1,10 +1,11 @@
 //! Relays Messages.
 
 use engine::{EngineError, Usage};
-use messages::{ErrorBody, Event, Grammar, Message, Plain, StopReason, StreamFailure, UsageDelta};
+use messages::{ErrorBody, Event, Grammar, Message, Plain, StopReason, StreamFailure};
 use wire::{ApiError, Splice};
 
-use super::{End, EventAction, RelayProtocol, grammar_error, truncated, unfinished};
+use super::{End, EventAction, RelayProtocol, grammar_error, unfinished};
+use crate::error::truncated;
 
 /// The relayed Messages protocol.
 #[derive(Debug, Default)]
@@ -27,7 +28,7 @@ impl RelayProtocol for Messages {
             }
             Event::MessageDelta(event) => {
                 self.incomplete = event.delta.stop_reason.as_ref().is_some_and(is_truncated);
-                self.update(&event.usage);
+                self.usage.update(&event.usage);
                 EventAction::FORWARD
             }
             Event::MessageStop(_) => {
@@ -60,17 +61,6 @@ impl RelayProtocol for Messages {
         super::rename(splice, &["model"], &message.model, model);
         let incomplete = is_truncated(message.stop_reason.as_ref().ok_or_else(unfinished)?);
         Ok(End { incomplete, usage: neutral_usage(&message.usage) })
-    }
-}
-
-impl Messages {
-    fn update(&mut self, delta: &UsageDelta) {
-        let usage = &mut self.usage;
-        usage.output_tokens = delta.output_tokens;
-        usage.input_tokens = delta.input_tokens.unwrap_or(usage.input_tokens);
-        usage.cache_read_input_tokens = delta.cache_read_input_tokens.unwrap_or(usage.cache_read_input_tokens);
-        usage.cache_creation_input_tokens =
-            delta.cache_creation_input_tokens.unwrap_or(usage.cache_creation_input_tokens);
     }
 }
 

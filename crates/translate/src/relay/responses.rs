@@ -4,7 +4,8 @@ use engine::EngineError;
 use responses::{Event, Grammar, Offence, Response, ResponseError, ResponseEvent, Status};
 use wire::{ApiError, Splice};
 
-use super::{End, EventAction, RelayProtocol, grammar_error, malformed, truncated, unfinished};
+use super::{End, EventAction, RelayProtocol, grammar_error, unfinished};
+use crate::error::{malformed, truncated};
 use crate::outbound::reported;
 
 /// The relayed Responses protocol.
@@ -20,7 +21,7 @@ pub struct Responses {
 impl RelayProtocol for Responses {
     fn event(&mut self, data: &str) -> Result<EventAction, EngineError> {
         if data.trim() == "[DONE]" {
-            return Err(malformed(&"[DONE] in a stream of Responses"));
+            return Err(malformed("[DONE] in a stream of Responses"));
         }
         let event = super::read_event(data, Event::read)?;
         // A failure event needs the started response, so nothing is forwarded before the response starts. If such an event

@@ -95,7 +95,8 @@ fn is_host(atom: &str) -> bool {
     }
     let ends_like_host = labels.len() > 1 && labels.last().is_some_and(|last| TOP_LEVEL.contains(last));
     let is_path = labels.iter().any(|label| label.bytes().all(|b| b.is_ascii_digit()));
-    has_port || name == "localhost" || ends_like_host || (labels.len() > 2 && !is_path)
+    let is_local = name == "localhost" || name.ends_with(".localdomain");
+    has_port || is_local || ends_like_host || (labels.len() > 2 && !is_path)
 }
 
 fn has_key_prefix(atom: &str) -> bool {
@@ -142,43 +143,10 @@ const KEY_PREFIXES: [&str; 19] = [
 const SECRETS: [&str; 7] = ["key", "token", "secret", "password", "authorization", "credential", "bearer"];
 
 /// Top-level domains and other suffixes of upstream host names.
-const TOP_LEVEL: [&str; 36] = [
-    "ai",
-    "app",
-    "at",
-    "au",
-    "biz",
-    "ca",
-    "ch",
-    "cloud",
-    "cluster",
-    "cn",
-    "co",
-    "com",
-    "corp",
-    "de",
-    "dev",
-    "edu",
-    "eu",
-    "fr",
-    "gov",
-    "home",
-    "info",
-    "internal",
-    "intranet",
-    "io",
-    "jp",
-    "kr",
-    "lan",
-    "local",
-    "localdomain",
-    "net",
-    "nl",
-    "org",
-    "ru",
-    "se",
-    "svc",
-    "uk",
+const TOP_LEVEL: [&str; 35] = [
+    "ai", "app", "at", "au", "biz", "ca", "ch", "cloud", "cluster", "cn", "co", "com", "corp", "de", "dev", "edu",
+    "eu", "fr", "gov", "home", "info", "internal", "intranet", "io", "jp", "kr", "lan", "local", "net", "nl", "org",
+    "ru", "se", "svc", "uk",
 ];
 
 #[cfg(test)]

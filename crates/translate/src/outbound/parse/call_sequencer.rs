@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use engine::{EngineError, TextEvent};
 use serde::de::IgnoredAny;
 
-use super::json::malformed;
+use crate::error::malformed;
 use crate::outbound::encode::call_id;
 
 /// The position of a call: its index, and its order of appearance among calls with the same index.

@@ -5,8 +5,9 @@ use serde_json::Value;
 use wire::Json;
 
 use super::call_sequencer::{CallSequencer, Key};
-use super::json::{ErrorMarkers, arguments, bounded, count, lenient, malformed, read};
+use super::json::{ErrorMarkers, arguments, bounded, count, lenient, read};
 use super::{DONE, MAX_INDEX};
+use crate::error::malformed;
 
 /// Parses a stream. A complete reply is parsed as a stream of one chunk.
 #[derive(Debug, Default)]

@@ -8,6 +8,7 @@ use wire::Json;
 
 use super::super::failure::Complaint;
 use super::MAX_INDEX;
+use crate::error::malformed;
 
 /// Parses a JSON object. All of it has to be valid UTF-8, including members that are ignored.
 pub(super) fn read<'a, T: Deserialize<'a>>(data: &'a [u8]) -> Result<T, EngineError> {
@@ -16,11 +17,6 @@ pub(super) fn read<'a, T: Deserialize<'a>>(data: &'a [u8]) -> Result<T, EngineEr
     }
     let text = std::str::from_utf8(data).map_err(malformed)?;
     serde_json::from_str(text).map_err(|error| malformed(wire::json_fault(&error)))
-}
-
-/// The failure for an event that is not valid in its protocol.
-pub(super) fn malformed(why: impl std::fmt::Display) -> EngineError {
-    EngineError::Upstream(format!("malformed event: {why}"))
 }
 
 /// Returns a required member of an event of type `kind`.

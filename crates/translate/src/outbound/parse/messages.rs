@@ -5,7 +5,8 @@ use serde_json::Value;
 use wire::Json;
 
 use super::call_sequencer::{CallSequencer, Key};
-use super::json::{ErrorMarkers, bounded, count, lenient, malformed, needed, read};
+use super::json::{ErrorMarkers, bounded, count, lenient, needed, read};
+use crate::error::malformed;
 
 /// Parses a stream.
 #[derive(Debug, Default)]

@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use self::item::{Item, Items, Kind, PartIndex};
 use super::call_sequencer::CallSequencer;
-use super::json::{ErrorMarkers, count, malformed, needed, read};
+use super::json::{ErrorMarkers, count, needed, read};
+use crate::error::malformed;
 use crate::outbound::failure::Complaint;
 
 /// Parses a stream.
