@@ -179,7 +179,8 @@ fn problems(entries: &[Entry]) -> Vec<RingProblem> {
     if entries.is_empty() {
         found.push(RingProblem::NoKeys);
     }
-    let (mut names, mut hashes) = (HashSet::new(), HashMap::new());
+    let mut names = HashSet::new();
+    let mut hashes = HashMap::new();
     for entry in entries {
         let name = || entry.name.clone();
         if !is_name(&entry.name) {

@@ -125,7 +125,8 @@ impl Grammar {
     }
 
     fn choice(&mut self, choice: &ChunkChoice) -> Result<(), Offence> {
-        let (at, open) = (choice.index as usize, self.choices.len());
+        let at = choice.index as usize;
+        let open = self.choices.len();
         match &choice.delta.role {
             Some(_) if at == open && at < MAX_CHOICES => self.choices.push(ChoiceState::default()),
             Some(_) if at < open => return Err(Offence::RepeatedRole),
@@ -234,7 +235,8 @@ fn blank(index: u32) -> Choice {
 }
 
 fn add(piece: &ChunkChoice, target: &mut Choice) {
-    let (delta, message) = (&piece.delta, &mut target.message);
+    let delta = &piece.delta;
+    let message = &mut target.message;
     append(&mut message.content, delta.content.as_deref());
     append(&mut message.reasoning_content, delta.reasoning_content.as_deref());
     append(&mut message.refusal, delta.refusal.as_deref());

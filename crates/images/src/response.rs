@@ -90,7 +90,8 @@ impl Usage {
     /// Creates a usage from the breakdowns of input and output.
     #[must_use]
     pub fn new(input: TokensDetails, output: TokensDetails) -> Self {
-        let (input_tokens, output_tokens) = (input.total(), output.total());
+        let input_tokens = input.total();
+        let output_tokens = output.total();
         Self {
             input_tokens,
             input_tokens_details: input,

@@ -48,11 +48,10 @@ fn png(bytes: &[u8]) -> u64 {
 /// several scans (ITU-T T.81 §B.2).
 fn jpeg(bytes: &[u8]) -> u64 {
     let mut scans = memmem::find_iter(bytes, START_OF_SCAN);
-    let (first, second) = (scans.next(), scans.next());
-    let in_first = first.and_then(|at| bytes.get(at + 4)).copied().unwrap_or(0);
+    let in_first = scans.next().and_then(|at| bytes.get(at + 4)).copied().unwrap_or(0);
     let components = |marker| memmem::find_iter(bytes, marker).filter_map(|at| bytes.get(at + 9).copied()).max();
     let most = BASELINE.into_iter().chain([PROGRESSIVE]).filter_map(components).max().unwrap_or(u8::MAX);
-    if second.is_none() && !contains(bytes, PROGRESSIVE) && in_first >= most {
+    if scans.next().is_none() && !contains(bytes, PROGRESSIVE) && in_first >= most {
         return COLOURS;
     }
     COLOURS + 2 * u64::from(most.clamp(1, 4))

@@ -330,7 +330,8 @@ impl Encoder {
             self.arguments("{}", out);
         }
         if let Some(OpenItem { item: OutputItem::FunctionCall(call), .. }) = &self.open {
-            let (name, arguments) = (call.name.clone(), call.arguments.clone());
+            let name = call.name.clone();
+            let arguments = call.arguments.clone();
             out.push(self.place().arguments_done(name, arguments));
         }
     }

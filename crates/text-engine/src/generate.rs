@@ -105,7 +105,9 @@ impl<'g> Run<'g> {
             return Ok(None);
         }
         let prompt = self.prompt(Task::Plan);
-        let (mut filter, events, mut plan) = (StopFilter::new(&["\n".to_owned()]), &self.job.events, String::new());
+        let events = &self.job.events;
+        let mut filter = StopFilter::new(&["\n".to_owned()]);
+        let mut plan = String::new();
         let ended = self.writer.write(&prompt, None, cap, |bytes| {
             let filtered = filter.push(bytes);
             plan += &filtered.text;
@@ -137,7 +139,9 @@ impl<'g> Run<'g> {
             }
         };
         let prompt = self.prompt(task);
-        let (mut filter, events, mut stopped) = (StopFilter::new(&prepared.stop), &self.job.events, None);
+        let events = &self.job.events;
+        let mut filter = StopFilter::new(&prepared.stop);
+        let mut stopped = None;
         let cap = self.left();
         let ended = self.writer.write(&prompt, constraint, cap, |bytes| {
             let filtered = filter.push(bytes);
@@ -175,7 +179,8 @@ impl<'g> Run<'g> {
         // A cancellation is noticed at the next token.
         let _ = events.try_send(Ok(TextEvent::Call { id, name: function.name.clone() }));
         let prompt = self.prompt(Task::Arguments(function));
-        let (mut filter, cap) = (StopFilter::new(&[]), self.left());
+        let mut filter = StopFilter::new(&[]);
+        let cap = self.left();
         let ended = self.writer.write(&prompt, Some(function.arguments.clone()), cap, |bytes| {
             send_text(events, TextEvent::Arguments, filter.push(bytes).text);
             ControlFlow::Continue(())
@@ -188,7 +193,8 @@ impl<'g> Run<'g> {
         let names: Vec<&str> = functions.iter().map(|function| function.name.as_str()).collect();
         let constraint = self.job.loaded.grammars.choice(&names)?;
         let prompt = self.prompt(Task::Choose(functions));
-        let (mut name, cap) = (Vec::new(), self.left());
+        let mut name = Vec::new();
+        let cap = self.left();
         let ended = self.writer.write(&prompt, Some(constraint), cap, |bytes| {
             name.extend_from_slice(bytes);
             ControlFlow::Continue(())

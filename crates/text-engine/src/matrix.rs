@@ -52,7 +52,8 @@ impl Matrix {
 
     /// Computes the products of some rows of the matrix with all of `x`, ordered by row of the matrix.
     fn multiply(&self, x: &[BlockQ8_0], rows: &[BlockQ8_0], products: &mut [f32]) {
-        let (width, count) = (self.width(), x.len() / self.width());
+        let width = self.width();
+        let count = x.len() / width;
         for (rows, products) in rows.chunks(4 * width).zip(products.chunks_mut(4 * count)) {
             let row = |index: usize| &rows[index * width..(index + 1) * width];
             for (index, x) in x.chunks(width).enumerate() {

@@ -95,7 +95,8 @@ impl Cache {
             return Ok(());
         }
         for block in &mut self.blocks {
-            let (keys, values) = (block.k()?, block.v()?);
+            let keys = block.k()?;
+            let values = block.v()?;
             block.reset();
             if let (Some(keys), Some(values), 1..) = (keys, values, length) {
                 let kept = |of: &Tensor| of.narrow(2, 0, length)?.contiguous();
@@ -183,7 +184,7 @@ struct Block {
 impl Block {
     fn load(file: &mut Gguf, shape: &Shape, index: usize) -> std::result::Result<Self, LoadError> {
         let name = |part: &str| format!("blk.{index}.{part}.weight");
-        let (width, hidden) = (shape.width, shape.hidden);
+        let Shape { width, hidden, .. } = *shape;
         let qkv = [("attn_q", width), ("attn_k", shape.kv_width()), ("attn_v", shape.kv_width())];
         Ok(Self {
             attention_norm: vector(file, &name("attn_norm"), width)?,

@@ -17,7 +17,8 @@ pub(crate) fn describe(data: &str) -> Result<String, String> {
 
 /// Rejects pictures that need far more memory than their file size, so that small requests stay cheap.
 fn check_cost(head: Head, bytes: &[u8]) -> Result<(), String> {
-    let (found, most) = (head.pixels(), picture::most_pixels(bytes, head.format, ALLOWANCE));
+    let found = head.pixels();
+    let most = picture::most_pixels(bytes, head.format, ALLOWANCE);
     if found <= most {
         return Ok(());
     }

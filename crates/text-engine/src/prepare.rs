@@ -47,8 +47,9 @@ pub(crate) fn prepare(loaded: &LoadedModel, request: TextRequest) -> Result<Prep
     };
     let context = loaded.model.context();
     let FittedConversation { conversation, tokens, dropped } = fit(&loaded.tokenizer, conversation, task, context)?;
-    let (plan, cap) = (plan(&request.reasoning), request.max_output_tokens.unwrap_or(DEFAULT_CAP));
-    let (stop, sampling) = (request.stop, request.sampling);
+    let plan = plan(&request.reasoning);
+    let cap = request.max_output_tokens.unwrap_or(DEFAULT_CAP);
+    let TextRequest { stop, sampling, .. } = request;
     Ok(PreparedRequest { conversation, tokens, dropped, selection, output, stop, sampling, plan, cap })
 }
 

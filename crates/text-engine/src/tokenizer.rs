@@ -38,7 +38,8 @@ impl Tokenizer {
         let control = |name: &str| {
             inner.token_to_id(name).ok_or_else(|| file.unsupported(format!("it has no ChatML token {name}")))
         };
-        let (start, end) = (control("<|im_start|>")?, control("<|im_end|>")?);
+        let start = control("<|im_start|>")?;
+        let end = control("<|im_end|>")?;
         let trie = TokTrie::from(&TokRxInfo::new(words.len() as u32, end), &words);
         Ok(Self { parts: Arc::new(Parts { inner, trie, start, end }) })
     }

@@ -87,22 +87,21 @@ impl Writer<'_> {
             if tokens.len() >= self.session.room() {
                 return Ok(EndReason::ContextFull);
             }
-            self.check()?;
+            check_limits(&self.cancelled, self.deadline)?;
             scores = self.session.run(&tokens)?;
         }
     }
 
     /// Runs a prompt and returns the scores of the token after it.
     pub(crate) fn begin(&mut self, prompt: &[TokenId]) -> Result<Vec<f32>, Halt> {
-        let (cancelled, deadline) = (&self.cancelled, self.deadline);
-        self.session.begin(prompt, || check_limits(cancelled, deadline))
+        self.session.begin(prompt, || check_limits(&self.cancelled, self.deadline))
     }
 
     /// Returns the next tokens: one that was drawn, or several that the grammar leaves no choice about.
     fn next(&mut self, scores: &[f32], constraint: Option<&mut Constraint>) -> Result<Vec<TokenId>, Halt> {
-        let (tokenizer, end) = (self.tokenizer, self.tokenizer.end());
+        let tokenizer = self.tokenizer;
         let Some(constraint) = constraint else {
-            let text = |token| token == end || !tokenizer.is_control(token);
+            let text = |token| token == tokenizer.end() || !tokenizer.is_control(token);
             let token = self.sampler.draw(scores, Purpose::Free, text).ok_or_else(no_token)?;
             return Ok(vec![token]);
         };
@@ -116,10 +115,6 @@ impl Writer<'_> {
         let token = self.sampler.draw(scores, Purpose::Grammar, is_allowed).ok_or_else(no_token)?;
         constraint.take(token)?;
         Ok(vec![token])
-    }
-
-    fn check(&self) -> Result<(), Halt> {
-        check_limits(&self.cancelled, self.deadline)
     }
 }
 

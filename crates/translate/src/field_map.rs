@@ -267,7 +267,8 @@ struct Table {
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let rows = [responses::ROWS, chat::ROWS, messages::ROWS].concat();
-    let (mut by_field, mut with_nested) = (HashMap::<_, Vec<_>>::new(), HashSet::new());
+    let mut by_field = HashMap::<_, Vec<_>>::new();
+    let mut with_nested = HashSet::new();
     for row in &rows {
         by_field.entry((row.client, row.field)).or_default().push(*row);
         let parents = row.field.match_indices(['.', '[']).map(|(end, _)| &row.field[..end]);

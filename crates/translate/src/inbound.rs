@@ -69,7 +69,9 @@ pub trait ClientProtocol: Sized {
     fn write(event: &Self::Event, out: &mut Vec<u8>);
 
     /// Writes a keep-alive event or comment.
-    fn keep_alive(encoder: &Self::Encoder, out: &mut Vec<u8>);
+    fn keep_alive(_: &Self::Encoder, out: &mut Vec<u8>) {
+        sse::comment("keep-alive", out);
+    }
 
     /// Adds an event to the fold. Returns false if it violates the grammar, which events of [`Self::Encoder`] never do.
     fn gather(fold: &mut Self::Fold, event: &Self::Event) -> bool;

@@ -67,7 +67,11 @@ struct Extent {
 
 impl Extent {
     fn of(document: &[u8]) -> Self {
-        let (mut depth, mut deepest, mut values, mut in_string, mut escaped) = (0_usize, 0, 1, false, false);
+        let mut depth = 0_usize;
+        let mut deepest = 0;
+        let mut values = 1;
+        let mut in_string = false;
+        let mut escaped = false;
         for byte in document {
             match (in_string, byte) {
                 (true, _) if escaped => escaped = false,

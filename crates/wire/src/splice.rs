@@ -50,7 +50,8 @@ impl<'a> Splice<'a> {
     /// most once per object. Returns true if any member was found.
     pub fn remove(&mut self, path: &[&str], names: &[&str]) -> bool {
         let Some(start) = enter(self.document, path) else { return false };
-        let (mut found, mut kept) = (false, false);
+        let mut found = false;
+        let mut kept = false;
         for member in Members::new(self.document, start) {
             if !names.iter().any(|name| is_name(&self.document[member.name.clone()], name)) {
                 kept = true;

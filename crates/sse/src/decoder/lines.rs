@@ -100,7 +100,8 @@ impl Lines {
             return Plain::Other;
         }
         let block = &self.chunk[self.start..];
-        let (mut name, mut line) = (0..0, 0);
+        let mut name = 0..0;
+        let mut line = 0;
         if block.starts_with(b"event: ") {
             match memchr2(b'\n', b'\r', block) {
                 Some(end) if block[end] == b'\n' => (name, line) = (7..end, end + 1),

@@ -24,9 +24,11 @@ impl ClientProtocol for Chat {
 
     fn request(request: ValidRequest) -> Result<Inbound, ApiError> {
         let request = request.into_inner();
-        let turns = turns(&request.messages)?;
+        let messages = request.messages.iter().enumerate();
+        let turns = messages.map(|(i, message)| turn(message, &format!("messages[{i}]"))).collect::<Result<Vec<_>, _>>()?;
         let (mut tools, dropped) = tools(request.tools.as_deref().unwrap_or_default());
         let tool_choice = tool_choice(&request, &mut tools)?;
+        let effort = request.reasoning_effort.as_ref().and_then(|effort| Effort::named(effort.as_str()));
         let request = TextRequest {
             turns,
             tools,
@@ -36,8 +38,15 @@ impl ClientProtocol for Chat {
             verbosity: extra_str(&request, "verbosity").and_then(Verbosity::named),
             max_output_tokens: shared::cap(request.output_cap()),
             stop: stops(request.stop.as_ref()),
-            sampling: sampling(&request),
-            reasoning: reasoning(&request),
+            sampling: Sampling {
+                temperature: request.temperature,
+                top_p: request.top_p,
+                top_k: None,
+                presence_penalty: request.presence_penalty,
+                frequency_penalty: request.frequency_penalty,
+                seed: request.seed,
+            },
+            reasoning: Reasoning { effort, ..Reasoning::default() },
             user: request.user.as_deref().or(extra_str(&request, "safety_identifier")).map(str::to_owned),
             model: request.model,
         };
@@ -82,10 +91,6 @@ impl ClientProtocol for Chat {
         event.write(out);
     }
 
-    fn keep_alive(_: &Encoder, out: &mut Vec<u8>) {
-        sse::comment("keep-alive", out);
-    }
-
     fn gather(fold: &mut Fold, event: &Event) -> bool {
         fold.push(event).is_ok()
     }
@@ -110,10 +115,6 @@ fn finish_reason(stop: &Stop) -> FinishReason {
         Stop::Refused => FinishReason::ContentFilter,
         _ => FinishReason::Stop,
     }
-}
-
-fn turns(messages: &[Message]) -> Result<Vec<Turn>, ApiError> {
-    messages.iter().enumerate().map(|(i, message)| turn(message, &format!("messages[{i}]"))).collect()
 }
 
 fn turn(message: &Message, path: &str) -> Result<Turn, ApiError> {
@@ -204,7 +205,8 @@ fn assistant_parts(message: &AssistantMessage, path: &str) -> Result<Vec<Assista
 
 /// Returns the function tools, and the paths of the other tools.
 fn tools(tools: &[Tool]) -> (Vec<engine::Tool>, Vec<String>) {
-    let (mut functions, mut dropped) = (Vec::new(), Vec::new());
+    let mut functions = Vec::new();
+    let mut dropped = Vec::new();
     for (i, tool) in tools.iter().enumerate() {
         match tool {
             Tool::Function(tool) => functions.push(engine::Tool {
@@ -262,20 +264,4 @@ fn stops(stop: Option<&TextOr<String>>) -> Vec<String> {
         Some(TextOr::Text(stop)) => vec![stop.clone()],
         Some(TextOr::List(stops)) => stops.clone(),
     }
-}
-
-fn sampling(request: &Request) -> Sampling {
-    Sampling {
-        temperature: request.temperature,
-        top_p: request.top_p,
-        top_k: None,
-        presence_penalty: request.presence_penalty,
-        frequency_penalty: request.frequency_penalty,
-        seed: request.seed,
-    }
-}
-
-fn reasoning(request: &Request) -> Reasoning {
-    let effort = request.reasoning_effort.as_ref().and_then(|effort| Effort::named(effort.as_str()));
-    Reasoning { effort, ..Reasoning::default() }
 }

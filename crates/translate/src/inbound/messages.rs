@@ -138,19 +138,15 @@ fn turns(request: &Request) -> Result<Vec<Turn>, ApiError> {
     if let Some(system) = &request.system {
         turns.push(Turn::System(plain(system)));
     }
-    for (i, message) in request.messages.iter().enumerate() {
-        add_turns(message, &format!("messages[{i}]"), &mut turns)?;
+    for (i, InputMessage { role, content, .. }) in request.messages.iter().enumerate() {
+        let path = format!("messages[{i}]");
+        match role {
+            Role::System => turns.push(Turn::System(plain(content))),
+            Role::Assistant => turns.push(Turn::Assistant(assistant_parts(content, &path)?)),
+            _ => add_user_turns(content, &path, &mut turns)?,
+        }
     }
     Ok(turns)
-}
-
-fn add_turns(message: &InputMessage, path: &str, turns: &mut Vec<Turn>) -> Result<(), ApiError> {
-    match message.role {
-        Role::System => turns.push(Turn::System(plain(&message.content))),
-        Role::Assistant => turns.push(Turn::Assistant(assistant_parts(&message.content, path)?)),
-        _ => add_user_turns(&message.content, path, turns)?,
-    }
-    Ok(())
 }
 
 /// Adds the turns of a user message. Tool results become separate turns.
@@ -273,7 +269,8 @@ fn unknown(kind: &str, path: &str) -> ApiError {
 
 /// Returns the function tools, and the paths of the other tools.
 fn tools(tools: &[Tool]) -> (Vec<engine::Tool>, Vec<String>) {
-    let (mut functions, mut dropped) = (Vec::new(), Vec::new());
+    let mut functions = Vec::new();
+    let mut dropped = Vec::new();
     for (i, tool) in tools.iter().enumerate() {
         match tool {
             Tool::Custom(tool) => functions.push(engine::Tool {

@@ -6,7 +6,7 @@ use engine::{
 };
 use responses::{
     Echo, Encoder, Event, Finish, Fold, Head, IncompleteReason, Item, Message, Part, ReasoningPart, Request, Response,
-    Role, Tool, ToolChoiceObject, ToolMode, Usage, ValidRequest,
+    Role, TextOptions, Tool, ToolChoiceObject, ToolMode, Usage, ValidRequest,
 };
 use wire::{ApiError, TextOr, WordOr};
 
@@ -27,6 +27,7 @@ impl ClientProtocol for Responses {
 
     fn request(request: ValidRequest) -> Result<Inbound, ApiError> {
         let request = request.into_inner();
+        let text = request.text.as_ref();
         let (turns, mut dropped) = turns(&request)?;
         let mut tools = tools(&request, &mut dropped);
         let tool_choice = tool_choice(&request, &mut tools)?;
@@ -35,8 +36,8 @@ impl ClientProtocol for Responses {
             tools,
             tool_choice,
             parallel_calls: request.parallel_tool_calls,
-            format: format(&request),
-            verbosity: verbosity(&request),
+            format: format(text),
+            verbosity: text.and_then(|text| Verbosity::named(text.verbosity.as_ref()?.as_str())),
             max_output_tokens: shared::cap(request.max_output_tokens),
             stop: Vec::new(),
             sampling: Sampling {
@@ -54,8 +55,8 @@ impl ClientProtocol for Responses {
     }
 
     fn encoder(request: &ValidRequest, stamp: &Stamp) -> Encoder {
-        let (id, model) = (wire::id("resp", stamp.bits), request.model.clone());
-        let head = Head { id, created_at: stamp.created_at, model };
+        let id = wire::id("resp", stamp.bits);
+        let head = Head { id, created_at: stamp.created_at, model: request.model.clone() };
         Encoder::new(head, Echo::of(request))
     }
 
@@ -87,10 +88,6 @@ impl ClientProtocol for Responses {
         event.write(out);
     }
 
-    fn keep_alive(_: &Encoder, out: &mut Vec<u8>) {
-        sse::comment("keep-alive", out);
-    }
-
     fn gather(fold: &mut Fold, event: &Event) -> bool {
         fold.push(event).is_ok()
     }
@@ -117,8 +114,8 @@ fn protocol_usage(usage: engine::Usage) -> Usage {
 }
 
 fn turns(request: &Request) -> Result<(Vec<Turn>, Vec<String>), ApiError> {
-    let (mut turns, mut dropped) = (Vec::new(), Vec::new());
-    turns.extend(request.instructions.iter().cloned().map(Turn::System));
+    let mut turns: Vec<_> = request.instructions.iter().cloned().map(Turn::System).collect();
+    let mut dropped = Vec::new();
     match &request.input {
         TextOr::Text(text) => turns.push(Turn::User(vec![UserPart::Text(text.clone())])),
         TextOr::List(items) => {
@@ -135,7 +132,10 @@ fn add_turn(item: &Item, path: &str, turns: &mut Vec<Turn>, dropped: &mut Vec<St
         Item::Message(Message { role: Role::Assistant, content, .. }) => {
             assistant_parts(content).into_iter().for_each(|part| add_assistant_part(turns, part));
         }
-        Item::Message(message) => turns.push(turn(message, path)?),
+        Item::Message(Message { role: Role::System | Role::Developer, content, .. }) => {
+            turns.push(Turn::System(plain(content)));
+        }
+        Item::Message(message) => turns.push(Turn::User(parts(&message.content, &format!("{path}.content"))?)),
         Item::FunctionCall(call) => add_assistant_part(
             turns,
             AssistantPart::Call(engine::ToolCall {
@@ -179,14 +179,6 @@ fn add_assistant_part(turns: &mut Vec<Turn>, part: AssistantPart) {
         Some(Turn::Assistant(parts)) => parts.push(part),
         _ => turns.push(Turn::Assistant(vec![part])),
     }
-}
-
-fn turn(message: &Message, path: &str) -> Result<Turn, ApiError> {
-    let path = format!("{path}.content");
-    Ok(match message.role {
-        Role::System | Role::Developer => Turn::System(plain(&message.content)),
-        _ => Turn::User(parts(&message.content, &path)?),
-    })
 }
 
 fn plain(content: &TextOr<Part>) -> String {
@@ -262,10 +254,8 @@ fn tool_choice(request: &Request, tools: &mut Vec<engine::Tool>) -> Result<ToolC
         None => ToolChoice::Auto,
         Some(WordOr::Word(ToolMode::None)) => ToolChoice::None,
         Some(WordOr::Word(ToolMode::Required)) if tools.is_empty() => {
-            return Err(shared::unsupported(
-                "tool_choice",
-                "Only functions can be called by this model, and there is none.",
-            ));
+            let sentence = "Only functions can be called by this model, and there is none.";
+            return Err(shared::unsupported("tool_choice", sentence));
         }
         Some(WordOr::Word(ToolMode::Required)) => ToolChoice::Required,
         Some(WordOr::Word(_)) => ToolChoice::Auto,
@@ -283,8 +273,8 @@ fn tool_choice(request: &Request, tools: &mut Vec<engine::Tool>) -> Result<ToolC
     })
 }
 
-fn format(request: &Request) -> Format {
-    match request.text.as_ref().and_then(|text| text.format.as_ref()) {
+fn format(text: Option<&TextOptions>) -> Format {
+    match text.and_then(|text| text.format.as_ref()) {
         Some(responses::Format::JsonObject(_)) => Format::JsonObject,
         Some(responses::Format::JsonSchema(format)) => Format::JsonSchema {
             name: Some(format.name.clone()),
@@ -294,10 +284,6 @@ fn format(request: &Request) -> Format {
         },
         _ => Format::Text,
     }
-}
-
-fn verbosity(request: &Request) -> Option<Verbosity> {
-    Verbosity::named(request.text.as_ref()?.verbosity.as_ref()?.as_str())
 }
 
 fn reasoning(request: &Request) -> Reasoning {

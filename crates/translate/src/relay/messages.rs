@@ -70,7 +70,8 @@ fn is_truncated(reason: &StopReason) -> bool {
 
 /// Converts the usage. The protocol requires the counts, so a usage of zeros means that the upstream reported none.
 fn neutral_usage(usage: &messages::Usage) -> Option<Usage> {
-    let (read, write) = (usage.cache_read_input_tokens, usage.cache_creation_input_tokens);
+    let read = usage.cache_read_input_tokens;
+    let write = usage.cache_creation_input_tokens;
     let usage = Usage {
         input: usage.input_tokens.saturating_add(read).saturating_add(write),
         cache_read: read,

@@ -108,7 +108,10 @@ fn tool(result: &ToolResult) -> Result<Message, EngineError> {
 
 /// Merges consecutive assistant turns into one message; `None` if nothing of them can be represented.
 fn assistant(turns: &[Turn], dropped: &mut DroppedFields) -> Option<Message> {
-    let (mut texts, mut refusals, mut reasoning, mut calls) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut texts = Vec::new();
+    let mut refusals = Vec::new();
+    let mut reasoning = Vec::new();
+    let mut calls = Vec::new();
     for turn in turns {
         let Turn::Assistant(parts) = turn else { continue };
         for part in parts {

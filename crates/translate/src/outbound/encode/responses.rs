@@ -48,7 +48,8 @@ fn instructions(turns: &[Turn]) -> (Option<String>, &[Turn]) {
 }
 
 fn input(turns: &[Turn]) -> Result<Vec<Item>, EngineError> {
-    let (mut items, mut call_ids) = (Vec::new(), HashSet::new());
+    let mut items = Vec::new();
+    let mut call_ids = HashSet::new();
     for turn in turns {
         match turn {
             Turn::System(text) => items.push(message(Role::System, vec![Part::InputText(text_part(text))])),

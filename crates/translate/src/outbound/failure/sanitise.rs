@@ -9,7 +9,8 @@
 #[must_use]
 pub(super) fn sanitised(text: &str) -> String {
     let visible: String = text.chars().filter(|c| !is_invisible(*c)).collect();
-    let (mut kept, mut is_announced) = (Vec::new(), false);
+    let mut kept = Vec::new();
+    let mut is_announced = false;
     for word in visible.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()) {
         let lower = word.to_ascii_lowercase();
         if !is_announced && !is_private(&lower, word) {
