@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use wire::{Code, Path, TextOr, Violations, check_image_url};
 
 use crate::request::{
-    AssistantMessage, Message, Part, Request, ResponseFormat, Tool, ToolCall, ToolChoice, ToolChoiceObject,
+    AssistantMessage, Effort, Message, Part, Request, ResponseFormat, Tool, ToolCall, ToolChoice, ToolChoiceObject,
+    ToolMode,
 };
 
 /// Model-dependent exceptions to the rules. The default is the strictest set.
@@ -34,7 +35,7 @@ impl Request {
     pub fn validate(self, rules: &Rules) -> Result<ValidRequest, Violations> {
         let mut found = Violations::default();
         let root = Path::ROOT;
-        check_model(&self, &mut found);
+        found.check_model(&self.model);
         check_messages(&self.messages, &root.key("messages"), &mut found);
         check_output(&self, rules, &mut found);
         check_sampling(&self, &mut found);
@@ -42,13 +43,6 @@ impl Request {
         check_tools(&self, &mut found);
         check_unserved(&self, rules, &mut found);
         found.or(ValidRequest(self))
-    }
-}
-
-fn check_model(request: &Request, found: &mut Violations) {
-    if request.model.is_empty() {
-        found
-            .invalid(&Path::ROOT.key("model"), "Invalid 'model': expected the id of a model, but got an empty string.");
     }
 }
 
@@ -152,9 +146,8 @@ fn check_sampling(request: &Request, found: &mut Violations) {
     if request.top_logprobs.is_some() && request.logprobs != Some(true) {
         found.invalid(&path, "'top_logprobs' needs 'logprobs' to be true.");
     }
-    if let Some(effort) = request.reasoning_effort.as_ref().filter(|effort| !effort.is_known()) {
-        found.unknown_word(&root.key("reasoning_effort"), effort.as_str(), crate::Effort::KNOWN);
-    }
+    let effort = request.reasoning_effort.as_ref().map(Effort::as_str);
+    found.check_word(&root.key("reasoning_effort"), effort, Effort::KNOWN);
 }
 
 fn check_format(request: &Request, found: &mut Violations) {
@@ -163,10 +156,7 @@ fn check_format(request: &Request, found: &mut Violations) {
         Some(ResponseFormat::JsonSchema(format)) => {
             let path = path.key("json_schema");
             found.check_name(&path.key("name"), &format.json_schema.name, 64);
-            if format.json_schema.schema.as_ref().is_some_and(|schema| !schema.is_object()) {
-                let path = path.key("schema");
-                found.invalid(&path, format!("Invalid '{path}': expected a JSON Schema object."));
-            }
+            found.check_schema(&path.key("schema"), format.json_schema.schema.as_ref());
         }
         Some(format @ ResponseFormat::Other(_)) => {
             found.unknown_word(&path.key("type"), format.kind(), ResponseFormat::KNOWN);
@@ -185,10 +175,7 @@ fn check_tools(request: &Request, found: &mut Violations) {
             Tool::Function(tool) => {
                 let path = path.key("function");
                 found.check_name(&path.key("name"), &tool.function.name, 64);
-                if tool.function.parameters.as_ref().is_some_and(|schema| !schema.is_object()) {
-                    let path = path.key("parameters");
-                    found.invalid(&path, format!("Invalid '{path}': expected a JSON Schema object."));
-                }
+                found.check_schema(&path.key("parameters"), tool.function.parameters.as_ref());
             }
             Tool::Custom(_) => {}
             Tool::Other(_) => found.unknown_word(&path.key("type"), tool.kind(), Tool::KNOWN),
@@ -201,13 +188,10 @@ fn check_tools(request: &Request, found: &mut Violations) {
 
 fn check_tool_choice(choice: &ToolChoice, tools: &[Tool], path: &Path<'_>, found: &mut Violations) {
     match choice {
-        ToolChoice::Word(word) if !word.is_known() => {
-            found.unknown_word(path, word.as_str(), crate::ToolMode::KNOWN);
-        }
-        ToolChoice::Word(crate::ToolMode::Required) if tools.is_empty() => {
+        ToolChoice::Word(ToolMode::Required) if tools.is_empty() => {
             found.invalid(path, "'tool_choice' is 'required', but there are no 'tools'.");
         }
-        ToolChoice::Word(_) => {}
+        ToolChoice::Word(word) => found.check_word(path, Some(word.as_str()), ToolMode::KNOWN),
         ToolChoice::Object(choice) => check_choice(choice, &functions(tools), path, found),
     }
 }
@@ -230,11 +214,8 @@ fn check_choice(choice: &ToolChoiceObject, offered: &HashSet<&str>, path: &Path<
         }
         ToolChoiceObject::AllowedTools(choice) => {
             let path = path.key("allowed_tools");
-            if let Some(mode) = &choice.allowed_tools.mode
-                && !["auto", "required"].contains(&mode.as_str())
-            {
-                found.unknown_word(&path.key("mode"), mode.as_str(), &["auto", "required"]);
-            }
+            let mode = choice.allowed_tools.mode.as_ref().map(ToolMode::as_str);
+            found.check_word(&path.key("mode"), mode, &["auto", "required"]);
             let list = path.key("tools");
             for (i, allowed) in choice.allowed_tools.tools.iter().enumerate() {
                 check_choice(allowed, offered, &list.index(i), found);

@@ -8,8 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use picture::Format;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::de::{Deserializer, Error, Visitor};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use wire::DataUrl;
 
 /// An image in a request; a string in JSON.
@@ -88,24 +87,10 @@ impl Serialize for Source {
     }
 }
 
+/// Decodes from the parser's buffer, so that megabytes of base64 are not copied first.
 impl<'de> Deserialize<'de> for Source {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_str(Text)
-    }
-}
-
-/// Decodes from the parser's buffer, so that megabytes of base64 are not copied first.
-struct Text;
-
-impl Visitor<'_> for Text {
-    type Value = Source;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a string")
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Source, E> {
-        Ok(text.into())
+        wire::read_word(from)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Validates requests beyond the types of their fields.
 
 use picture::Format;
-use wire::{Code, DataUrl, Path, Problem, Violations};
+use wire::{Code, DataUrl, Path, Violations};
 
 use crate::request::{Background, Edit, Generation, Mask, OutputFormat, Quality, Reference};
 use crate::source::Source;
@@ -66,8 +66,8 @@ impl Edit {
 fn check_generation(request: &Generation, rules: &Rules, found: &mut Violations) {
     let root = Path::ROOT;
     check_prompt(&request.prompt, &root.key("prompt"), found);
-    if request.model.as_deref() == Some("") {
-        found.invalid(&root.key("model"), "Invalid 'model': expected the id of a model, but got an empty string.");
+    if let Some(model) = &request.model {
+        found.check_model(model);
     }
     found.check_integer(&root.key("n"), request.n, 1, rules.max_count.into());
     found.check_integer(&root.key("output_compression"), request.output_compression, 0, 100);
@@ -81,22 +81,16 @@ fn check_generation(request: &Generation, rules: &Rules, found: &mut Violations)
 }
 
 fn check_prompt(prompt: &str, path: &Path<'_>, found: &mut Violations) {
-    let length = prompt.chars().count();
     if prompt.is_empty() {
         found.invalid(path, "Invalid 'prompt': expected a text, but got an empty string.");
-    } else if length > MAX_PROMPT {
-        found.add(path, Problem::StringTooLong { maximum: MAX_PROMPT, found: length });
     }
+    found.check_text(path, prompt, MAX_PROMPT);
 }
 
 fn check_words(request: &Generation, found: &mut Violations) {
     let root = Path::ROOT;
-    if let Some(word) = request.quality.as_ref().filter(|word| !word.is_known()) {
-        found.unknown_word(&root.key("quality"), word.as_str(), Quality::KNOWN);
-    }
-    if let Some(word) = request.background.as_ref().filter(|word| !word.is_known()) {
-        found.unknown_word(&root.key("background"), word.as_str(), Background::KNOWN);
-    }
+    found.check_word(&root.key("quality"), request.quality.as_ref().map(Quality::as_str), Quality::KNOWN);
+    found.check_word(&root.key("background"), request.background.as_ref().map(Background::as_str), Background::KNOWN);
     if let Some(word) = request.output_format.as_ref().filter(|word| !word.is_known()) {
         let accepted = OutputFormat::KNOWN.join("', '");
         let word = wire::truncate_for_error(word.as_str());

@@ -138,10 +138,10 @@ fn violation_text(violation: &Violation) -> String {
     match &violation.problem {
         Problem::Missing => format!("{param}: Field required"),
         Problem::Type { expected, found } => format!("{param}: expected {expected}, but got {found}"),
-        Problem::BelowMinimum { minimum, found, .. } => {
-            format!("{param}: expected at least {minimum}, but got {found}")
+        Problem::Range { limit, found, .. } => {
+            let side = if found < limit { "least" } else { "most" };
+            format!("{param}: expected at {side} {limit}, but got {found}")
         }
-        Problem::AboveMaximum { maximum, found, .. } => format!("{param}: expected at most {maximum}, but got {found}"),
         Problem::EmptyArray => format!("{param}: at least one entry is required"),
         Problem::StringTooLong { maximum, found } => {
             format!("{param}: expected at most {maximum} characters, but got {found}")

@@ -250,15 +250,12 @@ fn check_thinking(thinking: &Thinking, path: &Path<'_>, found: &mut Violations) 
         Thinking::Other(_) => found.unknown_word(&path.key("type"), thinking.kind(), Thinking::KNOWN),
         _ => {}
     }
-    if let Some(display) = thinking.display().filter(|display| !display.is_known()) {
-        found.unknown_word(&path.key("display"), display.as_str(), ThinkingDisplay::KNOWN);
-    }
+    let display = thinking.display().map(ThinkingDisplay::as_str);
+    found.check_word(&path.key("display"), display, ThinkingDisplay::KNOWN);
 }
 
 fn check_output_config(config: &OutputConfig, path: &Path<'_>, found: &mut Violations) {
-    if let Some(effort) = config.effort.as_ref().filter(|effort| !effort.is_known()) {
-        found.unknown_word(&path.key("effort"), effort.as_str(), Effort::KNOWN);
-    }
+    found.check_word(&path.key("effort"), config.effort.as_ref().map(Effort::as_str), Effort::KNOWN);
     let path = path.key("format");
     match &config.format {
         Some(OutputFormat::JsonSchema(format)) if !format.schema.is_object() => {

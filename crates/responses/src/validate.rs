@@ -31,28 +31,17 @@ impl Request {
     pub fn validate(self, rules: &Rules) -> Result<ValidRequest, Violations> {
         let mut found = Violations::default();
         let root = Path::ROOT;
-        check_model(&self, &mut found);
+        found.check_model(&self.model);
         check_input(&self.input, rules, &root.key("input"), &mut found);
         check_numbers(&self, &mut found);
         check_text(self.text.as_ref(), &root.key("text"), &mut found);
         check_reasoning(self.reasoning.as_ref(), &root.key("reasoning"), &mut found);
-        check_word(
-            self.truncation.as_ref().map(Truncation::as_str),
-            Truncation::KNOWN,
-            &root.key("truncation"),
-            &mut found,
-        );
+        let truncation = self.truncation.as_ref().map(Truncation::as_str);
+        found.check_word(&root.key("truncation"), truncation, Truncation::KNOWN);
         check_metadata(self.metadata.as_ref(), &root.key("metadata"), &mut found);
         check_tools(&self, &mut found);
         check_unserved(&self, &mut found);
         found.or(ValidRequest(self))
-    }
-}
-
-fn check_model(request: &Request, found: &mut Violations) {
-    if request.model.is_empty() {
-        found
-            .invalid(&Path::ROOT.key("model"), "Invalid 'model': expected the id of a model, but got an empty string.");
     }
 }
 
@@ -69,12 +58,13 @@ fn check_numbers(request: &Request, found: &mut Violations) {
 
 fn check_text(options: Option<&TextOptions>, path: &Path<'_>, found: &mut Violations) {
     let Some(options) = options else { return };
-    check_word(options.verbosity.as_ref().map(Verbosity::as_str), Verbosity::KNOWN, &path.key("verbosity"), found);
+    let verbosity = options.verbosity.as_ref().map(Verbosity::as_str);
+    found.check_word(&path.key("verbosity"), verbosity, Verbosity::KNOWN);
     let path = path.key("format");
     match &options.format {
         Some(Format::JsonSchema(format)) => {
             found.check_name(&path.key("name"), &format.name, MAX_NAME);
-            check_schema(Some(&format.schema), &path.key("schema"), found);
+            found.check_schema(&path.key("schema"), Some(&format.schema));
         }
         Some(format @ Format::Other(_)) => found.unknown_word(&path.key("type"), format.kind(), Format::KNOWN),
         _ => {}
@@ -83,21 +73,9 @@ fn check_text(options: Option<&TextOptions>, path: &Path<'_>, found: &mut Violat
 
 fn check_reasoning(options: Option<&ReasoningOptions>, path: &Path<'_>, found: &mut Violations) {
     let Some(options) = options else { return };
-    check_word(options.effort.as_ref().map(Effort::as_str), Effort::KNOWN, &path.key("effort"), found);
+    found.check_word(&path.key("effort"), options.effort.as_ref().map(Effort::as_str), Effort::KNOWN);
     for (name, summary) in [("summary", &options.summary), ("generate_summary", &options.generate_summary)] {
-        check_word(summary.as_ref().map(Summary::as_str), Summary::KNOWN, &path.key(name), found);
-    }
-}
-
-fn check_word(word: Option<&str>, accepted: &[&str], path: &Path<'_>, found: &mut Violations) {
-    if let Some(word) = word.filter(|word| !accepted.contains(word)) {
-        found.unknown_word(path, word, accepted);
-    }
-}
-
-fn check_schema(schema: Option<&wire::Json>, path: &Path<'_>, found: &mut Violations) {
-    if schema.is_some_and(|schema| !schema.is_object()) {
-        found.invalid(path, format!("Invalid '{path}': expected a JSON Schema object."));
+        found.check_word(&path.key(name), summary.as_ref().map(Summary::as_str), Summary::KNOWN);
     }
 }
 
@@ -106,16 +84,10 @@ fn check_metadata(metadata: Option<&Object>, path: &Path<'_>, found: &mut Violat
     found.check_length(path, metadata.len(), MAX_PAIRS);
     for (key, value) in metadata {
         let path = path.key(key);
-        let length = key.chars().count();
-        if length > MAX_KEY {
-            found.add(&path, Problem::StringTooLong { maximum: MAX_KEY, found: length });
-        }
-        match value.as_str().map(|text| text.chars().count()) {
+        found.check_text(&path, key, MAX_KEY);
+        match value.as_str() {
             None => found.add(&path, Problem::Type { expected: "a string".to_owned(), found: "another value" }),
-            Some(length) if length > MAX_VALUE => {
-                found.add(&path, Problem::StringTooLong { maximum: MAX_VALUE, found: length });
-            }
-            Some(_) => {}
+            Some(text) => found.check_text(&path, text, MAX_VALUE),
         }
     }
 }

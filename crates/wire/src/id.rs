@@ -1,7 +1,5 @@
 //! Identifiers made of a prefix and 128 random bits from the caller.
 
-use std::fmt::Write as _;
-
 /// Formats an identifier such as `resp_0f1e…`: `prefix`, an underscore and 32 hexadecimal digits.
 ///
 /// The caller supplies the random bits.
@@ -11,8 +9,5 @@ use std::fmt::Write as _;
 /// ```
 #[must_use]
 pub fn id(prefix: &str, bits: u128) -> String {
-    let mut text = String::with_capacity(prefix.len() + 33);
-    // Writing to a String cannot fail.
-    let _ = write!(text, "{prefix}_{bits:032x}");
-    text
+    format!("{prefix}_{bits:032x}")
 }

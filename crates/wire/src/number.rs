@@ -1,8 +1,8 @@
 //! Deserialization of integers, including integral floats: `3`, and `3.0` from languages with a single number type.
 
-use std::fmt;
-
-use serde::de::{Deserializer, Error, Unexpected, Visitor};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error};
+use serde_json::Number;
 
 /// Deserializes an integer; an integral float such as `3.0` is accepted.
 ///
@@ -11,7 +11,7 @@ use serde::de::{Deserializer, Error, Unexpected, Visitor};
 /// # Errors
 /// Returns an error if the value is not a number, has a fractional part or does not fit into an `i64`.
 pub fn integer<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
-    from.deserialize_any(Integer)
+    to_integer(&Number::deserialize(from)?)
 }
 
 /// Deserializes an integer or `null`; `null` means absent.
@@ -21,56 +21,17 @@ pub fn integer<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
 /// # Errors
 /// Returns an error under the same conditions as [`integer`].
 pub fn integer_or_null<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
-    from.deserialize_option(Nullable)
+    Option::<Number>::deserialize(from)?.as_ref().map(to_integer).transpose()
+}
+
+fn to_integer<E: Error>(number: &Number) -> Result<i64, E> {
+    let integer = if number.is_f64() { number.as_f64().and_then(integral) } else { number.as_i64() };
+    integer.ok_or_else(|| E::custom(format_args!("expected an integer, but got {number}")))
 }
 
 /// Converts `number` to an integer if it is integral and within the exactly representable range.
 pub(crate) fn integral(number: f64) -> Option<i64> {
     (number.fract() == 0.0 && number.abs() <= EXACT).then_some(number as i64)
-}
-
-struct Integer;
-
-impl Visitor<'_> for Integer {
-    type Value = i64;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an integer")
-    }
-
-    fn visit_i64<E: Error>(self, number: i64) -> Result<i64, E> {
-        Ok(number)
-    }
-
-    fn visit_u64<E: Error>(self, number: u64) -> Result<i64, E> {
-        i64::try_from(number).map_err(|_| E::invalid_value(Unexpected::Unsigned(number), &self))
-    }
-
-    fn visit_f64<E: Error>(self, number: f64) -> Result<i64, E> {
-        integral(number).ok_or_else(|| E::invalid_value(Unexpected::Float(number), &self))
-    }
-}
-
-struct Nullable;
-
-impl<'de> Visitor<'de> for Nullable {
-    type Value = Option<i64>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an integer or null")
-    }
-
-    fn visit_none<E: Error>(self) -> Result<Option<i64>, E> {
-        Ok(None)
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Option<i64>, E> {
-        Ok(None)
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, from: D) -> Result<Option<i64>, D::Error> {
-        integer(from).map(Some)
-    }
 }
 
 /// The largest magnitude up to which an `f64` represents every integer exactly: 2^53.

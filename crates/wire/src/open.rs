@@ -127,15 +127,6 @@ pub enum TextOr<T> {
 }
 
 impl<T> TextOr<T> {
-    /// Returns the text if the value is plain text.
-    #[must_use]
-    pub fn as_text(&self) -> Option<&str> {
-        match self {
-            Self::Text(text) => Some(text),
-            Self::List(_) => None,
-        }
-    }
-
     /// Returns the parts if the value is a list, and an empty slice for plain text.
     #[must_use]
     pub fn parts(&self) -> &[T] {

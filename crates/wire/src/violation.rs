@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{ApiError, ErrorKind, Path};
+use crate::{ApiError, ErrorKind, Json, Path};
 
 crate::text_enum! {
     /// Machine-readable error codes of responses with status 400.
@@ -39,19 +39,10 @@ pub enum Problem {
         /// The type found, with an article: `a string`.
         found: &'static str,
     },
-    /// A number below the minimum.
-    BelowMinimum {
-        /// The minimum value.
-        minimum: f64,
-        /// The value found.
-        found: f64,
-        /// True if the field is an integer.
-        integer: bool,
-    },
-    /// A number above the maximum.
-    AboveMaximum {
-        /// The maximum value.
-        maximum: f64,
+    /// A number below the minimum or above the maximum.
+    Range {
+        /// The minimum or maximum value.
+        limit: f64,
         /// The value found.
         found: f64,
         /// True if the field is an integer.
@@ -96,11 +87,9 @@ impl Problem {
         match self {
             Self::Missing => Code::MissingRequiredParameter,
             Self::Type { .. } => Code::InvalidType,
-            Self::BelowMinimum { integer: true, .. } => Code::IntegerBelowMinValue,
-            Self::AboveMaximum { integer: true, .. } => Code::IntegerAboveMaxValue,
-            Self::BelowMinimum { .. } | Self::AboveMaximum { .. } | Self::Word { .. } | Self::Name { .. } => {
-                Code::InvalidValue
-            }
+            Self::Range { limit, found, integer: true } if found < limit => Code::IntegerBelowMinValue,
+            Self::Range { integer: true, .. } => Code::IntegerAboveMaxValue,
+            Self::Range { .. } | Self::Word { .. } | Self::Name { .. } => Code::InvalidValue,
             Self::EmptyArray => Code::EmptyArray,
             Self::StringTooLong { .. } => Code::StringAboveMaxLength,
             Self::ArrayTooLong { .. } => Code::ArrayAboveMaxLength,
@@ -136,19 +125,11 @@ impl fmt::Display for Violation {
             Problem::Type { expected, found } => {
                 write!(f, "Invalid type for '{param}': expected {expected}, but got {found} instead.")
             }
-            Problem::BelowMinimum { minimum, found, integer } => {
+            Problem::Range { limit, found, integer } => {
                 let kind = if *integer { "integer" } else { "number" };
-                write!(
-                    f,
-                    "Invalid '{param}': {kind} below minimum value. Expected a value >= {minimum}, but got {found} instead."
-                )
-            }
-            Problem::AboveMaximum { maximum, found, integer } => {
-                let kind = if *integer { "integer" } else { "number" };
-                write!(
-                    f,
-                    "Invalid '{param}': {kind} above maximum value. Expected a value <= {maximum}, but got {found} instead."
-                )
+                let (side, sign) = if found < limit { ("below minimum", ">=") } else { ("above maximum", "<=") };
+                write!(f, "Invalid '{param}': {kind} {side} value. ")?;
+                write!(f, "Expected a value {sign} {limit}, but got {found} instead.")
             }
             Problem::EmptyArray => {
                 write!(f, "Invalid '{param}': empty array. Expected an array with at least 1 entry, but got none.")
@@ -241,9 +222,39 @@ impl Violations {
 
     fn check_range(&mut self, path: &Path<'_>, value: Option<f64>, minimum: f64, maximum: f64, integer: bool) {
         match value {
-            Some(found) if found < minimum => self.add(path, Problem::BelowMinimum { minimum, found, integer }),
-            Some(found) if found > maximum => self.add(path, Problem::AboveMaximum { maximum, found, integer }),
+            Some(found) if found < minimum => self.add(path, Problem::Range { limit: minimum, found, integer }),
+            Some(found) if found > maximum => self.add(path, Problem::Range { limit: maximum, found, integer }),
             _ => {}
+        }
+    }
+
+    /// Checks that the id of a model, at the field `model`, is not empty.
+    pub fn check_model(&mut self, model: &str) {
+        if model.is_empty() {
+            let sentence = "Invalid 'model': expected the id of a model, but got an empty string.";
+            self.invalid(&Path::ROOT.key("model"), sentence);
+        }
+    }
+
+    /// Checks that a string is one of the accepted values; `None` is accepted.
+    pub fn check_word(&mut self, path: &Path<'_>, word: Option<&str>, accepted: &[&str]) {
+        if let Some(word) = word.filter(|word| !accepted.contains(word)) {
+            self.unknown_word(path, word, accepted);
+        }
+    }
+
+    /// Checks that a JSON Schema is an object; `None` is accepted.
+    pub fn check_schema(&mut self, path: &Path<'_>, schema: Option<&Json>) {
+        if schema.is_some_and(|schema| !schema.is_object()) {
+            self.invalid(path, format!("Invalid '{path}': expected a JSON Schema object."));
+        }
+    }
+
+    /// Checks the number of characters of a string against a maximum.
+    pub fn check_text(&mut self, path: &Path<'_>, text: &str, maximum: usize) {
+        let found = text.chars().count();
+        if found > maximum {
+            self.add(path, Problem::StringTooLong { maximum, found });
         }
     }
 
@@ -316,33 +327,10 @@ impl From<Violations> for ApiError {
     }
 }
 
-impl IntoIterator for Violations {
-    type Item = Violation;
-    type IntoIter = std::vec::IntoIter<Violation>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.kept.into_iter()
-    }
-}
-
-impl<'a> IntoIterator for &'a Violations {
-    type Item = &'a Violation;
-    type IntoIter = std::slice::Iter<'a, Violation>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter()
-    }
-}
-
 impl fmt::Display for Violations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, violation) in self.iter().enumerate() {
-            if i > 0 {
-                f.write_str(" ")?;
-            }
-            violation.fmt(f)?;
-        }
-        Ok(())
+        let sentences: Vec<_> = self.iter().map(Violation::to_string).collect();
+        f.write_str(&sentences.join(" "))
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use wire::{Code, DataUrl, Object, Path, Problem, TextOr, Violations, check_image_url};
 
-use super::{Rules, check_word};
+use super::Rules;
 use crate::request::{FilePart, FunctionCallOutput, ImagePart, Item, Message, Part, ReasoningPart, Role};
 
 pub(super) fn check_input(input: &TextOr<Item>, rules: &Rules, path: &Path<'_>, found: &mut Violations) {
@@ -55,13 +55,10 @@ fn check_message(message: &Message, path: &Path<'_>, found: &mut Violations) {
 }
 
 fn check_call_id(id: &str, path: &Path<'_>, found: &mut Violations) {
-    match id.chars().count() {
-        0 => found.invalid(path, format!("Invalid '{path}': expected the id of a call, but got an empty string.")),
-        length if length > MAX_CALL_ID => {
-            found.add(path, Problem::StringTooLong { maximum: MAX_CALL_ID, found: length });
-        }
-        _ => {}
+    if id.is_empty() {
+        found.invalid(path, format!("Invalid '{path}': expected the id of a call, but got an empty string."));
     }
+    found.check_text(path, id, MAX_CALL_ID);
 }
 
 fn check_output(output: &FunctionCallOutput, calls: &HashSet<&str>, path: &Path<'_>, found: &mut Violations) {
@@ -123,7 +120,7 @@ fn check_image(part: &ImagePart, path: &Path<'_>, found: &mut Violations) {
         (Some(address), None) => check_image_url(&url, address, found),
         (None, None) => found.missing(&url),
     }
-    check_word(part.detail.as_deref(), &["auto", "low", "high", "original"], &path.key("detail"), found);
+    found.check_word(&path.key("detail"), part.detail.as_deref(), &["auto", "low", "high", "original"]);
 }
 
 fn check_file(part: &FilePart, path: &Path<'_>, found: &mut Violations) {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use wire::{Path, Violations};
 
-use super::{MAX_NAME, check_schema, check_word};
+use super::MAX_NAME;
 use crate::request::{Request, Tool, ToolChoice, ToolChoiceObject, ToolMode};
 
 pub(super) fn check_tools(request: &Request, found: &mut Violations) {
@@ -16,7 +16,7 @@ pub(super) fn check_tools(request: &Request, found: &mut Violations) {
         match tool {
             Tool::Function(tool) => {
                 found.check_name(&path.key("name"), &tool.name, MAX_NAME);
-                check_schema(tool.parameters.as_ref(), &path.key("parameters"), found);
+                found.check_schema(&path.key("parameters"), tool.parameters.as_ref());
             }
             Tool::Other(_) if is_hosted_tool(tool.kind()) => {}
             Tool::Other(_) => found.unknown_word(&path.key("type"), tool.kind(), &known_tools()),
@@ -29,11 +29,10 @@ pub(super) fn check_tools(request: &Request, found: &mut Violations) {
 
 fn check_tool_choice(choice: &ToolChoice, tools: &[Tool], path: &Path<'_>, found: &mut Violations) {
     match choice {
-        ToolChoice::Word(word) if !word.is_known() => found.unknown_word(path, word.as_str(), ToolMode::KNOWN),
         ToolChoice::Word(ToolMode::Required) if tools.is_empty() => {
             found.invalid(path, "'tool_choice' is 'required', but there are no 'tools'.");
         }
-        ToolChoice::Word(_) => {}
+        ToolChoice::Word(word) => found.check_word(path, Some(word.as_str()), ToolMode::KNOWN),
         ToolChoice::Object(choice) => check_choice(choice, &functions(tools), path, found),
     }
 }
@@ -56,7 +55,8 @@ fn check_choice(choice: &ToolChoiceObject, offered: &HashSet<&str>, path: &Path<
             }
         }
         ToolChoiceObject::AllowedTools(choice) => {
-            check_word(choice.mode.as_ref().map(ToolMode::as_str), &["auto", "required"], &path.key("mode"), found);
+            let mode = choice.mode.as_ref().map(ToolMode::as_str);
+            found.check_word(&path.key("mode"), mode, &["auto", "required"]);
             let list = path.key("tools");
             for (i, allowed) in choice.tools.iter().enumerate() {
                 check_choice(allowed, offered, &list.index(i), found);

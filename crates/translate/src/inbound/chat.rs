@@ -25,7 +25,8 @@ impl ClientProtocol for Chat {
     fn request(request: ValidRequest) -> Result<Inbound, ApiError> {
         let request = request.into_inner();
         let messages = request.messages.iter().enumerate();
-        let turns = messages.map(|(i, message)| turn(message, &format!("messages[{i}]"))).collect::<Result<Vec<_>, _>>()?;
+        let turns =
+            messages.map(|(i, message)| turn(message, &format!("messages[{i}]"))).collect::<Result<Vec<_>, _>>()?;
         let (mut tools, dropped) = tools(request.tools.as_deref().unwrap_or_default());
         let tool_choice = tool_choice(&request, &mut tools)?;
         let effort = request.reasoning_effort.as_ref().and_then(|effort| Effort::named(effort.as_str()));
