@@ -49,32 +49,15 @@ pub enum RingProblem {
     /// There are no entries.
     NoKeys,
     /// The name of an entry is empty, too long, or not visible ASCII.
-    Name {
-        /// The name.
-        name: String,
-    },
-    /// Two entries have the same name.
-    SameName {
-        /// The name.
-        name: String,
-    },
-    /// Two entries have the same hash.
-    SameKey {
-        /// The name of the earlier one.
-        first: String,
-        /// The name of the later one.
-        second: String,
-    },
-    /// An entry grants no capability.
-    NoScopes {
-        /// The name of the entry.
-        name: String,
-    },
-    /// An entry has an empty list of models.
-    NoModels {
-        /// The name of the entry.
-        name: String,
-    },
+    Name(String),
+    /// Two entries have this name.
+    SameName(String),
+    /// Two entries have the same hash: the names of the earlier and the later one.
+    SameKey(String, String),
+    /// The entry of this name grants no capability.
+    NoScopes(String),
+    /// The entry of this name has an empty list of models.
+    NoModels(String),
 }
 
 impl Entry {
@@ -156,17 +139,17 @@ impl fmt::Display for RingProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoKeys => f.write_str("there are no keys: expected at least one"),
-            Self::Name { name } => {
+            Self::Name(name) => {
                 write!(f, "the key name {name:?} is invalid: expected 1 to {MAX_NAME} visible ASCII characters")
             }
-            Self::SameName { name } => write!(f, "two keys are named {name:?}: expected unique names"),
-            Self::SameKey { first, second } => {
+            Self::SameName(name) => write!(f, "two keys are named {name:?}: expected unique names"),
+            Self::SameKey(first, second) => {
                 write!(f, "the keys {first:?} and {second:?} have the same hash: expected distinct keys")
             }
-            Self::NoScopes { name } => {
+            Self::NoScopes(name) => {
                 write!(f, "the key {name:?} has no scopes: expected some of 'text', 'messages', 'images'")
             }
-            Self::NoModels { name } => {
+            Self::NoModels(name) => {
                 write!(f, "the key {name:?} has an empty list of models: expected a pattern, or no list for all models")
             }
         }
@@ -184,20 +167,20 @@ fn problems(entries: &[Entry]) -> Vec<RingProblem> {
     for entry in entries {
         let name = || entry.name.clone();
         if !is_name(&entry.name) {
-            found.push(RingProblem::Name { name: name() });
+            found.push(RingProblem::Name(name()));
         }
         if !names.insert(&entry.name) {
-            found.push(RingProblem::SameName { name: name() });
+            found.push(RingProblem::SameName(name()));
         }
         match hashes.entry(entry.hash.order()) {
             Vacant(vacant) => _ = vacant.insert(&entry.name),
-            Occupied(first) => found.push(RingProblem::SameKey { first: first.get().to_string(), second: name() }),
+            Occupied(first) => found.push(RingProblem::SameKey(first.get().to_string(), name())),
         }
         if entry.scopes.is_empty() {
-            found.push(RingProblem::NoScopes { name: name() });
+            found.push(RingProblem::NoScopes(name()));
         }
         if entry.models.as_ref().is_some_and(Vec::is_empty) {
-            found.push(RingProblem::NoModels { name: name() });
+            found.push(RingProblem::NoModels(name()));
         }
     }
     found

@@ -1,7 +1,7 @@
 //! The body of an unstreamed response. See <https://platform.openai.com/docs/api-reference/chat/object>.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use wire::{Json, Object};
 
 use crate::ToolCall;
@@ -61,8 +61,8 @@ pub struct ChoiceMessage {
     pub reasoning_content: Option<String>,
     /// The text of the refusal.
     pub refusal: Option<String>,
-    /// The calls that the model made.
-    #[serde(default, deserialize_with = "or_none", skip_serializing_if = "Vec::is_empty")]
+    /// The calls that the model made. Some servers send null if there are none.
+    #[serde(default, deserialize_with = "wire::or_default", skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
     /// Unrecognized fields, kept as received.
     #[serde(flatten)]
@@ -102,9 +102,4 @@ impl Usage {
     pub fn new(prompt_tokens: u64, completion_tokens: u64) -> Self {
         Self { prompt_tokens, completion_tokens, total_tokens: prompt_tokens.saturating_add(completion_tokens) }
     }
-}
-
-/// Deserializes null, which some servers send, as an empty list.
-fn or_none<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<ToolCall>, D::Error> {
-    Option::deserialize(from).map(Option::unwrap_or_default)
 }

@@ -1,7 +1,7 @@
 //! Response bodies: an unstreamed message, and a token count. See <https://docs.anthropic.com/en/api/messages>.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use wire::{Json, Object};
 
 /// A message of the model.
@@ -121,16 +121,16 @@ impl StopReason {
 #[non_exhaustive]
 pub struct Usage {
     /// Tokens of the prompt, excluding those read from or written to a cache.
-    #[serde(deserialize_with = "or_zero")]
+    #[serde(deserialize_with = "wire::or_default")]
     pub input_tokens: u64,
     /// Tokens of the prompt that were written to a cache.
-    #[serde(deserialize_with = "or_zero")]
+    #[serde(deserialize_with = "wire::or_default")]
     pub cache_creation_input_tokens: u64,
     /// Tokens of the prompt that were read from a cache.
-    #[serde(deserialize_with = "or_zero")]
+    #[serde(deserialize_with = "wire::or_default")]
     pub cache_read_input_tokens: u64,
     /// Tokens of the output, including thinking tokens.
-    #[serde(deserialize_with = "or_zero")]
+    #[serde(deserialize_with = "wire::or_default")]
     pub output_tokens: u64,
     /// Unrecognized fields, kept as received.
     #[serde(flatten)]
@@ -152,8 +152,4 @@ wire::open_structs! {
         /// Number of tokens in the prompt.
         pub input_tokens: u64,
     }
-}
-
-fn or_zero<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
-    Option::deserialize(from).map(Option::unwrap_or_default)
 }

@@ -5,7 +5,7 @@ use sse::EventName;
 use wire::{EventError, Json};
 
 use crate::request::ReasoningPart;
-use crate::response::{OutputItem, OutputPart, Response, ResponseError, or_default};
+use crate::response::{OutputItem, OutputPart, Response, ResponseError};
 
 wire::tagged! {
     /// One event of a stream. Events of unrecognized types are `Other`.
@@ -188,7 +188,7 @@ wire::open_structs! {
         /// The text to append.
         pub delta: String,
         /// Log probabilities of the output tokens, if requested.
-        #[serde(default, deserialize_with = "or_default")]
+        #[serde(default, deserialize_with = "wire::or_default")]
         pub logprobs: Vec<Json>,
         /// Padding that hides the exact size of the delta.
         pub obfuscation: Option<String>,
@@ -207,7 +207,7 @@ wire::open_structs! {
         /// The complete text.
         pub text: String,
         /// Log probabilities of the output tokens, if requested.
-        #[serde(default, deserialize_with = "or_default")]
+        #[serde(default, deserialize_with = "wire::or_default")]
         pub logprobs: Vec<Json>,
     }
 

@@ -33,12 +33,12 @@ pub struct Response {
     /// The status.
     pub status: Status,
     /// True for a background response; always false.
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "wire::or_default")]
     pub background: bool,
     /// The error of a failed response.
     pub error: Option<ResponseError>,
     /// Penalty for tokens in proportion to how often they appeared, −2 to 2.
-    #[serde(default, deserialize_with = "or_default", serialize_with = "number")]
+    #[serde(default, deserialize_with = "wire::or_default", serialize_with = "number")]
     pub frequency_penalty: f64,
     /// The reason why the response is incomplete.
     pub incomplete_details: Option<IncompleteDetails>,
@@ -51,25 +51,25 @@ pub struct Response {
     #[serde(default, deserialize_with = "wire::integer_or_null")]
     pub max_tool_calls: Option<i64>,
     /// Key-value pairs of the client's own.
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "wire::or_default")]
     pub metadata: Object,
     /// The id of the model, as requested.
     pub model: String,
     /// The output items, in order.
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "wire::or_default")]
     pub output: Vec<OutputItem>,
     /// True if the model was allowed to make several calls in one turn.
     #[serde(default = "parallel_by_default", deserialize_with = "or_parallel")]
     pub parallel_tool_calls: bool,
     /// Penalty for tokens that already appeared, −2 to 2.
-    #[serde(default, deserialize_with = "or_default", serialize_with = "number")]
+    #[serde(default, deserialize_with = "wire::or_default", serialize_with = "number")]
     pub presence_penalty: f64,
     /// The id of the continued response; always null.
     pub previous_response_id: Option<String>,
     /// Cache key: requests with the same key are likely to share a cached prompt.
     pub prompt_cache_key: Option<String>,
     /// Controls the model's reasoning.
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "wire::or_default")]
     pub reasoning: ReasoningOptions,
     /// The client's identifier for its end user.
     pub safety_identifier: Option<String>,
@@ -77,28 +77,28 @@ pub struct Response {
     #[serde(default = "standard_tier", deserialize_with = "or_standard_tier")]
     pub service_tier: String,
     /// True if the response is stored; always false.
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "wire::or_default")]
     pub store: bool,
     /// Sampling temperature, 0 to 2.
     #[serde(default = "one", deserialize_with = "or_one", serialize_with = "number")]
     pub temperature: f64,
     /// The format of the output text.
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "wire::or_default")]
     pub text: TextOptions,
     /// Controls whether the model called tools, and which.
     #[serde(default = "free_choice", deserialize_with = "or_free_choice")]
     pub tool_choice: ToolChoice,
     /// The tools that the model was offered.
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "wire::or_default")]
     pub tools: Vec<Tool>,
     /// Number of alternatives to report per output token, 0 to 20.
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "wire::or_default")]
     pub top_logprobs: i64,
     /// Nucleus sampling: the probability mass that was sampled from, 0 to 1.
     #[serde(default = "one", deserialize_with = "or_one", serialize_with = "number")]
     pub top_p: f64,
     /// The strategy for conversations that exceed the model's context window.
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "wire::or_default")]
     pub truncation: Truncation,
     /// Token usage; null if unknown.
     pub usage: Option<Usage>,
@@ -134,13 +134,13 @@ impl Response {
 #[non_exhaustive]
 pub struct ResponseError {
     /// Machine-readable error code.
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "wire::or_default")]
     pub code: String,
     /// Human-readable description.
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "wire::or_default")]
     pub message: String,
     /// The error type.
-    #[serde(rename = "type", default, deserialize_with = "or_default")]
+    #[serde(rename = "type", default, deserialize_with = "wire::or_default")]
     pub kind: String,
     /// The request field that caused the error, as a path.
     pub param: Option<String>,
@@ -270,10 +270,10 @@ wire::open_structs! {
         /// The text.
         pub text: String,
         /// Annotations such as citations.
-        #[serde(default, deserialize_with = "or_default")]
+        #[serde(default, deserialize_with = "wire::or_default")]
         pub annotations: Vec<Json>,
         /// Log probabilities of the output tokens, if requested.
-        #[serde(default, deserialize_with = "or_default")]
+        #[serde(default, deserialize_with = "wire::or_default")]
         pub logprobs: Vec<Json>,
     }
 }
@@ -286,12 +286,12 @@ pub struct Usage {
     /// Tokens of the prompt.
     pub input_tokens: u64,
     /// Breakdown of `input_tokens`.
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "wire::or_default")]
     pub input_tokens_details: InputTokensDetails,
     /// Tokens of the output, including reasoning tokens.
     pub output_tokens: u64,
     /// Breakdown of `output_tokens`.
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "wire::or_default")]
     pub output_tokens_details: OutputTokensDetails,
     /// Sum of input and output tokens.
     pub total_tokens: u64,
@@ -315,10 +315,10 @@ wire::closed_structs! {
     #[derive(Copy, Default, Eq)]
     pub struct InputTokensDetails {
         /// Tokens read from a prompt cache.
-        #[serde(default, deserialize_with = "or_default")]
+        #[serde(default, deserialize_with = "wire::or_default")]
         pub cached_tokens: u64,
         /// Tokens written to a prompt cache.
-        #[serde(default, deserialize_with = "or_default")]
+        #[serde(default, deserialize_with = "wire::or_default")]
         pub cache_write_tokens: u64,
     }
 
@@ -326,14 +326,9 @@ wire::closed_structs! {
     #[derive(Copy, Default, Eq)]
     pub struct OutputTokensDetails {
         /// Tokens spent on reasoning.
-        #[serde(default, deserialize_with = "or_default")]
+        #[serde(default, deserialize_with = "wire::or_default")]
         pub reasoning_tokens: u64,
     }
-}
-
-/// Deserializes null as the default.
-pub(crate) fn or_default<'de, T: Deserialize<'de> + Default, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
-    Option::deserialize(from).map(Option::unwrap_or_default)
 }
 
 fn or_one<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {

@@ -1,20 +1,45 @@
 //! The embedded text engine behind the `TextEngine` trait.
 
+use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use engine::{EngineError, Generation, TextEngine, TextRequest};
+use engine::{EngineError, Generation, TextEngine, TextEvent, TextRequest};
+use futures_core::Stream;
 use futures_core::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::generate::{Generate, closed};
 use crate::loaded_model::LoadedModel;
-use crate::options::Options;
 use crate::pool::{Job, Pool};
 use crate::prepare::{PreparedRequest, prepare};
-use crate::stream::EventStream;
 use crate::weights::{self, LoadError};
+
+/// Configuration of the engine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Path of the weights, a GGUF file of the llama family. Defaults to [`weights::default_path`].
+    pub model: Option<PathBuf>,
+    /// Number of threads that compute a forward pass.
+    pub threads: usize,
+    /// Maximum number of generations that run concurrently.
+    pub generations: usize,
+    /// Maximum number of queued generations; further ones fail with [`EngineError::Busy`].
+    pub waiting: usize,
+    /// Timeout of a generation, measured from when it leaves the queue. `None`: no timeout.
+    pub timeout: Option<Duration>,
+}
+
+impl Default for Options {
+    /// All cores but one, 4 concurrent generations, 256 queued ones, no timeout.
+    fn default() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Self { model: None, threads: cores.saturating_sub(1).max(1), generations: 4, waiting: 256, timeout: None }
+    }
+}
 
 /// The embedded text engine.
 ///
@@ -71,7 +96,7 @@ impl TextEngine for EmbeddedTextEngine {
                 closed: Arc::clone(&self.closed),
             };
             self.writers.submit(Box::new(job))?;
-            Ok(Generation { dropped, events: Box::pin(EventStream::new(receiver)) })
+            Ok(Generation { dropped, events: Box::pin(EventStream { receiver: Some(receiver) }) })
         })
     }
 
@@ -106,6 +131,28 @@ impl Job for Prepare {
     fn refuse(self: Box<Self>) {
         // Fails if the caller has gone away, which is fine.
         let _ = self.reply.send(Err(closed()));
+    }
+}
+
+/// The events of a generation, up to the terminal event or the first error. Dropping it cancels the generation.
+///
+/// The channel holds one complete answer, so that a slow client does not block a generation slot.
+struct EventStream {
+    /// `None` after the last event.
+    receiver: Option<mpsc::Receiver<Result<TextEvent, EngineError>>>,
+}
+
+impl Stream for EventStream {
+    type Item = Result<TextEvent, EngineError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let Some(receiver) = &mut self.receiver else { return Poll::Ready(None) };
+        let missing_end = || Err(EngineError::Internal("generation ended without a terminal event".to_owned()));
+        let event = ready!(receiver.poll_recv(context)).unwrap_or_else(missing_end);
+        if matches!(event, Err(_) | Ok(TextEvent::Finished { .. })) {
+            self.receiver = None;
+        }
+        Poll::Ready(Some(event))
     }
 }
 

@@ -117,6 +117,16 @@ fn needs_validation(text: &str) -> bool {
 /// Numbers with at most this many digits are within the range of an `f64`.
 const MAX_DIGITS: usize = 300;
 
+/// Deserializes null as the default.
+///
+/// For `#[serde(default, deserialize_with = "wire::or_default")]`.
+///
+/// # Errors
+/// Returns an error if the value is neither null nor a `T`.
+pub fn or_default<'de, T: Deserialize<'de> + Default, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+    Option::deserialize(from).map(Option::unwrap_or_default)
+}
+
 /// Describes a JSON error for the log without quoting the document, which may contain model output.
 #[must_use]
 pub fn json_fault(error: &serde_json::Error) -> String {

@@ -119,7 +119,7 @@ fn what_is_within_range_unknown_or_null_is_taken() {
         "background": false,
     }));
     assert_eq!((request.max_output_tokens, request.top_logprobs, request.store), (Some(1), Some(20), Some(true)));
-    assert!(request.includes(Request::ENCRYPTED_REASONING) && !request.includes(Request::LOGPROBS));
+    assert!(request.includes(Request::ENCRYPTED_REASONING) && !request.includes("message.output_text.logprobs"));
     assert_eq!(request.extra["client_metadata"], json!({"a": [1]}));
     let names = [
         "instructions",
