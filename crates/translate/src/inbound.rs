@@ -1,5 +1,26 @@
 //! The client side: decodes requests into the neutral form and encodes neutral events for the client.
 
+/// Implements the methods of [`ClientProtocol`] that only call the encoder, the event or the fold.
+macro_rules! delegate_to_crate {
+    () => {
+        fn open(encoder: &mut Self::Encoder, out: &mut Vec<Self::Event>) {
+            encoder.open(out);
+        }
+
+        fn fail(encoder: &mut Self::Encoder, error: &ApiError, out: &mut Vec<Self::Event>) {
+            encoder.fail(error, out);
+        }
+
+        fn write(event: &Self::Event, out: &mut Vec<u8>) {
+            event.write(out);
+        }
+
+        fn gather(fold: &mut Self::Fold, event: &Self::Event) -> bool {
+            fold.push(event).is_ok()
+        }
+    };
+}
+
 mod chat;
 mod images;
 mod messages;

@@ -22,12 +22,14 @@ impl ClientProtocol for Chat {
     type Fold = Fold;
     type Reply = Completion;
 
+    delegate_to_crate!();
+
     fn request(request: ValidRequest) -> Result<Inbound, ApiError> {
         let request = request.into_inner();
         let messages = request.messages.iter().enumerate();
         let turns =
             messages.map(|(i, message)| turn(message, &format!("messages[{i}]"))).collect::<Result<Vec<_>, _>>()?;
-        let (mut tools, dropped) = tools(request.tools.as_deref().unwrap_or_default());
+        let (mut tools, dropped) = shared::tools(request.tools.as_deref().unwrap_or_default(), function);
         let tool_choice = tool_choice(&request, &mut tools)?;
         let effort = request.reasoning_effort.as_ref().and_then(|effort| Effort::named(effort.as_str()));
         let request = TextRequest {
@@ -64,10 +66,6 @@ impl ClientProtocol for Chat {
         Encoder::new(head, request.includes_usage() || !request.streams())
     }
 
-    fn open(encoder: &mut Encoder, out: &mut Vec<Event>) {
-        encoder.open(out);
-    }
-
     fn encode(encoder: &mut Encoder, event: TextEvent, _now: i64, out: &mut Vec<Event>) {
         match event {
             TextEvent::Reasoning(text) => encoder.reasoning(&text, out),
@@ -82,18 +80,6 @@ impl ClientProtocol for Chat {
             // This protocol has no reasoning signatures and no redacted reasoning.
             _ => {}
         }
-    }
-
-    fn fail(encoder: &mut Encoder, error: &ApiError, out: &mut Vec<Event>) {
-        encoder.fail(error, out);
-    }
-
-    fn write(event: &Event, out: &mut Vec<u8>) {
-        event.write(out);
-    }
-
-    fn gather(fold: &mut Fold, event: &Event) -> bool {
-        fold.push(event).is_ok()
     }
 
     fn reply(fold: Fold) -> Option<Completion> {
@@ -121,11 +107,11 @@ fn finish_reason(stop: &Stop) -> FinishReason {
 fn turn(message: &Message, path: &str) -> Result<Turn, ApiError> {
     Ok(match message {
         Message::System(message) | Message::Developer(message) => Turn::System(plain(&message.content)),
-        Message::User(message) => Turn::User(parts(&message.content, path)?),
+        Message::User(message) => Turn::User(shared::parts(&message.content, &format!("{path}.content"), part)?),
         Message::Assistant(message) => Turn::Assistant(assistant_parts(message, path)?),
         Message::Tool(message) => Turn::Tool(ToolResult {
             call_id: message.tool_call_id.clone(),
-            content: parts(&message.content, path)?,
+            content: shared::parts(&message.content, &format!("{path}.content"), part)?,
             is_error: false,
         }),
         Message::Function(message) => Turn::Tool(ToolResult {
@@ -139,25 +125,10 @@ fn turn(message: &Message, path: &str) -> Result<Turn, ApiError> {
 
 /// Concatenates the text parts of content that allows only text.
 fn plain(content: &TextOr<Part>) -> String {
-    match content {
-        TextOr::Text(text) => text.clone(),
-        TextOr::List(parts) => {
-            let texts = parts.iter().filter_map(|part| match part {
-                Part::Text(part) => Some(part.text.as_str()),
-                _ => None,
-            });
-            texts.collect()
-        }
-    }
-}
-
-fn parts(content: &TextOr<Part>, path: &str) -> Result<Vec<UserPart>, ApiError> {
-    match content {
-        TextOr::Text(text) => Ok(vec![UserPart::Text(text.clone())]),
-        TextOr::List(parts) => {
-            parts.iter().enumerate().map(|(i, one)| part(one, &format!("{path}.content[{i}]"))).collect()
-        }
-    }
+    shared::joined(content, "", |part| match part {
+        Part::Text(part) => Some(part.text.as_str()),
+        _ => None,
+    })
 }
 
 fn part(part: &Part, path: &str) -> Result<UserPart, ApiError> {
@@ -204,22 +175,14 @@ fn assistant_parts(message: &AssistantMessage, path: &str) -> Result<Vec<Assista
     Ok(output)
 }
 
-/// Returns the function tools, and the paths of the other tools.
-fn tools(tools: &[Tool]) -> (Vec<engine::Tool>, Vec<String>) {
-    let mut functions = Vec::new();
-    let mut dropped = Vec::new();
-    for (i, tool) in tools.iter().enumerate() {
-        match tool {
-            Tool::Function(tool) => functions.push(engine::Tool {
-                name: tool.function.name.clone(),
-                description: tool.function.description.clone(),
-                parameters: tool.function.parameters.clone(),
-                strict: tool.function.strict,
-            }),
-            _ => dropped.push(format!("tools[{i}]")),
-        }
-    }
-    (functions, dropped)
+fn function(tool: &Tool) -> Option<engine::Tool> {
+    let Tool::Function(tool) = tool else { return None };
+    Some(engine::Tool {
+        name: tool.function.name.clone(),
+        description: tool.function.description.clone(),
+        parameters: tool.function.parameters.clone(),
+        strict: tool.function.strict,
+    })
 }
 
 fn tool_choice(request: &Request, tools: &mut Vec<engine::Tool>) -> Result<ToolChoice, ApiError> {

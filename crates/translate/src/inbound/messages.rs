@@ -22,16 +22,14 @@ impl ClientProtocol for Messages {
     type Fold = Fold;
     type Reply = Message;
 
+    delegate_to_crate!();
+
     fn request(request: ValidRequest) -> Result<Inbound, ApiError> {
         neutral(request.into_inner())
     }
 
     fn encoder(request: &ValidRequest, stamp: &Stamp) -> Encoder {
         Encoder::new(Head { id: wire::id("msg", stamp.bits), model: request.model.clone() }, None)
-    }
-
-    fn open(encoder: &mut Encoder, out: &mut Vec<Event>) {
-        encoder.open(out);
     }
 
     fn encode(encoder: &mut Encoder, event: TextEvent, _now: i64, out: &mut Vec<Event>) {
@@ -51,14 +49,6 @@ impl ClientProtocol for Messages {
         }
     }
 
-    fn fail(encoder: &mut Encoder, error: &ApiError, out: &mut Vec<Event>) {
-        encoder.fail(error, out);
-    }
-
-    fn write(event: &Event, out: &mut Vec<u8>) {
-        event.write(out);
-    }
-
     fn keep_alive(encoder: &Encoder, out: &mut Vec<u8>) {
         let mut pings = Vec::new();
         encoder.ping(&mut pings);
@@ -66,10 +56,6 @@ impl ClientProtocol for Messages {
         if pings.is_empty() {
             sse::comment("keep-alive", out);
         }
-    }
-
-    fn gather(fold: &mut Fold, event: &Event) -> bool {
-        fold.push(event).is_ok()
     }
 
     fn reply(fold: Fold) -> Option<Message> {
@@ -88,7 +74,7 @@ impl Messages {
 }
 
 fn neutral(request: Request) -> Result<Inbound, ApiError> {
-    let (tools, dropped) = tools(request.tools.as_deref().unwrap_or_default());
+    let (tools, dropped) = shared::tools(request.tools.as_deref().unwrap_or_default(), function);
     let (tool_choice, sequential) = tool_choice(&request);
     let neutral = TextRequest {
         turns: turns(&request)?,
@@ -251,38 +237,24 @@ fn assistant_parts(content: &TextOr<InputBlock>, path: &str) -> Result<Vec<Assis
 
 /// Joins the text blocks of content, and ignores other blocks.
 fn plain(content: &TextOr<InputBlock>) -> String {
-    match content {
-        TextOr::Text(text) => text.clone(),
-        TextOr::List(blocks) => {
-            let texts = blocks.iter().filter_map(|block| match block {
-                InputBlock::Text(text) => Some(text.text.as_str()),
-                _ => None,
-            });
-            texts.collect::<Vec<_>>().join("\n\n")
-        }
-    }
+    shared::joined(content, "\n\n", |block| match block {
+        InputBlock::Text(text) => Some(text.text.as_str()),
+        _ => None,
+    })
 }
 
 fn unknown(kind: &str, path: &str) -> ApiError {
     shared::unsupported(path, &format!("{path}: '{kind}' is not supported by this model"))
 }
 
-/// Returns the function tools, and the paths of the other tools.
-fn tools(tools: &[Tool]) -> (Vec<engine::Tool>, Vec<String>) {
-    let mut functions = Vec::new();
-    let mut dropped = Vec::new();
-    for (i, tool) in tools.iter().enumerate() {
-        match tool {
-            Tool::Custom(tool) => functions.push(engine::Tool {
-                name: tool.name.clone(),
-                description: tool.description.clone(),
-                parameters: Some(tool.input_schema.clone()),
-                strict: tool.strict,
-            }),
-            _ => dropped.push(format!("tools[{i}]")),
-        }
-    }
-    (functions, dropped)
+fn function(tool: &Tool) -> Option<engine::Tool> {
+    let Tool::Custom(tool) = tool else { return None };
+    Some(engine::Tool {
+        name: tool.name.clone(),
+        description: tool.description.clone(),
+        parameters: Some(tool.input_schema.clone()),
+        strict: tool.strict,
+    })
 }
 
 /// Returns the tool choice, and whether parallel calls are disabled.

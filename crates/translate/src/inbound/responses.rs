@@ -25,11 +25,15 @@ impl ClientProtocol for Responses {
     type Fold = Fold;
     type Reply = Response;
 
+    delegate_to_crate!();
+
     fn request(request: ValidRequest) -> Result<Inbound, ApiError> {
         let request = request.into_inner();
         let text = request.text.as_ref();
         let (turns, mut dropped) = turns(&request)?;
-        let mut tools = tools(&request, &mut dropped);
+        // Hosted tools are dropped: clients send them alongside their functions.
+        let (mut tools, hosted) = shared::tools(request.tools.as_deref().unwrap_or_default(), function);
+        dropped.extend(hosted);
         let tool_choice = tool_choice(&request, &mut tools)?;
         let neutral = TextRequest {
             turns,
@@ -60,10 +64,6 @@ impl ClientProtocol for Responses {
         Encoder::new(head, Echo::of(request))
     }
 
-    fn open(encoder: &mut Encoder, out: &mut Vec<Event>) {
-        encoder.open(out);
-    }
-
     fn encode(encoder: &mut Encoder, event: TextEvent, now: i64, out: &mut Vec<Event>) {
         match event {
             TextEvent::Reasoning(text) => encoder.reasoning(&text, out),
@@ -78,18 +78,6 @@ impl ClientProtocol for Responses {
             TextEvent::RedactedReasoning(sealed) if is_envelope(&sealed) => encoder.redacted_reasoning(&sealed, out),
             _ => {}
         }
-    }
-
-    fn fail(encoder: &mut Encoder, error: &ApiError, out: &mut Vec<Event>) {
-        encoder.fail(error, out);
-    }
-
-    fn write(event: &Event, out: &mut Vec<u8>) {
-        event.write(out);
-    }
-
-    fn gather(fold: &mut Fold, event: &Event) -> bool {
-        fold.push(event).is_ok()
     }
 
     fn reply(fold: Fold) -> Option<Response> {
@@ -135,7 +123,9 @@ fn add_turn(item: &Item, path: &str, turns: &mut Vec<Turn>, dropped: &mut Vec<St
         Item::Message(Message { role: Role::System | Role::Developer, content, .. }) => {
             turns.push(Turn::System(plain(content)));
         }
-        Item::Message(message) => turns.push(Turn::User(parts(&message.content, &format!("{path}.content"))?)),
+        Item::Message(message) => {
+            turns.push(Turn::User(shared::parts(&message.content, &format!("{path}.content"), part)?))
+        }
         Item::FunctionCall(call) => add_assistant_part(
             turns,
             AssistantPart::Call(engine::ToolCall {
@@ -146,7 +136,7 @@ fn add_turn(item: &Item, path: &str, turns: &mut Vec<Turn>, dropped: &mut Vec<St
         ),
         Item::FunctionCallOutput(result) => turns.push(Turn::Tool(ToolResult {
             call_id: result.call_id.clone(),
-            content: parts(&result.output, &format!("{path}.output"))?,
+            content: shared::parts(&result.output, &format!("{path}.output"), part)?,
             is_error: false,
         })),
         Item::Reasoning(reasoning) => {
@@ -182,16 +172,10 @@ fn add_assistant_part(turns: &mut Vec<Turn>, part: AssistantPart) {
 }
 
 fn plain(content: &TextOr<Part>) -> String {
-    match content {
-        TextOr::Text(text) => text.clone(),
-        TextOr::List(parts) => {
-            let texts = parts.iter().filter_map(|part| match part {
-                Part::InputText(part) | Part::OutputText(part) | Part::Text(part) => Some(part.text.as_str()),
-                _ => None,
-            });
-            texts.collect()
-        }
-    }
+    shared::joined(content, "", |part| match part {
+        Part::InputText(part) | Part::OutputText(part) | Part::Text(part) => Some(part.text.as_str()),
+        _ => None,
+    })
 }
 
 fn assistant_parts(content: &TextOr<Part>) -> Vec<AssistantPart> {
@@ -210,13 +194,6 @@ fn assistant_parts(content: &TextOr<Part>) -> Vec<AssistantPart> {
     }
 }
 
-fn parts(content: &TextOr<Part>, path: &str) -> Result<Vec<UserPart>, ApiError> {
-    match content {
-        TextOr::Text(text) => Ok(vec![UserPart::Text(text.clone())]),
-        TextOr::List(parts) => parts.iter().enumerate().map(|(i, one)| part(one, &format!("{path}[{i}]"))).collect(),
-    }
-}
-
 fn part(part: &Part, path: &str) -> Result<UserPart, ApiError> {
     match part {
         Part::InputText(part) | Part::OutputText(part) | Part::Text(part) => Ok(UserPart::Text(part.text.clone())),
@@ -232,21 +209,14 @@ fn part(part: &Part, path: &str) -> Result<UserPart, ApiError> {
     }
 }
 
-/// Returns the function tools. Hosted tools are dropped: clients send them alongside their functions.
-fn tools(request: &Request, dropped: &mut Vec<String>) -> Vec<engine::Tool> {
-    let mut functions = Vec::new();
-    for (i, tool) in request.tools.iter().flatten().enumerate() {
-        match tool {
-            Tool::Function(tool) => functions.push(engine::Tool {
-                name: tool.name.clone(),
-                description: tool.description.clone(),
-                parameters: tool.parameters.clone(),
-                strict: tool.strict,
-            }),
-            _ => dropped.push(format!("tools[{i}]")),
-        }
-    }
-    functions
+fn function(tool: &Tool) -> Option<engine::Tool> {
+    let Tool::Function(tool) = tool else { return None };
+    Some(engine::Tool {
+        name: tool.name.clone(),
+        description: tool.description.clone(),
+        parameters: tool.parameters.clone(),
+        strict: tool.strict,
+    })
 }
 
 fn tool_choice(request: &Request, tools: &mut Vec<engine::Tool>) -> Result<ToolChoice, ApiError> {
