@@ -4,8 +4,6 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
-wire::read_objects!(Settings);
-
 /// A model offered by the gateway.
 ///
 /// In a configuration, `id`, `family` and `protocols` are required; the rest defaults to the values of [`Model::new`].
@@ -149,20 +147,21 @@ impl Protocol {
     }
 }
 
-/// The configuration of a model.
-#[derive(Deserialize)]
-#[serde(remote = "Self", deny_unknown_fields)]
-struct Settings {
-    id: String,
-    family: Family,
-    protocols: BTreeSet<Protocol>,
-    display_name: Option<String>,
-    created: Option<i64>,
-    owned_by: Option<String>,
-    #[serde(default)]
-    string_input: bool,
-    #[serde(default)]
-    reasoning: bool,
+wire::read_objects! {
+    /// The configuration of a model.
+    #[serde(deny_unknown_fields)]
+    struct Settings {
+        id: String,
+        family: Family,
+        protocols: BTreeSet<Protocol>,
+        display_name: Option<String>,
+        created: Option<i64>,
+        owned_by: Option<String>,
+        #[serde(default)]
+        string_input: bool,
+        #[serde(default)]
+        reasoning: bool,
+    }
 }
 
 impl From<Settings> for Model {

@@ -8,8 +8,6 @@ use wire::{ErrorBody, ErrorDetail, Object};
 
 use crate::request::{Background, OutputFormat, Quality};
 
-wire::read_objects!(Failed);
-
 wire::open_structs! {
     /// The generated images.
     pub struct Response {
@@ -150,9 +148,9 @@ impl Reply {
     }
 }
 
-/// The field that marks a failure.
-#[derive(Deserialize)]
-#[serde(remote = "Self")]
-struct Failed {
-    error: Option<ErrorDetail>,
+wire::read_objects! {
+    /// The field that marks a failure.
+    struct Failed {
+        error: Option<ErrorDetail>,
+    }
 }

@@ -11,28 +11,17 @@ pub use self::parse::{Reader, reply};
 pub(crate) use self::parse::{check, check_finish};
 pub use self::stream::StreamReader;
 
-/// A text generation protocol of an upstream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Protocol {
-    /// Responses.
-    Responses,
-    /// Chat Completions.
-    Chat,
-    /// Messages.
-    Messages,
+wire::text_enum! {
+    /// A text generation protocol of an upstream, by its display name.
+    #[derive(PartialOrd, Ord)]
+    pub enum Protocol {
+        Responses = "Responses",
+        Chat = "Chat Completions",
+        Messages = "Messages",
+    }
 }
 
 impl Protocol {
     /// All protocols.
     pub const ALL: [Self; 3] = [Self::Responses, Self::Chat, Self::Messages];
-
-    /// Returns the display name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Responses => "Responses",
-            Self::Chat => "Chat Completions",
-            Self::Messages => "Messages",
-        }
-    }
 }

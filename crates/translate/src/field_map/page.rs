@@ -14,8 +14,8 @@ pub fn markdown() -> String {
 fn section(client: Protocol) -> String {
     let mut rows = rows().iter().filter(|row| row.client == client).peekable();
     let Some([(one, _), (other, _)]) = rows.peek().map(|row| row.dispositions) else { return String::new() };
-    let head = format!("| Field | When | To {} | To {} |", one.name(), other.name());
-    let mut page = format!("\n## {}\n\n{head}\n|---|---|---|---|\n", client.name());
+    let head = format!("| Field | When | To {one} | To {other} |");
+    let mut page = format!("\n## {client}\n\n{head}\n|---|---|---|---|\n");
     for Row { field, when, dispositions: [(_, one), (_, other)], .. } in rows {
         // Writing to a `String` cannot fail.
         let _ =

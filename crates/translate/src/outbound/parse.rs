@@ -75,7 +75,12 @@ impl Reader {
     /// # Errors
     /// [`EngineError::Truncated`] when the stream is not complete.
     pub fn end(&mut self, out: &mut Vec<TextEvent>) -> Result<(), EngineError> {
-        self.advance(out, StreamParser::end)?;
+        self.advance(out, |parser, out| {
+            if let StreamParser::Chat(parser) = parser {
+                parser.end(out);
+            }
+            Ok(())
+        })?;
         match self.state {
             State::Finished => Ok(()),
             _ => Err(truncated()),
@@ -118,13 +123,6 @@ impl StreamParser {
             Self::Responses(parser) => parser.event(data, out),
             Self::Messages(parser) => parser.event(data, out),
         }
-    }
-
-    fn end(&mut self, out: &mut CallSequencer) -> Result<(), EngineError> {
-        if let Self::Chat(parser) = self {
-            parser.end(out);
-        }
-        Ok(())
     }
 }
 

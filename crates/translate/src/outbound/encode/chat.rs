@@ -3,8 +3,8 @@
 use chat::{
     AssistantMessage, Effort, FilePart, FileSource, FunctionCall, FunctionChoice, FunctionName, FunctionTool,
     FunctionToolCall, ImagePart, ImageUrl, JsonSchemaFormat, Message, NamedSchema, Part, PlainFormat, Request,
-    ResponseFormat, StreamOptions, SystemMessage, TextPart, Tool, ToolCall, ToolChoice, ToolChoiceObject, ToolFunction,
-    ToolMessage, ToolMode, UserMessage,
+    ResponseFormat, SystemMessage, TextPart, Tool, ToolCall, ToolChoice, ToolChoiceObject, ToolFunction, ToolMessage,
+    ToolMode, UserMessage,
 };
 use engine::{AssistantPart, EngineError, Format, TextRequest, ToolResult, Turn, UserPart};
 use serde_json::Value;
@@ -21,8 +21,11 @@ pub(super) fn request(
     let has_tools = !request.tools.is_empty();
     let mut body = Request::new(request.model.clone(), messages(&request.turns, dropped)?);
     body.max_tokens = request.max_output_tokens.map(super::count);
-    body.stream = settings.stream.then_some(true);
-    body.stream_options = settings.stream.then(with_usage);
+    if settings.stream {
+        body.stream = Some(true);
+        // The gateway records the usage even if the client did not request it.
+        body.stream_options.get_or_insert_default().include_usage = Some(true);
+    }
     body.response_format = format(&request.format)?;
     body.tools = if has_tools { Some(tools(&request.tools)?) } else { None };
     body.tool_choice = has_tools.then(|| tool_choice(&request.tool_choice));
@@ -40,29 +43,18 @@ pub(super) fn request(
     Ok(body)
 }
 
-/// Requests the usage, which the gateway records even if the client did not request it.
-fn with_usage() -> StreamOptions {
-    let mut options = StreamOptions::default();
-    options.include_usage = Some(true);
-    options
-}
-
 fn messages(turns: &[Turn], dropped: &mut DroppedFields) -> Result<Vec<Message>, EngineError> {
     let mut messages = Vec::new();
     let both_assistant = |one: &Turn, next: &Turn| matches!((one, next), (Turn::Assistant(_), Turn::Assistant(_)));
     for turns in turns.chunk_by(both_assistant) {
         match turns {
-            [Turn::System(text)] => messages.push(system(text)),
+            [Turn::System(text)] => messages.push(Message::System(SystemMessage::new(text.as_str().into()))),
             [Turn::User(parts)] => messages.push(user(parts)),
             [Turn::Tool(result)] => messages.push(tool(result)?),
             turns => messages.extend(assistant(turns, dropped)),
         }
     }
     if messages.is_empty() { Err(super::empty_conversation()) } else { Ok(messages) }
-}
-
-fn system(text: &str) -> Message {
-    Message::System(SystemMessage::new(text.into()))
 }
 
 fn user(parts: &[UserPart]) -> Message {

@@ -3,7 +3,7 @@
 use engine::{AssistantPart, EngineError, Format, ImageSource, Sampling, TextRequest, ToolResult, Turn, UserPart};
 use messages::{
     AnyTool, CustomTool, DataSource, DocumentBlock, Effort, ImageBlock, InputBlock, InputMessage, JsonSchemaFormat,
-    Metadata, NamedTool, OutputConfig, OutputFormat, RedactedThinkingBlock, Request, Role, Source, TextBlock, Thinking,
+    NamedTool, OutputConfig, OutputFormat, RedactedThinkingBlock, Request, Role, Source, TextBlock, Thinking,
     ThinkingBlock, ThinkingDisplay, ThinkingMode, Tool, ToolChoice, ToolResultBlock, ToolUseBlock, UrlSource,
 };
 use serde_json::json;
@@ -31,14 +31,10 @@ pub(super) fn request(
     body.tool_choice = if has_tools { tool_choice(request) } else { None };
     body.thinking = thinking(&request.reasoning);
     body.output_config = output_config(request)?;
-    body.metadata = request.user.clone().map(metadata);
+    if let Some(user) = &request.user {
+        body.metadata.get_or_insert_default().user_id = Some(user.clone());
+    }
     Ok(body)
-}
-
-fn metadata(user: String) -> Metadata {
-    let mut metadata = Metadata::default();
-    metadata.user_id = Some(user);
-    metadata
 }
 
 fn sampling(requested: &Sampling, settings: &Settings, dropped: &mut DroppedFields) -> Sampling {
@@ -51,12 +47,11 @@ fn sampling(requested: &Sampling, settings: &Settings, dropped: &mut DroppedFiel
             ..requested.clone()
         };
     }
-    for (given, field) in
-        [(requested.top_p.is_some(), DroppedField::TopP), (requested.top_k.is_some(), DroppedField::TopK)]
-    {
-        if given {
-            dropped.add(field);
-        }
+    if requested.top_p.is_some() {
+        dropped.add(DroppedField::TopP);
+    }
+    if requested.top_k.is_some() {
+        dropped.add(DroppedField::TopK);
     }
     Sampling::default()
 }

@@ -88,14 +88,13 @@ impl StreamParser {
     }
 
     fn delta(&mut self, delta: Delta, out: &mut CallSequencer) -> Result<(), EngineError> {
+        let non_empty = |text: Option<String>| text.filter(|text| !text.is_empty());
         let events = [
-            delta.reasoning_content.filter(|text| !text.is_empty()).or(delta.reasoning).map(TextEvent::Reasoning),
-            delta.content.map(TextEvent::Text),
-            delta.refusal.map(TextEvent::Refusal),
+            non_empty(delta.reasoning_content).or(non_empty(delta.reasoning)).map(TextEvent::Reasoning),
+            non_empty(delta.content).map(TextEvent::Text),
+            non_empty(delta.refusal).map(TextEvent::Refusal),
         ];
-        for event in events.into_iter().flatten().filter(|event| !is_empty(event)) {
-            out.emit(event);
-        }
+        events.into_iter().flatten().for_each(|event| out.emit(event));
         let pieces = delta.tool_calls.unwrap_or_default();
         let only = pieces.len() == 1;
         for (position, piece) in pieces.into_iter().enumerate() {
@@ -165,10 +164,6 @@ pub(crate) fn check_finish(reason: &str) -> Result<(), EngineError> {
         }
         _ => Ok(()),
     }
-}
-
-fn is_empty(event: &TextEvent) -> bool {
-    matches!(event, TextEvent::Text(text) | TextEvent::Reasoning(text) | TextEvent::Refusal(text) if text.is_empty())
 }
 
 fn neutral_usage(usage: &Value) -> Option<Usage> {
