@@ -110,7 +110,6 @@ impl fmt::Display for KeyHashError {
 
 impl std::error::Error for KeyHashError {}
 
-/// Returns the value of a hexadecimal digit.
 fn nibble(digit: u8) -> u8 {
     match digit {
         b'0'..=b'9' => digit - b'0',

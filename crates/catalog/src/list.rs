@@ -134,5 +134,4 @@ fn cursor_position(cursor: &str, id: Option<&str>, models: &[&Model], found: &mu
     position
 }
 
-/// Maximum value of a page's `limit`.
 const MAX_LIMIT: i64 = 1000;

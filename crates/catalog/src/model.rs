@@ -189,5 +189,4 @@ fn display_name(id: &str) -> String {
 
 /// The default creation time, used by the built-in models.
 const CREATED: i64 = 1_786_000_000;
-/// The default owner.
 const OWNER: &str = "sluicegate";

@@ -32,7 +32,7 @@ impl Completion {
 }
 
 /// One choice.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Choice {
     /// Index of the choice, from 0.
@@ -49,7 +49,7 @@ pub struct Choice {
 }
 
 /// A message of the model: text and calls.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct ChoiceMessage {
     /// The role, `assistant`.

@@ -11,7 +11,7 @@
 //!
 //! See <https://platform.openai.com/docs/api-reference/chat-streaming>.
 
-use wire::{ErrorBody, Object};
+use wire::ErrorBody;
 
 use crate::event::{Chunk, ChunkChoice, Event, FunctionDelta, ToolCallDelta};
 use crate::request::{FunctionCall, FunctionToolCall, ToolCall};
@@ -213,25 +213,14 @@ impl Fold {
         for choice in &chunk.choices {
             // The grammar guarantees that choices start in order.
             if choice.index as usize == completion.choices.len() {
-                completion.choices.push(blank(choice.index));
+                let message = ChoiceMessage { role: "assistant".to_owned(), ..ChoiceMessage::default() };
+                completion.choices.push(Choice { index: choice.index, message, ..Choice::default() });
             }
             if let Some(target) = completion.choices.get_mut(choice.index as usize) {
                 add(choice, target);
             }
         }
     }
-}
-
-fn blank(index: u32) -> Choice {
-    let message = ChoiceMessage {
-        role: "assistant".to_owned(),
-        content: None,
-        reasoning_content: None,
-        refusal: None,
-        tool_calls: Vec::new(),
-        extra: Object::new(),
-    };
-    Choice { index, message, logprobs: None, finish_reason: None, extra: Object::new() }
 }
 
 fn add(piece: &ChunkChoice, target: &mut Choice) {

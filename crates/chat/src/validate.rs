@@ -196,7 +196,6 @@ fn check_tool_choice(choice: &ToolChoice, tools: &[Tool], path: &Path<'_>, found
     }
 }
 
-/// Returns the names of the offered functions.
 fn functions(tools: &[Tool]) -> HashSet<&str> {
     let functions = tools.iter().filter_map(|tool| match tool {
         Tool::Function(tool) => Some(tool.function.name.as_str()),

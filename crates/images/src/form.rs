@@ -145,7 +145,6 @@ fn file_head(name: &str, picture: &[u8], boundary: &str) -> String {
     )
 }
 
-/// The type of a setting.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Word,

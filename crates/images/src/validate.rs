@@ -178,11 +178,9 @@ fn is_size(size: &str) -> bool {
 const MAX_PROMPT: usize = 32_000;
 /// Maximum number of images per request.
 const MAX_COUNT: u32 = 10;
-/// Maximum number of reference images.
 pub(crate) const MAX_REFERENCES: usize = 16;
 /// The message for a request without reference images.
 pub(crate) const NO_REFERENCE: &str = "At least one reference image is required.";
 /// The media type of masks.
 const PNG: &str = "image/png";
-/// The media types of reference images.
 const REFERENCE_TYPES: [&str; 3] = [PNG, "image/jpeg", "image/webp"];

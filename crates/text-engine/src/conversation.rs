@@ -11,7 +11,6 @@ use crate::picture;
 /// The content of a prompt, before it is rendered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Conversation {
-    /// The system instructions.
     pub(crate) instructions: String,
     /// Turns before the last question, oldest first.
     pub(crate) history: Vec<String>,

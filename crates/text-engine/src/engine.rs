@@ -111,7 +111,6 @@ impl Drop for EmbeddedTextEngine {
     }
 }
 
-/// The job of preparing a request.
 struct Prepare {
     loaded: Arc<LoadedModel>,
     request: TextRequest,

@@ -18,7 +18,6 @@ use crate::stop::StopFilter;
 use crate::tools::{self, Function, Need};
 use crate::writer::{EndReason, Halt, Writer, now};
 
-/// The sender of the events of a generation.
 pub(crate) type EventSender = Sender<Result<TextEvent, EngineError>>;
 
 /// A queued generation. Dropping the receiver of `events` cancels it.

@@ -46,7 +46,7 @@ impl Model {
         for index in 0..shape.blocks {
             blocks.push(Block::load(file, &shape, index)?);
         }
-        let norm = vector(file, "output_norm.weight", shape.width)?;
+        let norm = dequantized(file, "output_norm.weight", &[shape.width])?;
         let rope = Rope::new(&shape).map_err(|why| file.damaged(why.to_string()))?;
         let threads = pool(threads)?;
         Ok(Self { shape, embedding, blocks, norm, output, rope, threads })
@@ -84,7 +84,6 @@ impl Model {
 }
 
 impl Cache {
-    /// Number of cached tokens.
     pub(crate) fn len(&self) -> usize {
         self.length
     }
@@ -187,10 +186,10 @@ impl Block {
         let Shape { width, hidden, .. } = *shape;
         let qkv = [("attn_q", width), ("attn_k", shape.kv_width()), ("attn_v", shape.kv_width())];
         Ok(Self {
-            attention_norm: vector(file, &name("attn_norm"), width)?,
+            attention_norm: dequantized(file, &name("attn_norm"), &[width])?,
             qkv: stacked(file, &qkv.map(|(part, rows)| (name(part), rows)), width)?,
             attention_out: stacked(file, &[(name("attn_output"), width)], width)?,
-            feed_norm: vector(file, &name("ffn_norm"), width)?,
+            feed_norm: dequantized(file, &name("ffn_norm"), &[width])?,
             gate_up: stacked(file, &["ffn_gate", "ffn_up"].map(|part| (name(part), hidden)), width)?,
             down: stacked(file, &[(name("ffn_down"), width)], hidden)?,
         })
@@ -283,10 +282,6 @@ fn causal_mask(before: usize, tokens: usize) -> Result<Option<Tensor>> {
     let values: Vec<f32> =
         (0..tokens).flat_map(|token| (0..positions).map(move |position| value(token, position))).collect();
     Tensor::from_vec(values, (tokens, positions), &Device::Cpu).map(Some)
-}
-
-fn vector(file: &mut Gguf, name: &str, size: usize) -> std::result::Result<Tensor, LoadError> {
-    dequantized(file, name, &[size])
 }
 
 /// Loads matrices with the same number of columns and stacks their rows.

@@ -9,7 +9,6 @@ use crate::loaded_model::LoadedModel;
 use crate::prompt::{FittedConversation, Task, fit};
 use crate::tools::ToolSelection;
 
-/// A validated request.
 pub(crate) struct PreparedRequest {
     pub(crate) conversation: Conversation,
     /// Number of tokens of the prompt.

@@ -79,7 +79,6 @@ pub struct EventAction {
 impl EventAction {
     /// Forwards an event unchanged.
     const FORWARD: Self = Self { forward: true, model: None, remove: None, end: None };
-    /// Drops an event.
     const DROP: Self = Self { forward: false, ..Self::FORWARD };
 }
 

@@ -338,7 +338,6 @@ impl std::error::Error for Violations {}
 
 /// Maximum number of violations spelled out in an error message; the rest are counted, to keep it readable.
 const MAX_REPORTED: usize = 8;
-/// Maximum number of violations kept.
 const MAX_KEPT: usize = 100;
 
 #[cfg(test)]

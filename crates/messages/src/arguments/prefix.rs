@@ -1,6 +1,5 @@
 //! An incremental recognizer of prefixes of JSON objects (RFC 8259), which can also complete them.
 
-/// A prefix of a JSON object.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Prefix {
     /// The closing brackets of the open objects and arrays, innermost last.
@@ -44,14 +43,12 @@ enum Next {
     Nothing,
 }
 
-/// The role of a string.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Role {
     Key,
     Value,
 }
 
-/// A position within a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Number {
     /// After a leading zero: no further digit.

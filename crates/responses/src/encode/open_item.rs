@@ -3,7 +3,6 @@
 use crate::request::ReasoningPart;
 use crate::response::{OutputItem, OutputPart};
 
-/// The item that is being streamed.
 #[derive(Debug)]
 pub(super) struct OpenItem {
     pub(super) item: OutputItem,

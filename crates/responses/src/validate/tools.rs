@@ -37,7 +37,6 @@ fn check_tool_choice(choice: &ToolChoice, tools: &[Tool], path: &Path<'_>, found
     }
 }
 
-/// Returns the names of the offered functions.
 fn functions(tools: &[Tool]) -> HashSet<&str> {
     let functions = tools.iter().filter_map(|tool| match tool {
         Tool::Function(tool) => Some(tool.name.as_str()),

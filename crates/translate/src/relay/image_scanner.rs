@@ -187,7 +187,6 @@ impl ImageScanner {
     }
 }
 
-/// Decodes the escapes of a name.
 fn unescape(written: &[u8]) -> Option<String> {
     serde_json::from_slice(&[b"\"", written, b"\""].concat()).ok()
 }

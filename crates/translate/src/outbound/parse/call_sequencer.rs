@@ -98,7 +98,6 @@ impl CallSequencer {
         self.find(key).is_some_and(|call| call.is_blank())
     }
 
-    /// Ends a call.
     pub(super) fn close(&mut self, key: Key) {
         if let Some(call) = self.find(key) {
             call.closed = true;

@@ -8,7 +8,6 @@ use super::call_sequencer::{CallSequencer, Key};
 use super::json::{ErrorMarkers, bounded, count, lenient, needed, read};
 use crate::error::malformed;
 
-/// Parses a stream.
 #[derive(Debug, Default)]
 pub(super) struct StreamParser {
     calls: Vec<Call>,

@@ -11,7 +11,6 @@ use super::json::{ErrorMarkers, count, needed, read};
 use crate::error::malformed;
 use crate::outbound::failure::Complaint;
 
-/// Parses a stream.
 #[derive(Debug, Default)]
 pub(super) struct StreamParser {
     items: Items,

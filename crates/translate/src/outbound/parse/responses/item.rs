@@ -9,7 +9,6 @@ use super::super::json::{arguments, bounded, lenient, needed};
 /// The index of a part in its item.
 pub(super) type PartIndex = u64;
 
-/// The kind of content of a part.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Kind {
     Text,
