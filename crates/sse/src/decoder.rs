@@ -39,6 +39,7 @@ use crate::line::{self, Field};
 /// # Memory
 /// Once `poll` has returned `None`, the decoder holds only a copy of the incomplete event: at most [`Limits::event`]
 /// bytes plus a line end. It keeps no chunk alive. It also stores the last event id.
+#[derive(Default)]
 pub struct Decoder {
     pub(crate) lines: Lines,
     pub(crate) fields: Fields,
@@ -71,21 +72,13 @@ impl Decoder {
     /// Creates a decoder with the default [`Limits`].
     #[must_use]
     pub fn new() -> Self {
-        Self::with_limits(Limits::default())
+        Self::default()
     }
 
     /// Creates a decoder with the given limits.
     #[must_use]
     pub fn with_limits(limits: Limits) -> Self {
-        Self {
-            lines: Lines::new(limits),
-            fields: Fields::default(),
-            last_event_id: String::new(),
-            retry: None,
-            comments: 0,
-            lent: false,
-            failed: false,
-        }
+        Self { lines: Lines::new(limits), ..Self::default() }
     }
 
     /// Appends the next bytes of the stream. They are parsed by [`poll`](Self::poll).
@@ -209,7 +202,7 @@ impl Decoder {
     #[inline]
     fn lend(&mut self) -> Event<'_> {
         self.lent = true;
-        Event::new(self)
+        Event { decoder: self }
     }
 
     /// Discards the event that was lent last.
@@ -234,12 +227,6 @@ impl Decoder {
         self.failed = true;
         self.lines = Lines::default();
         self.fields = Fields::default();
-    }
-}
-
-impl Default for Decoder {
-    fn default() -> Self {
-        Self::new()
     }
 }
 

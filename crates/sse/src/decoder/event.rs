@@ -15,7 +15,7 @@ use crate::line::{self, Field};
 /// is a slice of the input. Use [`Event::to_bytes`] to keep an event beyond the borrow.
 #[derive(Clone, Copy)]
 pub struct Event<'a> {
-    decoder: &'a Decoder,
+    pub(super) decoder: &'a Decoder,
 }
 
 /// The location of the data lines of a block.
@@ -39,11 +39,6 @@ impl Data {
 }
 
 impl<'a> Event<'a> {
-    /// Creates the event for the open block of `decoder`.
-    pub(crate) fn new(decoder: &'a Decoder) -> Self {
-        Self { decoder }
-    }
-
     /// Returns the value of the `event` field, or `message` if it is absent or empty.
     #[must_use]
     pub fn name(&self) -> Cow<'a, str> {
