@@ -142,6 +142,26 @@ impl Event {
     }
 }
 
+/// Declares events of an open item: structs that begin with the position of the event and its item.
+macro_rules! item_events {
+    ($($(#[$meta:meta])* pub struct $name:ident { $($fields:tt)* })+) => {
+        wire::open_structs! {
+            $(
+                $(#[$meta])*
+                pub struct $name {
+                    /// Position of the event in the stream, counted from 0.
+                    pub sequence_number: u64,
+                    /// The id of the item.
+                    pub item_id: String,
+                    /// Index of the item in `output`, from 0.
+                    pub output_index: u32,
+                    $($fields)*
+                }
+            )+
+        }
+    };
+}
+
 wire::open_structs! {
     /// A snapshot of the response: empty at the start of the stream, complete at its end.
     pub struct ResponseEvent {
@@ -160,15 +180,11 @@ wire::open_structs! {
         /// The item.
         pub item: OutputItem,
     }
+}
 
+item_events! {
     /// A snapshot of a message part: empty when added, complete when done.
     pub struct PartEvent {
-        /// Position of the event in the stream, counted from 0.
-        pub sequence_number: u64,
-        /// The id of the message.
-        pub item_id: String,
-        /// Index of the message in `output`, from 0.
-        pub output_index: u32,
         /// Index of the part in the message's `content`, from 0.
         pub content_index: u32,
         /// The part.
@@ -177,12 +193,6 @@ wire::open_structs! {
 
     /// Output text to append.
     pub struct TextDelta {
-        /// Position of the event in the stream, counted from 0.
-        pub sequence_number: u64,
-        /// The id of the message.
-        pub item_id: String,
-        /// Index of the message in `output`, from 0.
-        pub output_index: u32,
         /// Index of the part in the message's `content`, from 0.
         pub content_index: u32,
         /// The text to append.
@@ -196,12 +206,6 @@ wire::open_structs! {
 
     /// The complete text of a part.
     pub struct TextDone {
-        /// Position of the event in the stream, counted from 0.
-        pub sequence_number: u64,
-        /// The id of the message.
-        pub item_id: String,
-        /// Index of the message in `output`, from 0.
-        pub output_index: u32,
         /// Index of the part in the message's `content`, from 0.
         pub content_index: u32,
         /// The complete text.
@@ -213,12 +217,6 @@ wire::open_structs! {
 
     /// An annotation of the text, such as a citation.
     pub struct AnnotationAdded {
-        /// Position of the event in the stream, counted from 0.
-        pub sequence_number: u64,
-        /// The id of the message.
-        pub item_id: String,
-        /// Index of the message in `output`, from 0.
-        pub output_index: u32,
         /// Index of the part in the message's `content`, from 0.
         pub content_index: u32,
         /// Index of the annotation in the part, from 0.
@@ -229,12 +227,6 @@ wire::open_structs! {
 
     /// Refusal text to append.
     pub struct RefusalDelta {
-        /// Position of the event in the stream, counted from 0.
-        pub sequence_number: u64,
-        /// The id of the message.
-        pub item_id: String,
-        /// Index of the message in `output`, from 0.
-        pub output_index: u32,
         /// Index of the part in the message's `content`, from 0.
         pub content_index: u32,
         /// The text to append.
@@ -245,12 +237,6 @@ wire::open_structs! {
 
     /// The complete text of a refusal.
     pub struct RefusalDone {
-        /// Position of the event in the stream, counted from 0.
-        pub sequence_number: u64,
-        /// The id of the message.
-        pub item_id: String,
-        /// Index of the message in `output`, from 0.
-        pub output_index: u32,
         /// Index of the part in the message's `content`, from 0.
         pub content_index: u32,
         /// The complete text.
@@ -259,12 +245,6 @@ wire::open_structs! {
 
     /// A fragment of a call's arguments.
     pub struct ArgumentsDelta {
-        /// Position of the event in the stream, counted from 0.
-        pub sequence_number: u64,
-        /// The id of the call item.
-        pub item_id: String,
-        /// Index of the call in `output`, from 0.
-        pub output_index: u32,
         /// The JSON fragment to append.
         pub delta: String,
         /// Padding that hides the exact size of the delta.
@@ -273,12 +253,6 @@ wire::open_structs! {
 
     /// The complete arguments of a call.
     pub struct ArgumentsDone {
-        /// Position of the event in the stream, counted from 0.
-        pub sequence_number: u64,
-        /// The id of the call item.
-        pub item_id: String,
-        /// Index of the call in `output`, from 0.
-        pub output_index: u32,
         /// The name of the function; some servers omit it.
         pub name: Option<String>,
         /// The complete arguments, as JSON text.
@@ -287,12 +261,6 @@ wire::open_structs! {
 
     /// A snapshot of a summary part: empty when added, complete when done.
     pub struct SummaryPartEvent {
-        /// Position of the event in the stream, counted from 0.
-        pub sequence_number: u64,
-        /// The id of the item.
-        pub item_id: String,
-        /// Index of the item in `output`, from 0.
-        pub output_index: u32,
         /// Index of the part in the item's `summary`, from 0.
         pub summary_index: u32,
         /// The part.
@@ -301,12 +269,6 @@ wire::open_structs! {
 
     /// Reasoning summary text to append.
     pub struct SummaryTextDelta {
-        /// Position of the event in the stream, counted from 0.
-        pub sequence_number: u64,
-        /// The id of the item.
-        pub item_id: String,
-        /// Index of the item in `output`, from 0.
-        pub output_index: u32,
         /// Index of the part in the item's `summary`, from 0.
         pub summary_index: u32,
         /// The text to append.
@@ -317,12 +279,6 @@ wire::open_structs! {
 
     /// The complete text of a part of a reasoning summary.
     pub struct SummaryTextDone {
-        /// Position of the event in the stream, counted from 0.
-        pub sequence_number: u64,
-        /// The id of the item.
-        pub item_id: String,
-        /// Index of the item in `output`, from 0.
-        pub output_index: u32,
         /// Index of the part in the item's `summary`, from 0.
         pub summary_index: u32,
         /// The complete text.
@@ -331,12 +287,6 @@ wire::open_structs! {
 
     /// Reasoning text to append.
     pub struct ReasoningTextDelta {
-        /// Position of the event in the stream, counted from 0.
-        pub sequence_number: u64,
-        /// The id of the item.
-        pub item_id: String,
-        /// Index of the item in `output`, from 0.
-        pub output_index: u32,
         /// Index of the part in the item's `content`, from 0.
         pub content_index: u32,
         /// The text to append.
@@ -345,18 +295,14 @@ wire::open_structs! {
 
     /// The complete text of a reasoning part.
     pub struct ReasoningTextDone {
-        /// Position of the event in the stream, counted from 0.
-        pub sequence_number: u64,
-        /// The id of the item.
-        pub item_id: String,
-        /// Index of the item in `output`, from 0.
-        pub output_index: u32,
         /// Index of the part in the item's `content`, from 0.
         pub content_index: u32,
         /// The complete text.
         pub text: String,
     }
+}
 
+wire::open_structs! {
     /// A failure without a response object, described by its own fields, by `error`, or by both.
     #[derive(Default)]
     pub struct ErrorEvent {
