@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+pub use wire::{Effort, ToolMode};
 use wire::{Json, Object, TextOr, Violations, WordOr};
 
 wire::open_structs! {
@@ -358,18 +359,6 @@ wire::open_structs! {
 /// Controls whether the model calls tools: a mode, or an object that selects tools.
 pub type ToolChoice = WordOr<ToolMode, ToolChoiceObject>;
 
-wire::open_enum! {
-    /// Controls whether the model calls tools.
-    pub enum ToolMode {
-        /// The model must not call tools.
-        None = "none",
-        /// The model decides whether to call tools.
-        Auto = "auto",
-        /// The model must call at least one tool.
-        Required = "required",
-    }
-}
-
 wire::tagged! {
     /// A selection of tools.
     #[derive(Clone, Debug, PartialEq)]
@@ -451,25 +440,5 @@ wire::open_structs! {
         pub schema: Option<Json>,
         /// True to enforce the schema exactly.
         pub strict: Option<bool>,
-    }
-}
-
-wire::open_enum! {
-    /// Reasoning effort.
-    pub enum Effort {
-        /// No reasoning.
-        None = "none",
-        /// Minimal effort.
-        Minimal = "minimal",
-        /// Low effort.
-        Low = "low",
-        /// Medium effort.
-        Medium = "medium",
-        /// High effort.
-        High = "high",
-        /// Extra-high effort.
-        XHigh = "xhigh",
-        /// Maximum effort.
-        Max = "max",
     }
 }

@@ -4,6 +4,7 @@ mod item;
 mod options;
 mod tool;
 
+pub use wire::{Effort, ToolMode};
 use wire::{Json, Object, TextOr, Violations};
 
 pub use self::item::{
@@ -11,9 +12,9 @@ pub use self::item::{
     ItemReference, Message, Part, Phase, Reasoning, ReasoningPart, RefusalPart, Role, TextPart,
 };
 pub use self::options::{
-    Effort, Format, JsonSchemaFormat, PlainFormat, ReasoningOptions, Summary, TextOptions, Truncation, Verbosity,
+    Format, JsonSchemaFormat, PlainFormat, ReasoningOptions, Summary, TextOptions, Truncation, Verbosity,
 };
-pub use self::tool::{AllowedTools, FunctionChoice, FunctionTool, Tool, ToolChoice, ToolChoiceObject, ToolMode};
+pub use self::tool::{AllowedTools, FunctionChoice, FunctionTool, Tool, ToolChoice, ToolChoiceObject};
 
 wire::open_structs! {
     /// A request for a response.

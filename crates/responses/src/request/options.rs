@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use wire::{Json, Object};
+use wire::{Effort, Json, Object};
 
 wire::open_structs! {
     /// The format and verbosity of the output text. The default is free text.
@@ -85,26 +85,6 @@ impl ReasoningOptions {
     #[must_use]
     pub fn summary(&self) -> Option<&Summary> {
         self.summary.as_ref().or(self.generate_summary.as_ref())
-    }
-}
-
-wire::open_enum! {
-    /// Reasoning effort.
-    pub enum Effort {
-        /// No reasoning.
-        None = "none",
-        /// Minimal effort.
-        Minimal = "minimal",
-        /// Low effort.
-        Low = "low",
-        /// Medium effort.
-        Medium = "medium",
-        /// High effort.
-        High = "high",
-        /// Extra-high effort.
-        XHigh = "xhigh",
-        /// Maximum effort.
-        Max = "max",
     }
 }
 

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
-use wire::{Json, Object, WordOr};
+use wire::{Json, Object, ToolMode, WordOr};
 
 wire::tagged! {
     /// A tool that the model may call. Hosted tools are `Other`.
@@ -92,18 +92,6 @@ impl TryFrom<FunctionToolForm> for FunctionTool {
 
 /// Controls whether the model calls tools: a mode, or an object that selects tools.
 pub type ToolChoice = WordOr<ToolMode, ToolChoiceObject>;
-
-wire::open_enum! {
-    /// Controls whether the model calls tools.
-    pub enum ToolMode {
-        /// The model must not call tools.
-        None = "none",
-        /// The model decides whether to call tools.
-        Auto = "auto",
-        /// The model must call at least one tool.
-        Required = "required",
-    }
-}
 
 wire::tagged! {
     /// A selection of tools. A selected hosted tool is `Other`.
