@@ -86,7 +86,7 @@ impl TextEngine for EmbeddedTextEngine {
     fn start(&self, request: TextRequest) -> BoxFuture<'_, Result<Generation, EngineError>> {
         Box::pin(async move {
             let mut prepared = self.prepare(request).await?;
-            let dropped = std::mem::take(&mut prepared.dropped);
+            let dropped = std::mem::take(&mut prepared.prompt.dropped);
             let (events, receiver) = mpsc::channel(self.loaded.model.context() + SPARE_EVENTS);
             let job = Generate {
                 loaded: Arc::clone(&self.loaded),
@@ -101,7 +101,7 @@ impl TextEngine for EmbeddedTextEngine {
     }
 
     fn count_tokens(&self, request: TextRequest) -> BoxFuture<'_, Result<u64, EngineError>> {
-        Box::pin(async move { Ok(self.prepare(request).await?.tokens) })
+        Box::pin(async move { Ok(self.prepare(request).await?.prompt.tokens) })
     }
 }
 

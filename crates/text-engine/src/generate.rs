@@ -66,7 +66,7 @@ impl<'g> Run<'g> {
         let writer = Writer {
             tokenizer: &job.loaded.tokenizer,
             session: Session::new(&job.loaded.model),
-            sampler: Sampler::new(prepared.sampling.clone(), prepared.tokens),
+            sampler: Sampler::new(prepared.sampling.clone(), prepared.prompt.tokens),
             written: 0,
             deadline: job.timeout.and_then(|timeout| now().checked_add(timeout)),
             cancelled: Box::new(|| job.events.is_closed() || job.closed.load(Ordering::Relaxed)),
@@ -81,7 +81,7 @@ impl<'g> Run<'g> {
             None => self.call_or_answer()?,
         };
         let usage = Usage {
-            input: self.job.prepared.tokens,
+            input: self.job.prepared.prompt.tokens,
             output: self.writer.written,
             reasoning: self.reasoning,
             ..Usage::default()
@@ -209,7 +209,7 @@ impl<'g> Run<'g> {
     }
 
     fn prompt(&self, task: Task<'_>) -> Vec<u32> {
-        render(self.writer.tokenizer, &self.job.prepared.conversation, task, &self.plan)
+        render(self.writer.tokenizer, &self.job.prepared.prompt.conversation, task, &self.plan)
     }
 
     /// The number of tokens that may still be written.

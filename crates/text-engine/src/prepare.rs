@@ -10,11 +10,7 @@ use crate::prompt::{FittedConversation, Task, fit};
 use crate::tools::ToolSelection;
 
 pub(crate) struct PreparedRequest {
-    pub(crate) conversation: Conversation,
-    /// Number of tokens of the prompt.
-    pub(crate) tokens: u64,
-    /// Parts of the request that were left out.
-    pub(crate) dropped: Vec<String>,
+    pub(crate) prompt: FittedConversation,
     pub(crate) selection: Option<ToolSelection>,
     pub(crate) output: OutputFormat,
     pub(crate) stop: Vec<String>,
@@ -45,11 +41,11 @@ pub(crate) fn prepare(loaded: &LoadedModel, request: TextRequest) -> Result<Prep
         (None, OutputFormat::Text) => Task::Answer,
     };
     let context = loaded.model.context();
-    let FittedConversation { conversation, tokens, dropped } = fit(&loaded.tokenizer, conversation, task, context)?;
+    let prompt = fit(&loaded.tokenizer, conversation, task, context)?;
     let plan = plan(&request.reasoning);
     let cap = request.max_output_tokens.unwrap_or(DEFAULT_CAP);
     let TextRequest { stop, sampling, .. } = request;
-    Ok(PreparedRequest { conversation, tokens, dropped, selection, output, stop, sampling, plan, cap })
+    Ok(PreparedRequest { prompt, selection, output, stop, sampling, plan, cap })
 }
 
 fn output_format(format: &Format, grammars: &Grammars) -> Result<OutputFormat, EngineError> {
