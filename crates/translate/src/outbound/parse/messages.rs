@@ -218,7 +218,7 @@ wire::read_objects! {
 
     struct BlockDelta {
         index: u64,
-        delta: Delta,
+        delta: Block,
     }
 
     struct BlockStop {
@@ -244,6 +244,7 @@ wire::read_objects! {
         usage: Option<Value>,
     }
 
+    /// A content block, or a delta of one.
     struct Block {
         #[serde(rename = "type")]
         kind: String,
@@ -260,17 +261,6 @@ wire::read_objects! {
         #[serde(default, deserialize_with = "lenient")]
         name: Option<String>,
         input: Option<Json>,
-    }
-
-    struct Delta {
-        #[serde(rename = "type")]
-        kind: String,
-        #[serde(default, deserialize_with = "lenient")]
-        text: Option<String>,
-        #[serde(default, deserialize_with = "lenient")]
-        thinking: Option<String>,
-        #[serde(default, deserialize_with = "lenient")]
-        signature: Option<String>,
         #[serde(default, deserialize_with = "lenient")]
         partial_json: Option<String>,
     }
