@@ -201,7 +201,8 @@ struct Scanner<'a> {
 impl Scanner<'_> {
     /// Enters an object and returns the position after its opening brace.
     fn object(mut self) -> Option<usize> {
-        (self.next()? == b'{').then_some(self.at)
+        self.expect(b'{')?;
+        Some(self.at)
     }
 
     /// Returns the start of the next token.
@@ -212,12 +213,10 @@ impl Scanner<'_> {
 
     /// Consumes and returns the next byte that is not white space.
     fn next(&mut self) -> Option<u8> {
-        let at = self.at_next();
-        self.at = at + 1;
-        self.document.get(at).copied().or_else(|| {
-            self.at = self.document.len();
-            None
-        })
+        self.at = self.at_next();
+        let byte = *self.document.get(self.at)?;
+        self.at += 1;
+        Some(byte)
     }
 
     fn expect(&mut self, byte: u8) -> Option<()> {
@@ -226,9 +225,7 @@ impl Scanner<'_> {
 
     fn string(&mut self) -> Option<Range<usize>> {
         let start = self.at_next();
-        if self.next()? != b'"' {
-            return None;
-        }
+        self.expect(b'"')?;
         self.rest_of_string()?;
         Some(start..self.at)
     }
