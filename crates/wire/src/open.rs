@@ -9,8 +9,6 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use crate::tagged::Key;
-
 /// Declares an open string enum: known values plus an `Other` variant for unknown ones.
 ///
 /// The enum is a JSON string on the wire. Every string parses; validators reject unknown values with `is_known`.
@@ -101,8 +99,21 @@ macro_rules! open_enum {
 /// # Errors
 /// Returns an error if the value is not a string.
 pub fn read_word<'de, T: for<'a> From<&'a str>, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
-    let Key(word) = Key::deserialize(from)?;
-    Ok(T::from(&*word))
+    struct Word<T>(PhantomData<T>);
+
+    impl<T: for<'a> From<&'a str>> Visitor<'_> for Word<T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a string")
+        }
+
+        fn visit_str<E: Error>(self, word: &str) -> Result<T, E> {
+            Ok(T::from(word))
+        }
+    }
+
+    from.deserialize_str(Word(PhantomData))
 }
 
 /// A string or a list of typed parts: the two forms of content that every protocol accepts.

@@ -327,7 +327,7 @@ const RAW_VALUE: &str = "$serde_json::private::RawValue";
 /// A string, borrowed from the input where possible.
 #[derive(Deserialize)]
 #[serde(transparent)]
-pub(crate) struct Key<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[cfg(test)]
 mod tests {
