@@ -58,13 +58,6 @@ impl Event {
         out.extend_from_slice(END);
     }
 
-    /// Returns true if the event is a failure, which always ends the stream. How many images end a stream successfully
-    /// is known to the [`Grammar`](crate::Grammar).
-    #[must_use]
-    pub fn is_failure(&self) -> bool {
-        matches!(self, Self::Error(_))
-    }
-
     /// The base64 of the image or preview; empty if there is none.
     fn image_base64(&self) -> &str {
         match self {

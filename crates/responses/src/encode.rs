@@ -107,7 +107,21 @@ impl Encoder {
 
     /// Ends the open part: the next text, refusal or reasoning starts a new one.
     pub fn end_part(&mut self, out: &mut Vec<Event>) {
-        self.close_part(out);
+        let Some(open) = self.open.as_mut().filter(|open| open.in_part) else { return };
+        open.in_part = false;
+        match &open.item {
+            OutputItem::Message(message) => {
+                if let Some(part) = message.content.last().cloned() {
+                    self.push_part_done(part, out);
+                }
+            }
+            OutputItem::Reasoning(reasoning) => {
+                if let Some(part) = reasoning.summary.last().cloned() {
+                    self.push_summary_done(part, out);
+                }
+            }
+            _ => {}
+        }
     }
 
     /// Ends the reasoning item with its encrypted content. The content is included only if the request asked for it.
@@ -243,7 +257,7 @@ impl Encoder {
         if self.open.as_ref().is_some_and(|open| open.is_in_part(blank.kind())) {
             return;
         }
-        self.close_part(out);
+        self.end_part(out);
         if let Some(OpenItem { item: OutputItem::Message(message), in_part }) = &mut self.open {
             message.content.push(blank.clone());
             *in_part = true;
@@ -276,7 +290,7 @@ impl Encoder {
 
     /// Closes the open item, if any. `phase` is the phase of a message, if known by now.
     fn close(&mut self, status: Status, phase: Option<Phase>, out: &mut Vec<Event>) {
-        self.close_part(out);
+        self.end_part(out);
         self.close_arguments(&status, out);
         let Some(open) = &mut self.open else { return };
         if let (OutputItem::Message(message), Some(phase)) = (&mut open.item, phase) {
@@ -287,24 +301,6 @@ impl Encoder {
         out.push(Event::OutputItemDone(self.place().item(item.clone())));
         self.response.output.push(item);
         self.open = None;
-    }
-
-    fn close_part(&mut self, out: &mut Vec<Event>) {
-        let Some(open) = self.open.as_mut().filter(|open| open.in_part) else { return };
-        open.in_part = false;
-        match &open.item {
-            OutputItem::Message(message) => {
-                if let Some(part) = message.content.last().cloned() {
-                    self.push_part_done(part, out);
-                }
-            }
-            OutputItem::Reasoning(reasoning) => {
-                if let Some(part) = reasoning.summary.last().cloned() {
-                    self.push_summary_done(part, out);
-                }
-            }
-            _ => {}
-        }
     }
 
     fn push_part_done(&mut self, part: OutputPart, out: &mut Vec<Event>) {

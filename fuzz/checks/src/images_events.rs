@@ -42,7 +42,7 @@ fn fold(operation: Operation, count: Option<u32>, events: &[Event]) {
             assert!(is_whole && !reply.data.is_empty());
             assert!(count.is_none_or(|count| reply.data.len() == count as usize), "all pictures are there");
         }
-        Err(StreamError::Failed(_)) => assert!(is_whole && events.iter().any(Event::is_failure)),
+        Err(StreamError::Failed(_)) => assert!(is_whole && events.iter().any(|event| matches!(event, Event::Error(_)))),
         Err(StreamError::Offence(_)) => assert!(!is_whole, "only what leaves the grammar is an offence"),
     }
 }
