@@ -77,8 +77,9 @@ impl FromStr for KeyHash {
         if digits.len() != bytes.len() * 2 {
             return Err(KeyHashError::Length(digits.len()));
         }
-        for (byte, pair) in bytes.iter_mut().zip(digits.as_bytes().chunks_exact(2)) {
-            *byte = pair.iter().fold(0, |byte, digit| byte << 4 | nibble(*digit));
+        for (i, byte) in bytes.iter_mut().enumerate() {
+            // Never fails: all of the digits are hexadecimal.
+            *byte = u8::from_str_radix(&digits[2 * i..2 * i + 2], 16).unwrap_or_default();
         }
         Ok(Self(bytes))
     }
@@ -109,13 +110,6 @@ impl fmt::Display for KeyHashError {
 }
 
 impl std::error::Error for KeyHashError {}
-
-fn nibble(digit: u8) -> u8 {
-    match digit {
-        b'0'..=b'9' => digit - b'0',
-        _ => (digit | 0x20) - b'a' + 10,
-    }
-}
 
 const ALGORITHM: &str = "sha256:";
 

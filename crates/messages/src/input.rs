@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use serde_json::value::RawValue;
-use wire::{Json, Object};
+use wire::Json;
 
 use crate::arguments::RAW;
 
@@ -11,15 +11,11 @@ use crate::arguments::RAW;
 #[must_use]
 pub(crate) fn input(text: &str) -> Json {
     if text.trim().is_empty() {
-        return Json::from(serde_json::Value::from(Object::new()));
+        return json!({}).into();
     }
-    object(text).unwrap_or_else(|| Json::from(json!({ RAW: text })))
-}
-
-/// Parses `text` as a JSON object. Returns `None` for objects that are valid by the grammar but have no value: those
-/// with a lone surrogate, or with a number out of range.
-fn object(text: &str) -> Option<Json> {
-    serde_json::from_str(text).ok().filter(Json::is_object)
+    // An object that is valid by the grammar may have no value: with a lone surrogate, or with a number out of range.
+    let object = serde_json::from_str(text).ok().filter(Json::is_object);
+    object.unwrap_or_else(|| json!({ RAW: text }).into())
 }
 
 /// Returns true if `text` is an object by the grammar of JSON (RFC 8259), the same grammar that streamed
