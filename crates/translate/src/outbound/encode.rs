@@ -119,18 +119,17 @@ fn count(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// Checks the number and the names of the tools against the limits of Responses and Chat Completions.
-fn check_tools(tools: &[Tool]) -> Result<(), EngineError> {
+/// Converts the tools, unless their number or a name exceeds the limits of Responses and Chat Completions.
+fn tools<T>(tools: &[Tool], convert: impl Fn(&Tool) -> Result<T, EngineError>) -> Result<Option<Vec<T>>, EngineError> {
     if tools.len() > MAX_TOOLS {
         return Err(refusal("tools", format!("This model takes at most {MAX_TOOLS} tools, but got {}.", tools.len())));
     }
-    match tools.iter().find(|tool| tool.name.len() > MAX_NAME) {
-        Some(tool) => {
-            let sentence = format!("The names of tools have at most {MAX_NAME} characters, '{}' has more.", tool.name);
-            Err(refusal("tools", sentence))
-        }
-        None => Ok(()),
+    if let Some(tool) = tools.iter().find(|tool| tool.name.len() > MAX_NAME) {
+        let sentence = format!("The names of tools have at most {MAX_NAME} characters, '{}' has more.", tool.name);
+        return Err(refusal("tools", sentence));
     }
+    let converted = tools.iter().map(convert).collect::<Result<Vec<_>, _>>()?;
+    Ok(Some(converted).filter(|tools| !tools.is_empty()))
 }
 
 /// Returns JSON of the caller, if it can be nested in the request within the depth limit.

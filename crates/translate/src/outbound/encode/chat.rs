@@ -27,7 +27,7 @@ pub(super) fn request(
         body.stream_options.get_or_insert_default().include_usage = Some(true);
     }
     body.response_format = format(&request.format)?;
-    body.tools = if has_tools { Some(tools(&request.tools)?) } else { None };
+    body.tools = super::tools(&request.tools, function_tool)?;
     body.tool_choice = has_tools.then(|| tool_choice(&request.tool_choice));
     body.parallel_tool_calls = request.parallel_calls.filter(|_| has_tools);
     body.temperature = request.sampling.temperature;
@@ -151,11 +151,6 @@ fn format(format: &Format) -> Result<Option<ResponseFormat>, EngineError> {
             Some(ResponseFormat::JsonSchema(JsonSchemaFormat::new(named)))
         }
     })
-}
-
-fn tools(tools: &[engine::Tool]) -> Result<Vec<Tool>, EngineError> {
-    super::check_tools(tools)?;
-    tools.iter().map(function_tool).collect()
 }
 
 fn function_tool(tool: &engine::Tool) -> Result<Tool, EngineError> {

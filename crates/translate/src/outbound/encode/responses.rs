@@ -22,7 +22,7 @@ pub(super) fn request(request: &TextRequest, settings: &Settings) -> Result<Requ
     body.instructions = instructions;
     body.max_output_tokens = request.max_output_tokens.map(super::count);
     body.stream = settings.stream.then_some(true);
-    body.tools = if has_tools { Some(tools(&request.tools)?) } else { None };
+    body.tools = super::tools(&request.tools, function_tool)?;
     body.tool_choice = has_tools.then(|| tool_choice(&request.tool_choice));
     body.parallel_tool_calls = request.parallel_calls.filter(|_| has_tools);
     body.temperature = request.sampling.temperature;
@@ -88,16 +88,16 @@ fn add_assistant_part(items: &mut Vec<Item>, part: &AssistantPart) {
         }
         // Another model cannot decrypt it. The field map reports the drop.
         AssistantPart::RedactedReasoning(_) => return,
-        AssistantPart::Call(call) => return items.push(function_call(call)),
+        AssistantPart::Call(call) => {
+            let id = super::call_id(&call.id);
+            let call = FunctionCall::new(id, call.name.clone(), call.arguments.clone());
+            return items.push(Item::FunctionCall(call));
+        }
     };
     match items.last_mut() {
         Some(Item::Message(Message { role: Role::Assistant, content: TextOr::List(parts), .. })) => parts.push(part),
         _ => items.push(message(Role::Assistant, vec![part])),
     }
-}
-
-fn function_call(call: &engine::ToolCall) -> Item {
-    Item::FunctionCall(FunctionCall::new(super::call_id(&call.id), call.name.clone(), call.arguments.clone()))
 }
 
 fn output(result: &ToolResult) -> Result<Item, EngineError> {
@@ -137,12 +137,7 @@ fn part(part: &UserPart) -> Result<Part, EngineError> {
     })
 }
 
-fn tools(tools: &[engine::Tool]) -> Result<Vec<Tool>, EngineError> {
-    super::check_tools(tools)?;
-    tools.iter().map(tool).collect()
-}
-
-fn tool(tool: &engine::Tool) -> Result<Tool, EngineError> {
+fn function_tool(tool: &engine::Tool) -> Result<Tool, EngineError> {
     let mut function = FunctionTool::new(tool.name.clone());
     function.description.clone_from(&tool.description);
     function.parameters = tool.parameters.as_ref().map(super::embed).transpose()?;
