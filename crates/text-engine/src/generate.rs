@@ -36,12 +36,10 @@ impl Job for Generate {
     }
 
     fn run(self: Box<Self>) {
-        let ended = Run::new(&self).finish();
-        let last = match ended {
-            Ok(finished) => Ok(finished),
-            Err(Halt::Failed(error)) => Err(error),
-            Err(Halt::Cancelled) => Err(closed()),
-        };
+        let last = Run::new(&self).finish().map_err(|halt| match halt {
+            Halt::Failed(error) => error,
+            Halt::Cancelled => closed(),
+        });
         // Fails if the caller has gone away, which is fine.
         let _ = self.events.try_send(last);
     }

@@ -48,7 +48,11 @@ impl Model {
         }
         let norm = dequantized(file, "output_norm.weight", &[shape.width])?;
         let rope = Rope::new(&shape).map_err(|why| file.damaged(why.to_string()))?;
-        let threads = pool(threads)?;
+        let builder = rayon::ThreadPoolBuilder::new().num_threads(threads.max(1));
+        let threads = builder
+            .thread_name(|index| format!("text-step-{index}"))
+            .build()
+            .map_err(|why| LoadError::Setting(format!("cannot start the threads of the text engine: {why}")))?;
         Ok(Self { shape, embedding, blocks, norm, output, rope, threads })
     }
 
@@ -296,12 +300,6 @@ fn stacked(file: &mut Gguf, parts: &[(String, usize)], columns: usize) -> std::r
 fn dequantized(file: &mut Gguf, name: &str, shape: &[usize]) -> std::result::Result<Tensor, LoadError> {
     let tensor = file.tensor(name, shape)?;
     tensor.dequantize(&Device::Cpu).map_err(|why| file.damaged(format!("tensor '{name}': {why}")))
-}
-
-fn pool(threads: usize) -> std::result::Result<rayon::ThreadPool, LoadError> {
-    let builder = rayon::ThreadPoolBuilder::new().num_threads(threads.max(1));
-    let built = builder.thread_name(|index| format!("text-step-{index}")).build();
-    built.map_err(|why| LoadError::Setting(format!("cannot start the threads of the text engine: {why}")))
 }
 
 /// Maximum context length, whatever the file states.
