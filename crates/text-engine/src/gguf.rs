@@ -15,7 +15,7 @@ use crate::weights::{self, LoadError};
 pub(crate) struct Gguf {
     path: PathBuf,
     file: File,
-    content: Content,
+    pub(crate) content: Content,
 }
 
 impl Gguf {
@@ -27,10 +27,6 @@ impl Gguf {
         file.by_ref().take(MAX_HEADER).read_to_end(&mut head).map_err(unreadable)?;
         let content = header(&head, length).map_err(|reason| LoadError::Damaged { path: path.to_owned(), reason })?;
         Ok(Self { path: path.to_owned(), file, content })
-    }
-
-    pub(crate) fn content(&self) -> &Content {
-        &self.content
     }
 
     /// A required integer of the metadata.

@@ -27,7 +27,8 @@ pub(crate) struct Model {
 /// The key/value cache of one generation.
 pub(crate) struct Cache {
     blocks: Vec<KvCache>,
-    length: usize,
+    /// Number of cached tokens.
+    pub(crate) length: usize,
 }
 
 impl Model {
@@ -88,10 +89,6 @@ impl Model {
 }
 
 impl Cache {
-    pub(crate) fn len(&self) -> usize {
-        self.length
-    }
-
     /// Removes all but the first `length` tokens.
     pub(crate) fn truncate(&mut self, length: usize) -> Result<()> {
         if length >= self.length {

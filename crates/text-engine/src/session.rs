@@ -52,7 +52,7 @@ impl<'m> Session<'m> {
 
     /// The number of tokens that still fit in the context.
     pub(crate) fn room(&self) -> usize {
-        self.model.context().saturating_sub(self.cache.len())
+        self.model.context().saturating_sub(self.cache.length)
     }
 }
 

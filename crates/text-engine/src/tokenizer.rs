@@ -29,7 +29,7 @@ struct Parts {
 impl Tokenizer {
     pub(crate) fn load(file: &Gguf) -> Result<Self, LoadError> {
         let damaged = |why: String| file.damaged(format!("invalid vocabulary: {why}"));
-        let mut inner = tokenizers::Tokenizer::from_gguf(file.content()).map_err(|why| damaged(why.to_string()))?;
+        let mut inner = tokenizers::Tokenizer::from_gguf(&file.content).map_err(|why| damaged(why.to_string()))?;
         if let Some(pre) = pre_tokenizer(file) {
             inner.with_pre_tokenizer(Some(pre));
         }
