@@ -239,11 +239,8 @@ impl Encoder {
             kind: Message::KIND.to_owned(),
             role: Message::ROLE.to_owned(),
             model: self.head.model.clone(),
-            content: Vec::new(),
-            stop_reason: None,
-            stop_sequence: None,
             usage: Usage::new(self.input_tokens, 1),
-            extra: Object::new(),
+            ..Message::default()
         }
     }
 }

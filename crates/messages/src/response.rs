@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use wire::{Json, Object};
 
 /// A message of the model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Message {
     /// The id of the message, `msg_…`.
