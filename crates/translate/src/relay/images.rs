@@ -20,12 +20,6 @@ impl Images {
     pub fn new(operation: Operation, count: u32) -> Self {
         Self { grammar: Grammar::new(operation, Some(count)), usage: None }
     }
-
-    fn count(&mut self, usage: &images::Usage) {
-        let sum = self.usage.get_or_insert_default();
-        sum.input = sum.input.saturating_add(usage.input_tokens);
-        sum.output = sum.output.saturating_add(usage.output_tokens);
-    }
 }
 
 impl RelayProtocol for Images {
@@ -37,7 +31,9 @@ impl RelayProtocol for Images {
         if let Event::GenerationCompleted(done) | Event::EditCompleted(done) = &event
             && let Some(usage) = &done.usage
         {
-            self.count(usage);
+            let sum = self.usage.get_or_insert_default();
+            sum.input = sum.input.saturating_add(usage.input_tokens);
+            sum.output = sum.output.saturating_add(usage.output_tokens);
         }
         let end = self.grammar.is_ended().then_some(End { incomplete: false, usage: self.usage });
         Ok(EventAction { end, ..EventAction::FORWARD })
