@@ -15,7 +15,7 @@ use crate::config::bytes;
 use crate::refusal::Refusal;
 use crate::state::ServerState;
 
-/// Refuses a URL that must not be fetched with 400 for the field at `path`. Only the URL itself is checked: an upstream
+/// Refuses a URL that must not be fetched, with 400 for the field at `path`. Only the URL itself is checked: an upstream
 /// that resolves its host name has to check the resulting addresses.
 pub(crate) fn check(path: &Path<'_>, url: &str, state: &ServerState) -> Result<(), Refusal> {
     let Err(why) = Target::parse(url) else { return Ok(()) };
