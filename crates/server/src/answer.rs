@@ -12,9 +12,10 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use engine::EngineError;
+use translate::relay::End;
 use wire::ApiError;
 
-use crate::outcome::{Ending, Outcome};
+use crate::outcome::Outcome;
 use crate::refusal::{self, Refusal};
 
 /// A streamed answer. It is pulled, and stops when it is dropped.
@@ -49,7 +50,7 @@ pub(crate) enum Progress {
     /// Nothing was written.
     Skipped,
     /// The last event was written.
-    Ended(Ending),
+    Ended(End),
 }
 
 /// The failure of an answer after its status was sent.

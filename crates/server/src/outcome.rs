@@ -1,7 +1,6 @@
 //! The outcomes of requests.
 
-use engine::{EngineError, Stop, Usage};
-use translate::relay::End;
+use engine::EngineError;
 use wire::{ApiError, StreamCode};
 
 /// The outcome of a request. Exactly one is logged and counted for each request.
@@ -25,15 +24,6 @@ pub(crate) enum Outcome {
     SlowReader,
     /// Aborted by the shutdown.
     Shutdown,
-}
-
-/// The end of an answer that its engine brought to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ending {
-    /// The outcome: complete or truncated.
-    pub(crate) outcome: Outcome,
-    /// The tokens used, if known.
-    pub(crate) usage: Option<Usage>,
 }
 
 impl Outcome {
@@ -64,14 +54,6 @@ impl Outcome {
         }
     }
 
-    /// The outcome of an answer that its model ended.
-    pub(crate) fn of_stop(stop: &Stop) -> Self {
-        match stop {
-            Stop::MaxTokens | Stop::ContextFull => Self::Incomplete,
-            _ => Self::Completed,
-        }
-    }
-
     /// The value in logs and metrics.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
@@ -87,13 +69,6 @@ impl Outcome {
             Self::SlowReader => "slow_reader",
             Self::Shutdown => "shutdown",
         }
-    }
-}
-
-impl From<End> for Ending {
-    fn from(end: End) -> Self {
-        let outcome = if end.incomplete { Outcome::Incomplete } else { Outcome::Completed };
-        Self { outcome, usage: end.usage }
     }
 }
 
@@ -114,15 +89,5 @@ mod tests {
         assert_eq!(outcome(ErrorKind::Upstream), "upstream_error");
         assert_eq!(outcome(ErrorKind::Unavailable), "shed");
         assert_eq!(outcome(ErrorKind::UpstreamTimeout), "timeout");
-    }
-
-    #[test]
-    fn answers_that_a_limit_cut_are_incomplete() {
-        let outcome = |stop| Outcome::of_stop(&stop).as_str();
-        assert_eq!(outcome(Stop::MaxTokens), "incomplete");
-        assert_eq!(outcome(Stop::ContextFull), "incomplete");
-        assert_eq!(outcome(Stop::End), "completed");
-        assert_eq!(outcome(Stop::ToolCalls), "completed");
-        assert_eq!(outcome(Stop::StopText("END".to_owned())), "completed");
     }
 }

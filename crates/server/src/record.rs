@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use engine::Usage;
 use tokio::time::Instant;
+use translate::relay::End;
 
 use crate::connection_state::ConnectionState;
 use crate::limit::Permit;
 use crate::metrics::Metrics;
-use crate::outcome::{Ending, Outcome};
+use crate::outcome::Outcome;
 
 /// The access record of a request, from its head to its last byte. Dropping it writes the log line.
 #[derive(Debug)]
@@ -72,9 +73,9 @@ impl Record {
     }
 
     /// Notes the end of an answer that its engine brought to its end.
-    pub(crate) fn finish(&mut self, ending: Ending) {
-        self.usage = ending.usage;
-        self.end(ending.outcome);
+    pub(crate) fn finish(&mut self, end: End) {
+        self.usage = end.usage;
+        self.end(if end.incomplete { Outcome::Incomplete } else { Outcome::Completed });
     }
 
     /// Sets the outcome. The first one that is set wins.

@@ -8,8 +8,9 @@ use std::time::Duration;
 use engine::EngineError;
 use futures_util::Stream;
 use tokio::time::timeout;
+use translate::relay::End;
 
-use crate::outcome::{Ending, Outcome};
+use crate::outcome::Outcome;
 use crate::record::Record;
 use crate::refusal::Refusal;
 
@@ -26,8 +27,8 @@ pub(crate) fn poll_event<S>(events: &mut EngineEvents<S>, cx: &mut Context<'_>) 
 pub(crate) async fn fold<S>(
     mut events: EngineEvents<S>,
     idle_timeout: Option<Duration>,
-    mut take: impl FnMut(S) -> Option<Ending>,
-) -> Result<Ending, EngineError> {
+    mut take: impl FnMut(S) -> Option<End>,
+) -> Result<End, EngineError> {
     loop {
         let event = poll_fn(|cx| poll_event(&mut events, cx));
         let event = match idle_timeout {
@@ -45,7 +46,7 @@ pub(crate) async fn fold_recorded<S>(
     events: EngineEvents<S>,
     idle_timeout: Option<Duration>,
     record: &mut Record,
-    take: impl FnMut(S) -> Option<Ending>,
+    take: impl FnMut(S) -> Option<End>,
 ) -> Result<(), Refusal> {
     match fold(events, idle_timeout, take).await {
         Ok(ending) => {

@@ -22,7 +22,7 @@ impl<P: RelayProtocol + Unpin> AnswerStream for Relay<P> {
             Some(self.guard.finish(out)?)
         };
         Poll::Ready(Ok(match end {
-            Some(end) => Progress::Ended(end.into()),
+            Some(end) => Progress::Ended(end),
             None if out.len() > before => Progress::Written,
             None => Progress::Skipped,
         }))

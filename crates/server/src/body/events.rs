@@ -24,13 +24,14 @@ use bytes::Bytes;
 use http_body::{Body, Frame};
 use pin_project_lite::pin_project;
 use tokio::time::{Instant, Sleep, sleep_until};
+use translate::relay::End;
 use wire::ApiError;
 
 use super::Aborted;
 use super::buffered::MAX_FRAME;
 use crate::answer::engine_events::timed_out;
 use crate::answer::{AnswerStream, Progress, StreamFailure};
-use crate::outcome::{Ending, Outcome};
+use crate::outcome::Outcome;
 use crate::record::Record;
 
 pin_project! {
@@ -41,7 +42,7 @@ pin_project! {
         buffer: Vec<u8>,
         // Encoded bytes that are not handed out yet, and how the answer ends after them.
         rest: Bytes,
-        ending: Option<Ending>,
+        ending: Option<End>,
         keep_alive: Duration,
         // When something was last written to the client, and when the source last made progress.
         last_write: Instant,

@@ -6,12 +6,12 @@ mod unary;
 
 use bytes::Bytes;
 use catalog::{Model, Protocol};
-use engine::TextEvent;
+use engine::{Stop, TextEvent};
 use http::{HeaderMap, Request, Response};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use translate::inbound::{Answer, ClientProtocol, Reply, Stamp};
-use translate::relay::RelayProtocol;
+use translate::relay::{End, RelayProtocol};
 use wire::{ApiError, Path, Splice};
 
 use self::dispatch::TextDispatch;
@@ -20,7 +20,7 @@ use crate::body::ClientBody;
 use crate::body::upload::Upload;
 use crate::clock;
 use crate::image_urls;
-use crate::outcome::{Ending, Outcome};
+use crate::outcome::Outcome;
 use crate::outgoing;
 use crate::record::Record;
 use crate::refusal::Refusal;
@@ -133,9 +133,22 @@ fn over_the_limit<D: TextEndpoint>(
     Ok(reply::event_stream(ReplyBody::Forwarded(StreamBody::new(frames).boxed_unsync())))
 }
 
-fn ending(event: &TextEvent) -> Option<Ending> {
-    match event {
-        TextEvent::Finished { stop, usage } => Some(Ending { outcome: Outcome::of_stop(stop), usage: *usage }),
-        _ => None,
+fn ending(event: &TextEvent) -> Option<End> {
+    let TextEvent::Finished { stop, usage } = event else { return None };
+    Some(End { incomplete: matches!(stop, Stop::MaxTokens | Stop::ContextFull), usage: *usage })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_that_a_limit_cut_are_incomplete() {
+        let is_incomplete = |stop| ending(&TextEvent::Finished { stop, usage: None }).unwrap().incomplete;
+        assert!(is_incomplete(Stop::MaxTokens));
+        assert!(is_incomplete(Stop::ContextFull));
+        assert!(!is_incomplete(Stop::End));
+        assert!(!is_incomplete(Stop::ToolCalls));
+        assert!(!is_incomplete(Stop::StopText("END".to_owned())));
     }
 }

@@ -285,7 +285,7 @@ impl LongEvent {
 impl AnswerStream for LongEvent {
     fn poll_write(&mut self, _: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Result<Progress, StreamFailure>> {
         out.resize(Self::BYTES, b'p');
-        Poll::Ready(Ok(Progress::Ended(Ending { outcome: Outcome::Completed, usage: None })))
+        Poll::Ready(Ok(Progress::Ended(End::default())))
     }
 
     fn fail(&mut self, _: &ApiError, _: &mut Vec<u8>) {}

@@ -3,9 +3,9 @@
 use engine::{ImageEvent, Usage};
 use images::Event;
 use translate::inbound::Pictures;
+use translate::relay::End;
 
 use crate::clock;
-use crate::outcome::{Ending, Outcome};
 
 /// The encoder of an answer, image by image, which adds up its token usage.
 pub(super) struct ImageEncoder {
@@ -19,13 +19,13 @@ impl ImageEncoder {
     }
 
     /// Encodes an engine event; returns the event for the client, and how the answer ended if it was the last one.
-    pub(super) fn encode(&mut self, event: &ImageEvent) -> (Option<Event>, Option<Ending>) {
+    pub(super) fn encode(&mut self, event: &ImageEvent) -> (Option<Event>, Option<End>) {
         if let ImageEvent::Finished { usage, .. } = event {
             self.usage.input += usage.input_text + usage.input_image;
             self.usage.output += usage.output_image;
         }
         let event = self.pictures.event(event, clock::unix_seconds());
         let ended = self.pictures.is_complete();
-        (event, ended.then_some(Ending { outcome: Outcome::Completed, usage: Some(self.usage) }))
+        (event, ended.then_some(End { incomplete: false, usage: Some(self.usage) }))
     }
 }

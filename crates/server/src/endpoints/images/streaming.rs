@@ -107,7 +107,7 @@ struct CompleteImages {
 impl AnswerStream for CompleteImages {
     fn poll_write(&mut self, _: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Result<Progress, StreamFailure>> {
         out.append(&mut self.events);
-        Poll::Ready(Ok(Progress::Ended(self.end.into())))
+        Poll::Ready(Ok(Progress::Ended(self.end)))
     }
 
     fn fail(&mut self, error: &ApiError, out: &mut Vec<u8>) {

@@ -63,7 +63,7 @@ pub(super) async fn answer(parsed: ParsedRequest, caller: Caller<'_>) -> Result<
             timeout_at(caller.deadline, reply).await.map_err(|_| Refusal::timeout())?
         }
         UnaryAnswer::Relayed(ImageReply::Whole(body, end)) => {
-            caller.record.finish(end.into());
+            caller.record.finish(end);
             Ok(json_bytes(body))
         }
         UnaryAnswer::Relayed(ImageReply::StreamingReply(reply)) => Ok(forward(reply, caller.record)),

@@ -68,7 +68,7 @@ pub(super) async fn answer<D: TextEndpoint>(
             json(&reply.map_err(|_| Refusal::timeout())??)?
         }
         UnaryAnswer::Relayed(body, end) => {
-            caller.record.finish(end.into());
+            caller.record.finish(end);
             json_bytes(body)
         }
     };
