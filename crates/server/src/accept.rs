@@ -68,7 +68,7 @@ async fn acquire_permit(permits: &Arc<Semaphore>, metrics: &Metrics) -> Option<O
     if let Ok(permit) = Arc::clone(permits).try_acquire_owned() {
         return Some(permit);
     }
-    metrics.connections_full();
+    metrics.connections_full.inc();
     Arc::clone(permits).acquire_owned().await.ok()
 }
 

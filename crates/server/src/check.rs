@@ -6,7 +6,7 @@ use catalog::Model;
 
 use crate::config::{Config, ConfigError};
 use crate::policy::Policy;
-use crate::targets::{Backend, Handling, Routes, Target};
+use crate::targets::{Backend, Routes, Target};
 
 /// Describes how a request for each model would be handled.
 pub(crate) fn report(config: &Config) -> Result<String, ConfigError> {
@@ -59,7 +59,7 @@ fn write_target(out: &mut String, position: usize, model: &Model, target: &Targe
     writeln!(out, "  {position}. '{name}' at upstream {} ({}){weight}", config.name, config.describe())?;
     let translated = format!("translated to {}", config.protocol.as_str());
     for (handling, is_relayed) in [("relayed", true), (translated.as_str(), false)] {
-        let paths = paths(model, |protocol| (server.handling(protocol) == Handling::Relay) == is_relayed);
+        let paths = paths(model, |protocol| server.translation(protocol).is_none() == is_relayed);
         if !paths.is_empty() {
             writeln!(out, "     {paths}: {handling}")?;
         }

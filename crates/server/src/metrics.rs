@@ -25,9 +25,9 @@ pub(crate) struct Metrics {
     tokens: Family<Labels<1>, Counter>,
     duration: Histogram,
     in_flight: Gauge,
-    connections: Gauge,
+    pub(crate) connections: Gauge,
     connections_ended: Family<Labels<1>, Counter>,
-    connections_full: Counter,
+    pub(crate) connections_full: Counter,
     fetches: Family<Labels<1>, Counter>,
     upstream_failures: Family<UpstreamLabels, Counter>,
     panics: Counter,
@@ -94,17 +94,9 @@ impl Metrics {
         self.tokens.get_or_create(&[("direction", "output")]).inc_by(usage.output);
     }
 
-    pub(crate) fn connection_opened(&self) {
-        self.connections.inc();
-    }
-
     pub(crate) fn connection_closed(&self, reason: CloseReason) {
         self.connections.dec();
         self.connections_ended.get_or_create(&[("reason", reason.as_str())]).inc();
-    }
-
-    pub(crate) fn connections_full(&self) {
-        self.connections_full.inc();
     }
 
     pub(crate) fn reloaded(&self, accepted: bool) {

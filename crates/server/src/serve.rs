@@ -126,7 +126,7 @@ pub(crate) async fn drive(
     connection: &ConnectionState,
     served: impl Future<Output = hyper::Result<()>> + Unpin,
 ) {
-    state.metrics.connection_opened();
+    state.metrics.connections.inc();
     let served = coalesce_wakes(served).await;
     let reason = connection.close_reason(&served);
     if let Err(error) = served {

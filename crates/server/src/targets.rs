@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use catalog::{Catalog, Family, Model};
 use translate::envelope::Envelope;
+use translate::outbound::Protocol as Outbound;
 use upstream::{Network, Options, Upstream, targets};
 
 use crate::clock;
@@ -44,14 +45,6 @@ pub(crate) struct UpstreamTarget {
     /// Wraps the signatures of reasoning blocks for clients of another protocol, if the upstream signs them.
     pub(crate) envelope: Option<Envelope>,
     options: Options,
-}
-
-/// The way in which requests get to an upstream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Handling {
-    Relay,
-    /// The request is translated through the neutral model.
-    Translate(translate::outbound::Protocol),
 }
 
 impl Routes {
@@ -195,16 +188,15 @@ impl UpstreamTarget {
         (self.config.protocol == Protocol::Images) == (model.family == Family::Images)
     }
 
-    /// The handling of a client protocol at this upstream.
-    pub(crate) fn handling(&self, client: catalog::Protocol) -> Handling {
-        use translate::outbound::Protocol as Outbound;
+    /// Returns the protocol that the requests of a client protocol are translated to, or `None` if they are relayed.
+    pub(crate) fn translation(&self, client: catalog::Protocol) -> Option<Outbound> {
         let (own, outbound) = match self.config.protocol {
             Protocol::Responses => (catalog::Protocol::Responses, Outbound::Responses),
             Protocol::Chat => (catalog::Protocol::Chat, Outbound::Chat),
             Protocol::Messages => (catalog::Protocol::Messages, Outbound::Messages),
-            Protocol::Images => return Handling::Relay,
+            Protocol::Images => return None,
         };
-        if own == client && !self.config.repair { Handling::Relay } else { Handling::Translate(outbound) }
+        (own != client || self.config.repair).then_some(outbound)
     }
 }
 

@@ -17,7 +17,7 @@ use crate::body::upload::Share;
 use crate::refusal::Refusal;
 use crate::reply::{ReplyBody, json, json_bytes};
 use crate::state::{Caller, ServerState};
-use crate::targets::{Backend, Handling, Target, UpstreamTarget};
+use crate::targets::{Backend, Target, UpstreamTarget};
 use crate::{attempt, image_urls, outgoing};
 
 /// Counts the tokens of a prompt on the targets that would answer it, so that the count matches the usage of the
@@ -48,7 +48,7 @@ pub(crate) async fn answer(
                     Err(TargetFailure { refusal, .. }) => return Err(*refusal),
                 }
             }
-            Backend::Upstream(server) if server.handling(Protocol::Messages) == Handling::Relay => {
+            Backend::Upstream(server) if server.translation(Protocol::Messages).is_none() => {
                 let outgoing = outgoing(&upload.bytes, &headers, &model, &target);
                 let counted = timeout_at(deadline, counted(server, &outgoing, deadline, last.is_none())).await;
                 let failure = match counted.map_err(|_| Refusal::timeout())? {

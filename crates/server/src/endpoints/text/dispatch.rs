@@ -19,7 +19,7 @@ use crate::image_urls;
 use crate::outgoing;
 use crate::refusal::Refusal;
 use crate::state::{Caller, ServerState};
-use crate::targets::{Backend, Handling, Target, UpstreamTarget};
+use crate::targets::{Backend, Target, UpstreamTarget};
 
 /// A text request and the state of its attempts.
 pub(super) struct TextDispatch<D: TextEndpoint> {
@@ -58,9 +58,9 @@ impl<D: TextEndpoint> TextDispatch<D> {
             return Box::pin(self.embedded(turn)).await;
         };
         let model = target.model.clone().unwrap_or_else(|| self.parsed.model.clone());
-        match server.handling(D::PROTOCOL) {
-            Handling::Relay => self.relay(server, &model, turn).await,
-            Handling::Translate(protocol) => self.translate(server, protocol, model, turn).await,
+        match server.translation(D::PROTOCOL) {
+            None => self.relay(server, &model, turn).await,
+            Some(protocol) => self.translate(server, protocol, model, turn).await,
         }
     }
 
