@@ -24,7 +24,7 @@ pub(crate) fn document() -> Value {
     let mut paths = Map::new();
     let mut responses = Map::new();
     for operation in &operations {
-        let method = operation.endpoint.allow().as_str().to_ascii_lowercase();
+        let method = operation.endpoint.allow().to_ascii_lowercase();
         paths.insert(operation.path.to_owned(), json!({ (method): operation.describe(&mut responses) }));
     }
     json!({

@@ -22,8 +22,8 @@ pub(crate) enum Style {
 pub(crate) struct Refusal {
     /// The error that the client gets.
     pub(crate) error: ApiError,
-    /// The allowed method, if that of the request was not allowed.
-    pub(crate) allow: Option<&'static http::Method>,
+    /// The allowed methods, as in the header `Allow`, if the method was not allowed.
+    pub(crate) allow: Option<&'static str>,
     /// True if the connection is closed after the response, because the rest of the request is not waited for or cannot
     /// be distinguished from the next one.
     pub(crate) closes: bool,
@@ -65,7 +65,7 @@ impl Refusal {
         ApiError::new(ErrorKind::NotFound, "not_found", format!("No such path: {method} {path}.")).into()
     }
 
-    pub(crate) fn method(method: &http::Method, path: &str, allow: &'static http::Method) -> Self {
+    pub(crate) fn method(method: &http::Method, path: &str, allow: &'static str) -> Self {
         let sentence = format!("Method {method} is not allowed for {path}.");
         let error = ApiError::new(ErrorKind::MethodNotAllowed, "method_not_allowed", sentence);
         Self { allow: Some(allow), ..error.into() }
@@ -201,8 +201,8 @@ impl Refusal {
             }
             _ => {}
         }
-        if let Some(method) = self.allow {
-            headers.insert(ALLOW, HeaderValue::from_static(method.as_str()));
+        if let Some(methods) = self.allow {
+            headers.insert(ALLOW, HeaderValue::from_static(methods));
         }
         if self.closes {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));

@@ -43,16 +43,14 @@ impl Endpoint {
             },
         };
         let allow = endpoint.allow();
-        if allow == method { Ok(endpoint) } else { Err(Refusal::method(method, path, allow)) }
+        if allow == method.as_str() { Ok(endpoint) } else { Err(Refusal::method(method, path, allow)) }
     }
 
     /// The one allowed method of the endpoint.
-    pub(crate) fn allow(&self) -> &'static Method {
-        static GET: Method = Method::GET;
-        static POST: Method = Method::POST;
+    pub(crate) fn allow(&self) -> &'static str {
         match self {
-            Self::Models | Self::Model(_) => &GET,
-            _ => &POST,
+            Self::Models | Self::Model(_) => "GET",
+            _ => "POST",
         }
     }
 
@@ -130,7 +128,7 @@ mod tests {
                 let found = Endpoint::of(&method, path);
                 match method.as_str() == allow {
                     true => assert!(found.is_ok()),
-                    false => assert_eq!(found.unwrap_err().allow.map(Method::as_str), Some(allow)),
+                    false => assert_eq!(found.unwrap_err().allow, Some(allow)),
                 }
             }
         }

@@ -47,7 +47,7 @@ impl Operation {
             let status = self.status(kind);
             let name = format!("{}{status}", self.tag());
             let response = json!({ "$ref": format!("#/components/responses/{name}") });
-            shared.insert(name, failures::response(kind, &self.error, self.endpoint.allow().as_str()));
+            shared.insert(name, failures::response(kind, &self.error, self.endpoint.allow()));
             all.insert(status.to_string(), response);
         }
         all.sort_keys();
