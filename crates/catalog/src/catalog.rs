@@ -79,6 +79,15 @@ impl Catalog {
     }
 }
 
+impl<'a> IntoIterator for &'a Catalog {
+    type Item = &'a Model;
+    type IntoIter = std::slice::Iter<'a, Model>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
 /// Returns the error for a model that does not exist or that the key has no access to.
 pub(crate) fn not_found(id: &str, protocol: Protocol) -> ApiError {
     let id = wire::truncate_for_error(id);

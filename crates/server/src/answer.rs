@@ -73,6 +73,6 @@ impl From<EngineError> for StreamFailure {
 impl From<Refusal> for StreamFailure {
     fn from(refusal: Refusal) -> Self {
         let outcome = Outcome::of_refusal(&refusal.error);
-        Self { error: refusal.error, cause: refusal.cause, outcome }
+        Self { error: refusal.error, cause: refusal.cause.map(Into::into), outcome }
     }
 }

@@ -58,9 +58,14 @@ impl TargetFailure {
     /// Removes the upstream's API key from all texts, because some upstreams repeat it in their errors.
     pub(crate) fn without_key(mut self, upstream: &Upstream) -> Self {
         let Refusal { error, cause, .. } = &mut *self.refusal;
-        for text in [Some(&mut error.message), error.param.as_mut(), cause.as_mut()].into_iter().flatten() {
+        for text in [Some(&mut error.message), error.param.as_mut()].into_iter().flatten() {
             upstream.redact(text);
         }
+        *cause = cause.take().map(|cause| {
+            let mut cause = cause.into_string();
+            upstream.redact(&mut cause);
+            cause.into()
+        });
         self
     }
 

@@ -143,7 +143,7 @@ fn note_refusal(record: &mut Record, refusal: &Refusal) {
         return record.end(Outcome::ClientGone);
     }
     record.code = Some(refusal.error.code);
-    record.cause = refusal.cause.clone();
+    record.cause = refusal.cause.as_deref().map(str::to_owned);
     record.end(Outcome::of_refusal(&refusal.error));
 }
 

@@ -106,7 +106,7 @@ fn refuse(error: FetchError, url: &str, param: Option<&str>) -> Refusal {
         _ => ApiError::new(ErrorKind::InvalidRequest, "invalid_value", sentence),
     };
     let client_error = ApiError { param: param.map(str::to_owned), ..client_error };
-    Refusal { cause: Some(format!("{error}: {}", log_form(url))), ..client_error.into() }
+    Refusal { cause: Some(format!("{error}: {}", log_form(url)).into()), ..client_error.into() }
 }
 
 /// The maximum number of URLs that are fetched for one request.

@@ -30,7 +30,7 @@ pub(crate) struct Refusal {
     /// True if the client has disconnected, so that the response is not sent.
     pub(crate) is_client_gone: bool,
     /// The internal cause, for the log.
-    pub(crate) cause: Option<String>,
+    pub(crate) cause: Option<Box<str>>,
 }
 
 impl From<ApiError> for Refusal {
@@ -44,7 +44,7 @@ impl From<ApiError> for Refusal {
 /// The failure of an engine or upstream, before an answer has started.
 impl From<EngineError> for Refusal {
     fn from(error: EngineError) -> Self {
-        Self { cause: cause(&error), ..translate::api_error(&error).into() }
+        Self { cause: cause(&error).map(Into::into), ..translate::api_error(&error).into() }
     }
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn cause(error: &EngineError) -> Option<String> {
 
 impl Refusal {
     /// The request failed within the gateway, for this reason, which only the log gets.
-    pub(crate) fn internal(cause: impl Into<String>) -> Self {
+    pub(crate) fn internal(cause: impl Into<Box<str>>) -> Self {
         Self { cause: Some(cause.into()), ..ApiError::server_error().into() }
     }
 

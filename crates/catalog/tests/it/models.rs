@@ -33,7 +33,7 @@ fn the_built_in_models_are_those_of_the_spec() {
 
 #[test]
 fn alt_flash_alone_takes_strings_and_thinks() {
-    for model in Catalog::builtin().iter() {
+    for model in &Catalog::builtin() {
         let expected = model.id == "alt-flash";
         assert_eq!(model.responses_rules().string_input, expected, "{}", model.id);
         assert_eq!(model.reasoning, expected, "{}", model.id);

@@ -62,7 +62,7 @@ mod tests {
     fn every_part_is_one_that_the_reader_takes() {
         let mut schemas = Schemas::default();
         let form = image_edits(&mut schemas);
-        let properties = schemas.target(&form.schema)["properties"].clone();
+        let properties = schemas.target(&form["schema"])["properties"].clone();
         for (name, schema) in properties.as_object().expect("parts") {
             let is_file = schema.to_string().contains("contentMediaType");
             let expected = if is_file { PartKind::Picture } else { PartKind::Text };

@@ -124,7 +124,7 @@ fn add_turn(item: &Item, path: &str, turns: &mut Vec<Turn>, dropped: &mut Vec<St
             turns.push(Turn::System(plain(content)));
         }
         Item::Message(message) => {
-            turns.push(Turn::User(shared::parts(&message.content, &format!("{path}.content"), part)?))
+            turns.push(Turn::User(shared::parts(&message.content, &format!("{path}.content"), part)?));
         }
         Item::FunctionCall(call) => add_assistant_part(
             turns,

@@ -20,7 +20,7 @@ impl RelayProtocol for Chat {
 
     fn event(&mut self, data: &str) -> Result<EventAction, EngineError> {
         let event = super::read_event(data, Event::read)?;
-        self.grammar.push(&event).map_err(|offence| grammar_error(&offence))?;
+        self.grammar.push(&event).map_err(grammar_error)?;
         let chunk = match event {
             Event::Chunk(chunk) => chunk,
             Event::Done => return Ok(EventAction { end: Some(self.end), ..EventAction::FORWARD }),

@@ -27,7 +27,7 @@ impl RelayProtocol for Images {
 
     fn event(&mut self, data: &str) -> Result<EventAction, EngineError> {
         let event = super::read_event(data, Event::read)?;
-        self.grammar.push(&event).map_err(|offence| grammar_error(&offence))?;
+        self.grammar.push(&event).map_err(grammar_error)?;
         if let Event::GenerationCompleted(done) | Event::EditCompleted(done) = &event
             && let Some(usage) = &done.usage
         {

@@ -19,7 +19,7 @@ pub struct Messages {
 impl RelayProtocol for Messages {
     fn event(&mut self, data: &str) -> Result<EventAction, EngineError> {
         let event = super::read_event(data, Event::read)?;
-        self.grammar.push(&event).map_err(|offence| grammar_error(&offence))?;
+        self.grammar.push(&event).map_err(grammar_error)?;
         Ok(match event {
             Event::MessageStart(event) => {
                 self.started = true;

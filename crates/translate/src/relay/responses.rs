@@ -31,7 +31,7 @@ impl RelayProtocol for Responses {
         }
         match self.grammar.push(&event) {
             Ok(()) | Err(Offence::UnknownType) => {}
-            Err(offence) => return Err(grammar_error(&offence)),
+            Err(offence) => return Err(grammar_error(offence)),
         }
         let number = event.sequence_number();
         let action = self.apply(event)?;
